@@ -1,0 +1,1 @@
+"""Tensors in, tensors out: pure functions that know no model, file or widget."""

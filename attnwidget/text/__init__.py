@@ -1,0 +1,1 @@
+"""What tokens mean: no torch here."""

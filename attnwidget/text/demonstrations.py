@@ -1,0 +1,40 @@
+"""The texts that come with the package, each with a head that does something visible on it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class DemoText:
+    """A text written for the package and what to look at in it on the embedded model.
+
+    `head` is (layer, head), 0-based; its attention from the token `query` to the token `key` is what `look` describes.
+    """
+
+    name: str
+    text: str
+    pair: str | None
+    head: tuple[int, int]
+    query: str
+    key: str
+    look: str
+
+
+def demo_texts() -> dict[str, DemoText]:
+    """The demonstration texts by name.
+
+    Example:
+        >>> from attnwidget import demo_texts
+        >>> demo_texts()["pronouns"].look
+        'L1 H3 looks from a pronoun back to a person: "he" and "his" to "captain"'
+    """
+    entries = json.loads(files("attnwidget").joinpath("demo/texts.json").read_text("utf-8"))
+    return {
+        entry["name"]: DemoText(
+            **{**entry, "pair": entry.get("pair"), "head": tuple(entry["head"])}
+        )
+        for entry in entries
+    }

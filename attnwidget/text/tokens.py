@@ -1,0 +1,107 @@
+"""The tokens along one axis of an attention map, and the words they spell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One axis of an attention map: what each position stands for.
+
+    All fields have one entry a token. `text` is readable, `raw` is as the vocabulary has it, `ids` are vocabulary ids (empty
+    where there are none, as for image patches). `special` is "cls", "sep", "first" (position 0 of a model without [CLS]),
+    "other" (padding-like) or "". `segments` is 0 for sentence A, 1 for B. `words` is the index of the word a token belongs
+    to; None is a special token, a word of its own.
+
+    Example:
+        >>> from attnwidget.text.tokens import Tokens
+        >>> Tokens.plain(["[CLS]", "cats", "[SEP]"]).special
+        ('cls', '', 'sep')
+    """
+
+    text: tuple[str, ...]
+    raw: tuple[str, ...]
+    ids: tuple[int, ...]
+    special: tuple[str, ...]
+    segments: tuple[int, ...]
+    words: tuple[int | None, ...]
+
+    def __post_init__(self) -> None:
+        lengths = {
+            name: len(getattr(self, name))
+            for name in ("text", "raw", "special", "segments", "words")
+        }
+        if len(set(lengths.values())) > 1 or (self.ids and len(self.ids) != len(self.text)):
+            raise ValueError(
+                f"every field has one entry a token, got {lengths | {'ids': len(self.ids)}}"
+            )
+
+    @classmethod
+    def plain(cls, text: Sequence[str], *, segments: Sequence[int] | None = None) -> Tokens:
+        """Tokens known by their text alone; [CLS], [SEP] and wordpieces are recognised by their spelling.
+
+        `text` has n strings, `segments` n zeros and ones. Raises ValueError where their lengths differ.
+        """
+        named = {"[CLS]": "cls", "<s>": "cls", "[SEP]": "sep", "</s>": "sep"}
+        special = [named.get(t, "") for t in text]
+        if special and "cls" not in special and not special[0]:
+            special[0] = "first"
+        words: list[int | None] = []
+        word = -1
+        for token, kind in zip(text, special, strict=True):
+            if kind in ("cls", "sep"):
+                words.append(None)
+            else:
+                # A leading continuation has no word to continue: it starts one.
+                word += not (token.startswith("##") and words and words[-1] is not None)
+                words.append(word)
+        return cls(
+            text=tuple(text),
+            raw=tuple(text),
+            ids=(),
+            special=tuple(special),
+            segments=tuple(segments) if segments is not None else (0,) * len(text),
+            words=tuple(words),
+        )
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def word_groups(self) -> list[list[int]]:
+        """The token indices of each word, in order: a partition of all tokens.
+
+        Neighbours with the same word index and sentence are one word; a special token is its own.
+        """
+        groups: list[list[int]] = []
+        for i, word in enumerate(self.words):
+            if (
+                i
+                and word is not None
+                and word == self.words[i - 1]
+                and self.segments[i] == self.segments[i - 1]
+            ):
+                groups[-1].append(i)
+            else:
+                groups.append([i])
+        return groups
+
+    def to_words(self) -> Tokens:
+        """The same axis with one entry a word, spelt by joining its tokens without their marks."""
+        groups = self.word_groups()
+        first = [group[0] for group in groups]
+        text = tuple(
+            "".join(
+                t.removeprefix("##") if k else t for k, t in enumerate(self.text[i] for i in group)
+            )
+            for group in groups
+        )
+        return Tokens(
+            text=text,
+            raw=tuple(" ".join(self.raw[i] for i in group) for group in groups),
+            ids=(),
+            special=tuple(self.special[i] for i in first),
+            segments=tuple(self.segments[i] for i in first),
+            words=tuple(None if self.words[i] is None else k for k, i in enumerate(first)),
+        )
