@@ -35,7 +35,7 @@ def word_weights(
 
 
 def max_pool(weights: Array, side: int) -> Array:
-    """The maximum of the cells that a thumbnail cell covers, wholly or in part; [Q,K] -> at most [side, side]."""
+    """The maximum under each thumbnail cell, whole or in part; [Q,K] -> at most [side, side]."""
     rows, columns = (min(n, side) for n in weights.shape)
     pooled = np.zeros((rows, columns))
     for i in range(rows):

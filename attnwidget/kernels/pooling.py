@@ -8,10 +8,10 @@ from torch.nn.functional import adaptive_max_pool2d
 
 
 def max_pool(maps: Tensor, side: int = 64) -> Tensor:
-    """Maximum of the map under each thumbnail cell; a map already small enough is returned as it is.
+    """The maximum under each thumbnail cell; a map already small enough is returned as it is.
 
-    `maps` [..., Q, K]; returns [..., min(Q, side), min(K, side)]. Where `side` does not divide a length, neighbouring cells
-    share their border row, so that no weight is lost.
+    `maps` [..., Q, K]; returns [..., min(Q, side), min(K, side)]. Where `side` does not divide a
+    length, neighbouring cells share their border row, so that no weight is lost.
 
     Example:
         >>> import torch
@@ -30,8 +30,8 @@ def max_pool(maps: Tensor, side: int = 64) -> Tensor:
 def quantise(maps: Tensor) -> tuple[Tensor, Tensor]:
     """Weights as bytes of round(255 sqrt(weight / the map's maximum)), and those maxima.
 
-    `maps` [..., Q, K] non-negative; returns uint8 of the same shape and float32 [...]. The square root keeps heavy-tailed
-    weights apart; an all-zero map stays zero.
+    `maps` [..., Q, K] non-negative; returns uint8 of the same shape and float32 [...]. The square
+    root keeps heavy-tailed weights apart; an all-zero map stays zero.
 
     Example:
         >>> import torch

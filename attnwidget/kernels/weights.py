@@ -18,18 +18,19 @@ def attention_weights(
 ) -> Tensor:
     """Softmax of scaled query-key products, as the model's own eager attention computes it.
 
-    `query` [..., H, Q, D] and `key` [..., Hkv, K, D], both after position encoding; H is a multiple of Hkv and query head h
-    reads key head h // (H / Hkv) (grouped-query attention). `mask` and `position_bias` are added to the scores and broadcast
-    to [..., H, Q, K]; `softcap` bounds the scores by softcap * tanh(scores / softcap) before that; `sinks` [H] is one more
-    logit a row whose probability is dropped, so that rows sum to less than 1.
+    `query` [..., H, Q, D] and `key` [..., Hkv, K, D], both after position encoding; H is a multiple
+    of Hkv and query head h reads key head h // (H / Hkv) (grouped-query attention). `mask` and
+    `position_bias` are added to the scores and broadcast to [..., H, Q, K]; `softcap` bounds the
+    scores by softcap * tanh(scores / softcap) before that; `sinks` [H] is one more logit a row
+    whose probability is dropped, so that rows sum to less than 1.
 
     Returns [..., H, Q, K] float32. Raises ValueError where H is no multiple of Hkv.
 
     Example:
         >>> import torch
         >>> from attnwidget.kernels.weights import attention_weights
-        >>> attention_weights(torch.zeros(1, 2, 4), torch.zeros(1, 5, 4), scaling=0.5)[0, 0].tolist()
-        [0.20000000298023224, 0.20000000298023224, 0.20000000298023224, 0.20000000298023224, 0.20000000298023224]
+        >>> attention_weights(torch.zeros(1, 2, 4), torch.zeros(1, 5, 4), scaling=0.5)[0, 0]
+        tensor([0.2000, 0.2000, 0.2000, 0.2000, 0.2000])
     """
     heads, key_heads = query.shape[-3], key.shape[-3]
     if heads % key_heads:

@@ -7,15 +7,18 @@ from torch import Tensor
 
 
 def word_weights(weights: Tensor, query_words: Tensor, key_words: Tensor) -> Tensor:
-    """Sum over the attended word's tokens, mean over the attending word's (Clark et al. 2019, section 4.1).
+    """Sum over the attended word's tokens, mean over the attending word's.
 
-    `weights` [..., Q, K]; `query_words` [Q] and `key_words` [K] int64 give the word of each token, 0-based and without gaps.
-    Returns [..., Wq, Wk]; rows that summed to 1 still do.
+    This is the word map of Clark et al. 2019, section 4.1.
+
+    `weights` [..., Q, K]; `query_words` [Q] and `key_words` [K] int64 give the word of each token,
+    0-based and without gaps. Returns [..., Wq, Wk]; rows that summed to 1 still do.
 
     Example:
         >>> import torch
         >>> from attnwidget.kernels.words import word_weights
-        >>> word_weights(torch.full((3, 3), 1 / 3), torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1]))[0]
+        >>> owner = torch.tensor([0, 1, 1])
+        >>> word_weights(torch.full((3, 3), 1 / 3), owner, owner)[0]
         tensor([0.3333, 0.6667])
     """
     n_query, n_key = int(query_words.max()) + 1, int(key_words.max()) + 1

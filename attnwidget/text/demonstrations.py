@@ -11,7 +11,8 @@ from importlib.resources import files
 class DemoText:
     """A text written for the package and what to look at in it on the embedded model.
 
-    `head` is (layer, head), 0-based; its attention from the token `query` to the token `key` is what `look` describes.
+    `head` is (layer, head), 0-based; its attention from the token `query` to the token `key` is
+    what `look` describes.
     """
 
     name: str

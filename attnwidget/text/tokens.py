@@ -10,10 +10,11 @@ from dataclasses import dataclass
 class Tokens:
     """One axis of an attention map: what each position stands for.
 
-    All fields have one entry a token. `text` is readable, `raw` is as the vocabulary has it, `ids` are vocabulary ids (empty
-    where there are none, as for image patches). `special` is "cls", "sep", "first" (position 0 of a model without [CLS]),
-    "other" (padding-like) or "". `segments` is 0 for sentence A, 1 for B. `words` is the index of the word a token belongs
-    to; None is a special token, a word of its own.
+    All fields have one entry a token. `text` is readable, `raw` is as the vocabulary has it, `ids`
+    are vocabulary ids (empty where there are none, as for image patches). `special` is "cls",
+    "sep", "first" (position 0 of a model without [CLS]), "other" (padding-like) or "". `segments`
+    is 0 for sentence A, 1 for B. `words` is the index of the word a token belongs to; None is a
+    special token, a word of its own.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -40,9 +41,10 @@ class Tokens:
 
     @classmethod
     def plain(cls, text: Sequence[str], *, segments: Sequence[int] | None = None) -> Tokens:
-        """Tokens known by their text alone; [CLS], [SEP] and wordpieces are recognised by their spelling.
+        """Tokens known by their text alone: [CLS], [SEP] and wordpieces by their spelling.
 
-        `text` has n strings, `segments` n zeros and ones. Raises ValueError where their lengths differ.
+        `text` has n strings, `segments` n zeros and ones. Raises ValueError where their lengths
+        differ.
         """
         named = {"[CLS]": "cls", "<s>": "cls", "[SEP]": "sep", "</s>": "sep"}
         special = [named.get(t, "") for t in text]

@@ -1,0 +1,1 @@
+"""How attention leaves a running model. Knows torch and transformers, no files or widgets."""

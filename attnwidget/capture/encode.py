@@ -1,0 +1,218 @@
+"""Texts as a model takes them: ids, sentence ids and their axis, within the model's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from attnwidget.capture.axes import token_axis
+from attnwidget.capture.spelling import vocabulary_kind
+from attnwidget.text.tokens import Tokens
+
+Text = str | Sequence[str] | Sequence[int]
+
+_LENGTH_FIELDS = ("max_position_embeddings", "max_target_positions", "max_seq_len", "n_ctx")
+# Tokenizers without a limit say 1e30.
+_SANE_LENGTH = 10**7
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One text: n `ids`, the model's `token_types` (None if the tokenizer gives none), its axis."""
+
+    ids: list[int]
+    token_types: list[int] | None
+    tokens: Tokens
+
+
+class Encoder:
+    """Turns texts into `Encoded` for one model and its tokenizer.
+
+    Raises:
+        ValueError: where the tokenizer's vocabulary is far larger than the model's.
+    """
+
+    def __init__(self, tokenizer: Any, hf_model: Any) -> None:
+        self._tokenizer = tokenizer
+        self._model = type(hf_model).__name__
+        self._vocabulary = _vocabulary_size(hf_model)
+        self.limit = length_limit(hf_model, tokenizer)
+        size = getattr(tokenizer, "vocab_size", None)
+        # A few entries more than the model has happen: special tokens added after training.
+        if self._vocabulary and isinstance(size, int) and size > self._vocabulary + 256:
+            raise ValueError(
+                f"the tokenizer has {size} entries, {self._model} {self._vocabulary}: they do not "
+                "belong together; pass the tokenizer that the model was trained with"
+            )
+
+    def __call__(
+        self, text: Text, pair: Text | None = None, *, truncate: bool = False, target: bool = False
+    ) -> Encoded:
+        """Encode a text or a pair of texts.
+
+        Args:
+            text: a string, its words, or vocabulary ids, which are taken as they are.
+            pair: second sentence, of the same form (not for ids).
+            truncate: cut what is too long for the model.
+            target: the text is for the decoder.
+
+        Raises:
+            ValueError: empty text, text too long, ids outside of the vocabulary, no tokenizer.
+            TypeError: a text of another form.
+        """
+        if _is_ids(text):
+            if pair is not None:
+                raise TypeError(
+                    "pair goes with texts; ids are taken as they are, special ones included"
+                )
+            ids = [int(i) for i in text]
+            ids = self._within_limit(ids[: self.limit] if truncate else ids)
+            return Encoded(ids, None, self.axis(ids))
+        if self._tokenizer is None:
+            raise ValueError(
+                f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
+                "or attend to a dict of model inputs"
+            )
+        for name, given in (("text", text), ("pair", pair)):
+            _check_text(name, given)
+        return self._from_text(text, pair, truncate, target)
+
+    def axis(
+        self,
+        ids: Sequence[int],
+        *,
+        word_ids: Sequence[int | None] | None = None,
+        segments: Sequence[int] | None = None,
+    ) -> Tokens:
+        """The axis of `ids`, each checked to be in the model's vocabulary."""
+        for token_id in ids:
+            if token_id < 0 or (self._vocabulary and token_id >= self._vocabulary):
+                raise ValueError(
+                    f"token id {token_id} is not in the vocabulary of {self._model}, which has ids "
+                    f"0 to {(self._vocabulary or 0) - 1}: does the tokenizer belong to the model?"
+                )
+        if self._tokenizer is None:
+            names = tuple(str(i) for i in ids)
+            n = len(names)
+            special = ("first", *("",) * (n - 1))
+            return Tokens(names, names, tuple(ids), special, (0,) * n, tuple(range(n)))
+        return token_axis(self._tokenizer, ids, word_ids=word_ids, segments=segments)
+
+    def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
+        spelt = [None if given is None else _Spelt.of(given) for given in (text, pair)]
+        joined = vocabulary_kind(self._tokenizer) == "bytes" or isinstance(text, str)
+        options: dict[str, Any] = {"verbose": False}
+        if truncate and self.limit is not None:
+            options |= {"truncation": True, "max_length": self.limit}
+        names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
+        for name, given in zip(names, spelt, strict=True):
+            if given is not None:
+                # Byte-level vocabularies would run separate words together without spaces.
+                options[name] = given.text if joined else given.words
+        if not joined:
+            options["is_split_into_words"] = True
+        fast = getattr(self._tokenizer, "is_fast", False)
+        encoding = self._tokenizer(**options, return_offsets_mapping=fast)
+        ids = self._within_limit(list(encoding["input_ids"]))
+        types = encoding.get("token_type_ids")
+        sequences = encoding.sequence_ids() if fast else [None] * len(ids)
+        words = encoding.word_ids() if fast else None
+        if words is not None and joined and not isinstance(text, str):
+            words = [
+                None if sequence is None else spelt[sequence].word_at(end - 1)
+                for sequence, (_, end) in zip(sequences, encoding["offset_mapping"], strict=True)
+            ]
+        segments = [min(int(kind), 1) for kind in types] if types is not None else []
+        if not any(segments) and pair is not None:
+            segments = _carried_forward(sequences)
+        return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+
+    def _within_limit(self, ids: list[int]) -> list[int]:
+        if not ids:
+            raise ValueError("the text has no tokens: pass at least one")
+        if self.limit is not None and len(ids) > self.limit:
+            raise ValueError(
+                f"the text has {len(ids)} tokens, {self._model} takes at most {self.limit}: "
+                "shorten it, or pass truncate=True to attend to its beginning"
+            )
+        return ids
+
+
+@dataclass(frozen=True)
+class _Spelt:
+    """A text as a string and, where it was given so, as words."""
+
+    text: str
+    words: list[str]
+
+    @classmethod
+    def of(cls, given: Any) -> _Spelt:
+        if isinstance(given, str):
+            return cls(given, [])
+        return cls(" ".join(given), list(given))
+
+    def word_at(self, character: int) -> int:
+        """The index of the word that the character (0-based, of `text`) is in."""
+        end = 0
+        for index, word in enumerate(self.words):
+            end += len(word) + 1
+            if character < end:
+                return index
+        return len(self.words) - 1
+
+
+def length_limit(hf_model: Any, tokenizer: Any = None) -> int | None:
+    """The number of tokens that `hf_model` takes at most; None where nothing says."""
+    config = hf_model.config.get_text_config()
+    said = [getattr(config, name, None) for name in _LENGTH_FIELDS]
+    limits = [n for n in said if isinstance(n, int) and n > 0][:1]
+    for path, module in hf_model.named_modules():
+        # RoBERTa's kin count positions from the padding index on: 514 of them hold 512 tokens.
+        positions = path.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+        if positions and module.padding_idx is not None:
+            limits.append(module.num_embeddings - module.padding_idx - 1)
+    known = getattr(tokenizer, "model_max_length", None)
+    if isinstance(known, int) and 0 < known < _SANE_LENGTH:
+        limits.append(known)
+    return min(limits) if limits else None
+
+
+def _vocabulary_size(hf_model: Any) -> int | None:
+    try:
+        embeddings = hf_model.get_input_embeddings()
+    except (AttributeError, NotImplementedError):
+        return None
+    return embeddings.num_embeddings if isinstance(embeddings, nn.Embedding) else None
+
+
+def _is_ids(text: object) -> bool:
+    if isinstance(text, (str, bytes)) or not isinstance(text, Sequence):
+        return False
+    return len(text) > 0 and all(hasattr(i, "__index__") for i in text)
+
+
+def _check_text(name: str, given: object) -> None:
+    if given is None and name == "pair":
+        return
+    if isinstance(given, str):
+        if not given.strip():
+            raise ValueError(f"{name} is empty: pass at least one word")
+    elif not isinstance(given, (list, tuple)) or not all(isinstance(w, str) for w in given):
+        raise TypeError(
+            f"{name} is a string, a list of words or a list of ids, got {type(given).__name__}; "
+            "several texts at once: attend_batch(texts)"
+        )
+    elif not given or not all(word.strip() for word in given):
+        raise ValueError(f"{name} has empty words: pass at least one word, and none of them empty")
+
+
+def _carried_forward(sequences: Sequence[int | None]) -> list[int]:
+    """Sentence A or B of every token: a special token belongs to the sentence before it."""
+    segments, last = [], 0
+    for sequence in sequences:
+        last = last if sequence is None else sequence
+        segments.append(last)
+    return segments

@@ -1,0 +1,91 @@
+"""Model inputs as tensors: of encoded texts, padded, or of a caller's dict, checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.axes import patch_axis, position_axis
+from attnwidget.capture.encode import Encoded
+from attnwidget.text.tokens import Tokens
+
+
+def input_names(hf_model: Any) -> set[str]:
+    """The arguments that the model's forward names."""
+    return set(inspect.signature(hf_model.forward).parameters)
+
+
+def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> dict[str, Tensor]:
+    """Inputs [B, longest] of B texts, padded on the right, where padding shifts no position."""
+    longest = max(len(one.ids) for one in encoded)
+    pad = getattr(tokenizer, "pad_token_id", None) or 0
+
+    def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
+        full = [[*row, *[filler] * (longest - len(row))] for row in rows]
+        return torch.tensor(full, device=hf_model.device)
+
+    inputs = {
+        "input_ids": padded([one.ids for one in encoded], pad),
+        "attention_mask": padded([[1] * len(one.ids) for one in encoded], 0),
+    }
+    if any(one.token_types is not None for one in encoded):
+        types = [one.token_types or [0] * len(one.ids) for one in encoded]
+        inputs["token_type_ids"] = padded(types, 0)
+    names = input_names(hf_model)
+    return {name: value for name, value in inputs.items() if name in names}
+
+
+def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
+    """A caller's dict of inputs on the model's device.
+
+    Raises:
+        TypeError: the model has no input of that name.
+        ValueError: no inputs, or more than one in the batch.
+    """
+    names = input_names(hf_model)
+    inputs = {}
+    for name, value in given.items():
+        if name not in names:
+            listed = ", ".join(sorted(names - {"self", "kwargs"}))
+            raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
+        tensor = torch.as_tensor(value)
+        if tensor.ndim == 1:
+            tensor = tensor[None]
+        if tensor.shape[:1] != (1,):
+            raise ValueError(
+                f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
+                "batch of 1; for several texts use attend_batch(texts)"
+            )
+        dtype = hf_model.dtype if tensor.is_floating_point() else None
+        inputs[name] = tensor.to(hf_model.device, dtype)
+    if not inputs:
+        raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
+    return inputs
+
+
+def unpadded(
+    inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
+) -> list[int] | None:
+    """One item's ids without those that the mask hides; None where there are none."""
+    ids, mask = inputs.get(name), inputs.get(mask_name)
+    if ids is None:
+        return None
+    if mask is None or mask.shape != ids.shape:
+        return [int(i) for i in ids[item]]
+    return [int(i) for i in ids[item][mask[item] != 0]]
+
+
+def fitting_axis(
+    tokens: Tokens | None, length: int, inputs: Mapping[str, Tensor], config: Any
+) -> Tokens:
+    """`tokens` where they are the axis of a map; patches of an image or positions where not."""
+    if tokens is not None and len(tokens) == length:
+        return tokens
+    pixels, patch = inputs.get("pixel_values"), getattr(config, "patch_size", None)
+    if pixels is not None and isinstance(patch, int):
+        return patch_axis(length, pixels.shape[-2] // patch, pixels.shape[-1] // patch)
+    return position_axis(length)

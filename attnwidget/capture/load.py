@@ -1,0 +1,141 @@
+"""Finding a model and its tokenizer: the embedded one, a folder, or a name on the hub."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def find_model(
+    model: Any,
+    tokenizer: Any,
+    *,
+    revision: str | None,
+    device: str | torch.device,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
+) -> tuple[Any, Any, str]:
+    """The model, its tokenizer and its name; arguments and errors are those of `load_model`."""
+    if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
+        if isinstance(tokenizer, (str, Path)):
+            tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
+        if device != "auto" or dtype is not None:
+            model.to(None if device == "auto" else torch.device(device), dtype)
+        return model, tokenizer, type(model).__name__
+    if model is None:
+        if tokenizer is not None:
+            raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
+        hf_model, tokenizer = load_embedded()
+        name = "embedded"
+    elif isinstance(model, (str, Path)):
+        hf_model, tokenizer = load_named(
+            model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
+        )
+        name = str(model)
+    else:
+        raise TypeError(
+            f"model is None, a name, a folder or a transformers model, got {type(model).__name__}"
+        )
+    hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
+    return hf_model, tokenizer, name
+
+
+def load_embedded() -> tuple[Any, Any]:
+    """The embedded BERT in float32 and its tokenizer. Needs no network."""
+    from transformers import BertForMaskedLM, PreTrainedTokenizerFast
+    from transformers.utils import logging
+
+    with as_file(files("attnwidget").joinpath("demo")) as folder:
+        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        # The class is named by its 5.x name, which 4.x does not know.
+        settings = {k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")}
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_file=str(folder / "tokenizer.json"), **settings
+        )
+        shown = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            model = BertForMaskedLM.from_pretrained(
+                folder, dtype=torch.float32, use_safetensors=True, local_files_only=True
+            )
+        finally:
+            if shown:
+                logging.enable_progress_bar()
+    return model, tokenizer
+
+
+def load_named(
+    name: str | Path,
+    tokenizer: Any,
+    *,
+    revision: str | None,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
+) -> tuple[Any, Any]:
+    """The model of a folder or hub name, in the class its config names, and its tokenizer.
+
+    Raises:
+        OSError: neither a folder nor cached, and the hub could not be reached or does not have it;
+            or it has no safetensors weights.
+    """
+    from transformers import AutoConfig
+
+    options: dict[str, Any] = {
+        "revision": revision or "main",
+        "trust_remote_code": trust_remote_code,
+    }
+    try:
+        if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+            raise FileNotFoundError("the folder has no config.json")
+        config = AutoConfig.from_pretrained(name, **options)
+        model = _model_class(config, trust_remote_code).from_pretrained(
+            name, config=config, dtype=dtype or "auto", use_safetensors=True, **options
+        )
+        reads_text = model.main_input_name == "input_ids"
+        if isinstance(tokenizer, (str, Path)) or (tokenizer is None and reads_text):
+            tokenizer = load_tokenizer(tokenizer or name, revision, trust_remote_code)
+    except (OSError, ConnectionError) as error:
+        raise OSError(
+            f"cannot load {str(name)!r}: it is neither a complete model folder nor in the local "
+            "cache, or the Hugging Face hub does not answer or does not have it with safetensors "
+            "weights. load_model() without a name loads the embedded model, which needs no "
+            f"network. The reason given: {error}"
+        ) from error
+    return model, tokenizer
+
+
+def load_tokenizer(name: str | Path, revision: str | None, trust_remote_code: bool) -> Any:
+    """The tokenizer of a folder or hub name.
+
+    Raises:
+        OSError: neither a folder nor cached, and the hub could not be reached or does not have it.
+    """
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(
+        name, revision=revision or "main", trust_remote_code=trust_remote_code
+    )
+
+
+def best_device() -> torch.device:
+    """The first GPU if there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _model_class(config: Any, trust_remote_code: bool) -> Any:
+    import transformers
+
+    remote = getattr(config, "auto_map", None) or {}
+    if trust_remote_code and remote:
+        for name in ("AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM"):
+            if name in remote:
+                return getattr(transformers, name)
+        return transformers.AutoModel
+    for name in config.architectures or ():
+        if hasattr(transformers, name):
+            return getattr(transformers, name)
+    return transformers.AutoModel

@@ -1,0 +1,297 @@
+"""A Hugging Face model with its tokenizer: reads the attention of any input."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.collect import Collected
+from attnwidget.capture.encode import Encoded, Encoder, Text
+from attnwidget.capture.generate import continuation, decoder_ids, translation
+from attnwidget.capture.inputs import (
+    fitting_axis,
+    given_inputs,
+    input_names,
+    padded_inputs,
+    unpadded,
+)
+from attnwidget.capture.load import find_model
+from attnwidget.capture.sites import find_sites
+from attnwidget.text.tokens import Tokens
+
+Inputs = Mapping[str, Any]
+_ENCODER_STACKS = ("self", "encoder")
+
+
+class AttentionModel:
+    """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
+
+    Attributes:
+        hf_model: the transformers model.
+        tokenizer: its tokenizer, or None.
+        name: hub name or folder, "embedded", or the class of a model passed as an object.
+        lock: held during forward passes, and while an `Attention` made here computes maps.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> with load_model() as model:
+        ...     attention = model.attend("The cat sat.", "It slept.")
+        >>> attention.stacks["self"].query.segments
+        (0, 0, 0, 0, 0, 0, 1, 1, 1, 1)
+    """
+
+    def __init__(self, hf_model: Any, tokenizer: Any, name: str) -> None:
+        if not find_sites(hf_model):
+            raise TypeError(
+                f"{type(hf_model).__name__} has no softmax attention whose weights could be read"
+            )
+        self.hf_model = hf_model
+        self.tokenizer = tokenizer
+        self.name = name
+        self.lock = threading.RLock()
+        self._encoder = Encoder(tokenizer, hf_model)
+        self._parameters = input_names(hf_model)
+        self._encodes_apart = bool(getattr(hf_model.config, "is_encoder_decoder", False))
+        self._training = {module: module.training for module in hf_model.modules()}
+        hf_model.eval()
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the model, of its encoder in an encoder-decoder."""
+        return int(self.hf_model.config.get_text_config().num_hidden_layers)
+
+    @property
+    def n_heads(self) -> int:
+        """Attention heads a layer."""
+        return int(self.hf_model.config.get_text_config().num_attention_heads)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's weights are."""
+        return next(self.hf_model.parameters()).device
+
+    def attend(
+        self,
+        text: Text | Inputs,
+        pair: Text | None = None,
+        *,
+        target: Text | None = None,
+        truncate: bool = False,
+    ) -> Attention:
+        """The attention of one input.
+
+        Args:
+            text: a string, a list of words, a list of vocabulary ids, or a dict of the model's
+                inputs (pixel_values, input_ids...) with a batch of one.
+            pair: second sentence, for models trained on pairs.
+            target: what the decoder of an encoder-decoder reads; None = what the model generates
+                greedily, up to 40 tokens.
+            truncate: cut what is too long for the model; without it that is an error.
+
+        Raises:
+            ValueError: empty or too long text, ids that the model does not have, no tokenizer, or
+                maps that cannot be read.
+            TypeError: an input of another form, or a target for a model without a decoder.
+            RuntimeError: the model was closed.
+        """
+        if target is not None and not self._encodes_apart:
+            raise TypeError(f"target is for encoder-decoders, not {type(self.hf_model).__name__}")
+        if isinstance(text, Mapping):
+            if pair is not None:
+                raise TypeError("pair goes with texts; a dict of inputs is taken as it is")
+            inputs, tokens = given_inputs(text, self.hf_model), None
+            ids = unpadded(inputs, "input_ids", "attention_mask")
+            if ids is not None:
+                types = unpadded(inputs, "token_type_ids", "attention_mask")
+                segments = None if types is None else [min(kind, 1) for kind in types]
+                tokens = self._encoder.axis(ids, segments=segments)
+        else:
+            encoded = self._encoder(text, pair, truncate=truncate)
+            inputs, tokens = padded_inputs([encoded], self.hf_model, self.tokenizer), encoded.tokens
+        with self.lock:
+            if self._encodes_apart and "decoder_input_ids" not in inputs:
+                inputs |= self._decoder_inputs(inputs, target, truncate)
+            return self._attentions(inputs, [tokens])[0]
+
+    def attend_batch(
+        self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
+    ) -> list[Attention]:
+        """The attention of several texts, as `attend` would give it, in one padded forward pass.
+
+        Encoder-decoders run one pass a text, since each generates its own target.
+
+        Raises:
+            ValueError: as `attend`; or not one pair a text.
+        """
+        if isinstance(texts, (str, Mapping)):
+            raise TypeError("attend_batch takes a list of texts; for one input use attend(text)")
+        seconds = [None] * len(texts) if pairs is None else list(pairs)
+        if len(seconds) != len(texts):
+            raise ValueError(f"one pair a text, got {len(texts)} texts and {len(seconds)} pairs")
+        if not texts:
+            return []
+        if self._encodes_apart:
+            return [
+                self.attend(text, pair, truncate=truncate)
+                for text, pair in zip(texts, seconds, strict=True)
+            ]
+        encoded = [
+            self._encoder(text, pair, truncate=truncate)
+            for text, pair in zip(texts, seconds, strict=True)
+        ]
+        with self.lock:
+            return self._attentions(
+                padded_inputs(encoded, self.hf_model, self.tokenizer),
+                [one.tokens for one in encoded],
+            )
+
+    def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
+        """The attention over a prompt and what the model writes after it, greedily by default.
+
+        One causal pass over the whole: the maps of every step of the generation, stacked. For an
+        encoder-decoder, `text` is what the encoder reads. `n_prompt` of the result counts the
+        tokens that were given to the generating stack.
+
+        Args:
+            text: as in `attend`.
+            max_new_tokens: tokens to write at most.
+            options: further options of transformers' `generate`, such as do_sample=True.
+
+        Raises:
+            ValueError: as `attend`; no generating model; prompt and new tokens exceed its limit.
+            RuntimeError: the model was closed.
+        """
+        encoded = self._encoder(text)
+        inputs = padded_inputs([encoded], self.hf_model, self.tokenizer)
+        with self.lock:
+            self._check_open()
+            if self._encodes_apart:
+                written = translation(self.hf_model, inputs, max_new_tokens, **options)
+                inputs["decoder_input_ids"] = written
+                return self._attentions(inputs, [encoded.tokens], n_prompt=1)[0]
+            limit = self._encoder.limit
+            if limit is not None and len(encoded.ids) + max_new_tokens > limit:
+                raise ValueError(
+                    f"a prompt of {len(encoded.ids)} tokens and {max_new_tokens} new ones exceed "
+                    f"the {limit} that {type(self.hf_model).__name__} takes: ask for fewer new ones"
+                )
+            ids = continuation(self.hf_model, self.tokenizer, inputs, max_new_tokens, **options)
+            whole = Encoded(ids, None, self._encoder.axis(ids))
+            return self._attentions(
+                padded_inputs([whole], self.hf_model, self.tokenizer),
+                [whole.tokens],
+                len(encoded.ids),
+            )[0]
+
+    def close(self) -> None:
+        """Give the model back in the mode (train or eval) that it came in."""
+        for module, training in self._training.items():
+            module.training = training
+        self._training = {}
+
+    def __enter__(self) -> AttentionModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        kind = type(self.hf_model).__name__
+        name = "" if self.name == kind else f" {self.name!r}"
+        return f"AttentionModel({kind}{name}, {self.n_layers}×{self.n_heads} heads, {self.device})"
+
+    def _check_open(self) -> None:
+        if not self._training:
+            raise RuntimeError("this AttentionModel was closed: load_model(...) makes a new one")
+        if self.hf_model.training:
+            self.hf_model.eval()
+
+    def _attentions(
+        self, inputs: dict[str, Tensor], tokens: list[Tokens | None], n_prompt: int | None = None
+    ) -> list[Attention]:
+        self._check_open()
+        options = {"use_cache": False} if "use_cache" in self._parameters else {}
+        collected = Collected(self.hf_model, inputs, options)
+        attentions = []
+        for item, (layers, own) in enumerate(zip(collected.items, tokens, strict=True)):
+            written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
+            target = None if written is None else self._encoder.axis(written)
+            axes = {}
+            for name, kept in layers.items():
+                query = own if name in _ENCODER_STACKS or target is None else target
+                key = target if name == "decoder" else own
+                if name == "cross" and target is None:
+                    key = None
+                axes[name] = (
+                    fitting_axis(query, kept[0].n_query, inputs, self.hf_model.config),
+                    fitting_axis(key, kept[0].n_key, inputs, self.hf_model.config),
+                )
+            # Layers are met in the order of computation; the cross-attention is read last.
+            order = [name for name in ("self", "encoder", "decoder", "cross") if name in layers]
+            attentions.append(
+                Attention(
+                    {name: layers[name] for name in order},
+                    axes,
+                    model_name=type(self.hf_model).__name__,
+                    n_prompt=n_prompt,
+                    lock=self.lock,
+                )
+            )
+        return attentions
+
+    def _decoder_inputs(
+        self, inputs: dict[str, Tensor], target: Text | None, truncate: bool
+    ) -> dict[str, Tensor]:
+        if target is None:
+            self._check_open()
+            return {"decoder_input_ids": translation(self.hf_model, inputs, 40)}
+        ids = self._encoder(target, truncate=truncate, target=True).ids
+        ids = decoder_ids(self.hf_model, ids)
+        return {"decoder_input_ids": torch.tensor([ids], device=self.device)}
+
+
+def load_model(
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    revision: str | None = None,
+    device: str | torch.device = "auto",
+    dtype: torch.dtype | None = None,
+    trust_remote_code: bool = False,
+) -> AttentionModel:
+    """A model ready to have its attention read.
+
+    Args:
+        model: None for the small BERT that comes with this package (needs no network); a name on
+            the Hugging Face hub or a folder, with safetensors weights; or a transformers model.
+        tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
+            model; a model passed as an object then has none, as a vision model needs none.
+        revision: branch, tag or commit on the hub.
+        device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
+        dtype: of the weights; None = as they were saved (float32 for the embedded model).
+        trust_remote_code: run the code that comes with a model on the hub.
+
+    Raises:
+        OSError: no such folder, nothing cached by that name and the hub not reachable.
+        ValueError: the tokenizer does not belong to the model.
+        TypeError: no model, or one without attention that could be read.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> load_model(device="cpu")
+        AttentionModel(BertForMaskedLM 'embedded', 6×12 heads, cpu)
+    """
+    hf_model, tokenizer, name = find_model(
+        model,
+        tokenizer,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+    )
+    return AttentionModel(hf_model, tokenizer, name)

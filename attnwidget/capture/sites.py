@@ -1,0 +1,148 @@
+"""Where a model attends: its attention modules, their stacks, and how each can be tapped."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType
+from typing import Any, Literal
+
+from torch import nn
+
+Route = Literal["interface", "functions"]
+StackName = Literal["self", "encoder", "decoder", "cross"]
+
+_PROBABILITY_OPS = {
+    "softmax",
+    "Softmax",
+    "scaled_dot_product_attention",
+    "multi_head_attention_forward",
+}
+_ATTENTION = re.compile(r"att(ention|n)", re.IGNORECASE)
+_CROSS = re.compile(r"cross_?att|encoder_attn|EncDecAttention|cross_attn|q_attn", re.IGNORECASE)
+_HEAD_COUNTS = ("num_attention_heads", "num_heads", "n_heads", "n_head", "num_attn_heads")
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One attention module of a model.
+
+    Attributes:
+        module: the attention module itself.
+        path: its dotted path inside the model.
+        route: "interface" where the module asks transformers' AttentionInterface for its attention
+            function; "functions" where it calls torch's softmax or scaled_dot_product_attention.
+        stack: "self" in a model of one stack, "encoder" / "decoder" in a model of two, "cross"
+            where the keys are those of another sequence.
+    """
+
+    module: nn.Module
+    path: str
+    route: Route
+    stack: StackName
+
+
+def find_sites(model: nn.Module) -> list[Site]:
+    """The attention modules of `model`, in the order in which they are registered.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> [site.stack for site in find_sites(load_model().hf_model)][:2]
+        ['self', 'self']
+    """
+    found: list[tuple[nn.Module, str, Route]] = []
+    for path, module in model.named_modules():
+        route = _route(module, path)
+        if route is not None:
+            found.append((module, path, route))
+    if any(route == "interface" for _, _, route in found):
+        # A pooling head beside the layers (SigLIP) is no layer of the model.
+        found = [entry for entry in found if not isinstance(entry[0], nn.MultiheadAttention)]
+    sides = {_side(path) for _, path, _ in found}
+    two_stacks = {"encoder", "decoder"} <= sides
+    return [
+        Site(module, path, route, _stack(module, path, two_stacks)) for module, path, route in found
+    ]
+
+
+def count_heads(module: nn.Module, config: object = None) -> int | None:
+    """The number of attention heads that `module` says it has, else `config`; None if neither."""
+    for owner in (module, config):
+        for name in _HEAD_COUNTS:
+            count = getattr(owner, name, None)
+            if isinstance(count, int):
+                return count
+    return None
+
+
+def _route(module: nn.Module, path: str) -> Route | None:
+    if hasattr(module, "set_attn_implementation"):
+        return None  # a whole model, not one of its layers
+    names = _names_used(type(module))  # type: ignore[arg-type]
+    if "ALL_ATTENTION_FUNCTIONS" in names:
+        return "interface"
+    if not names & _PROBABILITY_OPS:
+        return None
+    called_attention = _ATTENTION.search(type(module).__name__)
+    placed_as_attention = _ATTENTION.search(path.rsplit(".", 1)[-1])
+    projects = any(_is_projection(child) for child in module.children())
+    has_weights = next(module.parameters(recurse=False), None) is not None
+    if (projects and (called_attention or placed_as_attention)) or (
+        has_weights and called_attention
+    ):
+        return "functions"
+    return None
+
+
+def _is_projection(module: nn.Module) -> bool:
+    return (
+        isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d))
+        or next(module.parameters(recurse=False), None) is not None
+    )
+
+
+def _side(path: str) -> str:
+    parts = path.split(".")
+    return "decoder" if "decoder" in parts else "encoder" if "encoder" in parts else ""
+
+
+def _stack(module: nn.Module, path: str, two_stacks: bool) -> StackName:
+    if (
+        _CROSS.search(path)
+        or "Cross" in type(module).__name__
+        or getattr(module, "is_cross_attention", False)
+    ):
+        return "cross"
+    if not two_stacks:
+        return "self"
+    return "decoder" if _side(path) == "decoder" else "encoder"
+
+
+@cache
+def _names_used(cls: Any) -> frozenset[str]:
+    """Every name that the methods of `cls` mention, and the functions of its file they call."""
+    names: set[str] = set()
+    for base in cls.__mro__:
+        if base is nn.Module or base.__name__ == "PreTrainedModel":
+            break
+        for member in vars(base).values():
+            function = inspect.unwrap(getattr(member, "__func__", member))
+            if not inspect.isfunction(function):
+                continue
+            _collect_names(function.__code__, names)
+            for name in function.__code__.co_names:
+                # ModernBERT before 5.0 keeps its attention functions in a module level dict.
+                value = function.__globals__.get(name)
+                for callee in value.values() if isinstance(value, dict) else [value]:
+                    if inspect.isfunction(callee) and callee.__module__ == function.__module__:
+                        _collect_names(callee.__code__, names)
+    return frozenset(names)
+
+
+def _collect_names(code: CodeType, names: set[str]) -> None:
+    names.update(code.co_names)
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            _collect_names(constant, names)

@@ -1,0 +1,270 @@
+"""The tap: every layer's attention handed over during a model's forward pass, none of it kept."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.functions import FunctionWatch, Seen, additive
+from attnwidget.capture.sites import Site, StackName, find_sites
+
+# transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
+_NAME = "attnwidget_tap"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerAttention(Seen):
+    """What one attention layer did in one forward pass.
+
+    Attributes:
+        layer: index of the layer within its stack, from 0; a module used by several layers (ALBERT)
+            counts once a layer.
+        stack: "self", or "encoder", "decoder", "cross".
+        module: the attention module.
+        weights: [B, H, Q, K], as the model itself computed them, in its dtype and graph.
+        query: [B, H, Q, D] after position encoding, or None where only weights can be seen.
+        key: [B, Hkv, K, D] after position encoding, H a multiple of Hkv, or None likewise.
+        value: [B, Hkv, K, Dv], or None likewise.
+        scaling: factor of the scores, or None likewise.
+        mask: broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None = every key
+            is visible to every query.
+        kwargs: further arguments of the attention function: softcap, position_bias, s_aux...
+    """
+
+    layer: int
+    stack: StackName
+    module: nn.Module
+
+
+OnLayer = Callable[[LayerAttention], None]
+
+
+@dataclass(eq=False)
+class _Tap:
+    """One open tap: which modules it watches and which layer each stack has reached."""
+
+    sites: dict[nn.Module, Site]
+    on_layer: OnLayer
+    config_keys: frozenset[int] = frozenset()
+    next_layer: dict[str, int] = field(default_factory=dict)
+    layer_of: dict[nn.Module, int] = field(default_factory=dict)
+    watch: FunctionWatch | None = None
+
+    def __deepcopy__(self, memo: object) -> _Tap:
+        return self  # copying a model while it is tapped copies its hooks, not the tap
+
+    def start_pass(self, *_: object) -> None:
+        if self in _open_taps.get():
+            self.next_layer.clear()
+            self.layer_of.clear()
+
+    def enter_module(self, module: nn.Module, *_: object) -> None:
+        site = self.sites.get(module)
+        if site is None or self not in _open_taps.get():
+            return  # another thread's pass, or a copy of the tapped model
+        self.layer_of[module] = self.next_layer.get(site.stack, 0)
+        self.next_layer[site.stack] = self.layer_of[module] + 1
+        if self.watch is not None and site.route == "functions":
+            self.watch.enter(module)
+
+    def leave_module(self, module: nn.Module, *_: object) -> None:
+        site = self.sites.get(module)
+        if site is None or self not in _open_taps.get():
+            return
+        self.layer_of.pop(module, None)
+        if self.watch is not None and site.route == "functions":
+            self.watch.leave(module)
+
+    def hand_over(self, module: nn.Module, seen: Seen) -> None:
+        # The second call inside one layer repeats the first one's map (DiffLlama's value halves).
+        layer = self.layer_of.pop(module, None)
+        if layer is not None:
+            stack = self.sites[module].stack
+            self.on_layer(LayerAttention(**vars(seen), layer=layer, stack=stack, module=module))
+
+
+_open_taps: contextvars.ContextVar[tuple[_Tap, ...]] = contextvars.ContextVar(
+    "attnwidget_open_taps", default=()
+)
+_registry_lock = threading.RLock()
+_registered = False
+
+
+@dataclass
+class _Switched:
+    """A config whose attention implementation is replaced while `taps` taps are open."""
+
+    config: Any
+    original: str | None
+    taps: int = 0
+
+
+_switched: dict[int, _Switched] = {}
+
+
+@contextmanager
+def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
+    """Hand every attention layer of `model` to `on_layer` during forward passes in the block.
+
+    Works whatever attention implementation the model was loaded with. Configs and hooks are as
+    before when the block ends, however it ends; other threads' passes are neither seen nor changed.
+
+    Args:
+        model: a transformers model, in eval mode (in train mode weights come after dropout).
+        on_layer: called with one `LayerAttention` a layer, in order of computation.
+
+    Raises:
+        TypeError: the model has no attention module that can be tapped.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model()
+        >>> inputs = model.tokenizer("The cat sat.", return_tensors="pt")
+        >>> shapes = []
+        >>> with tap(model.hf_model, lambda seen: shapes.append(tuple(seen.weights.shape))):
+        ...     _ = model.hf_model(**inputs)
+        >>> len(shapes), shapes[0]
+        (6, (1, 12, 6, 6))
+    """
+    compiled = hasattr(model, "_orig_mod")
+    model = getattr(model, "_orig_mod", model)
+    sites = find_sites(model)
+    if not sites:
+        raise TypeError(
+            f"{type(model).__name__} has no softmax attention module to tap; attention can be read "
+            "from transformers models whose layers compute softmax attention"
+        )
+    new = _Tap({site.module: site for site in sites}, on_layer)
+    with ExitStack() as undo:
+        if any(site.route == "interface" for site in sites):
+            _register()
+            new.config_keys = _switch(model)
+            undo.callback(_give_back, new.config_keys)
+        if compiled:
+            undo.enter_context(torch.compiler.set_stance("force_eager"))
+        root_hook = model.register_forward_pre_hook(new.start_pass)
+        undo.callback(root_hook.remove)
+        for module in new.sites:
+            undo.callback(module.register_forward_pre_hook(new.enter_module).remove)
+            undo.callback(module.register_forward_hook(new.leave_module, always_call=True).remove)
+        token = _open_taps.set((*_open_taps.get(), new))
+        undo.callback(_open_taps.reset, token)
+        if any(site.route == "functions" for site in sites):
+            new.watch = FunctionWatch(new.hand_over, getattr(model, "config", None))
+            undo.enter_context(new.watch)
+        yield
+
+
+def _register() -> None:
+    """Register the attention and mask function, once a process: transformers cannot unregister."""
+    global _registered
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    with _registry_lock:
+        if not _registered:
+            type(ALL_ATTENTION_FUNCTIONS).register(_NAME, _attention)
+            # Without a mask function of the same name transformers passes no mask at all.
+            type(ALL_MASK_ATTENTION_FUNCTIONS).register(_NAME, _mask)
+            _registered = True
+
+
+def _switch(model: nn.Module) -> frozenset[int]:
+    """Point every config inside `model` at the registered functions; return the configs' keys."""
+    configs = {}
+    for module in model.modules():
+        config: Any = getattr(module, "config", None)
+        if hasattr(config, "_attn_implementation_internal"):
+            configs[id(config)] = config
+    with _registry_lock:
+        for key, config in configs.items():
+            if key not in _switched:
+                _switched[key] = _Switched(config, config._attn_implementation_internal)
+                config._attn_implementation_internal = _NAME
+            _switched[key].taps += 1
+    return frozenset(configs)
+
+
+def _give_back(keys: frozenset[int]) -> None:
+    with _registry_lock:
+        for key in keys:
+            entry = _switched[key]
+            entry.taps -= 1
+            if entry.taps == 0:
+                entry.config._attn_implementation_internal = entry.original
+                del _switched[key]
+
+
+def _original(config: object) -> str:
+    """The implementation that a pass outside every tap would use for `config`."""
+    entry = _switched.get(id(config))
+    return (entry.original if entry is not None else None) or "eager"
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The registered attention function: the model's own eager one, its weights handed over."""
+    taps = [t for t in _open_taps.get() if module in t.sites]
+    eager = _own_eager(module)
+    if not taps:
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+        original = _original(getattr(module, "config", None))
+        function = ALL_ATTENTION_FUNCTIONS.get(original, eager)
+        return function(module, query, key, value, attention_mask, *args, **kwargs)
+    if "output_attentions" in kwargs:
+        kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
+    mask = attention_mask
+    if mask is not None and mask.dtype == torch.bool:
+        mask = additive(mask, query.dtype)  # eager would add a caller's bool mask as 0 and 1
+    if eager is None:
+        raise TypeError(
+            f"{type(module).__name__} has no eager attention function; its attention cannot be read"
+        )
+    output, weights = eager(module, query, key, value, mask, *args, **kwargs)
+    scaling = kwargs.get("scaling")
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    for open_tap in taps:
+        open_tap.hand_over(module, Seen(weights, query, key, value, scaling, mask, kwargs))
+    return output, weights
+
+
+def _mask(*args: Any, **kwargs: Any) -> Any:
+    """The registered mask function: an additive mask in a tap, the model's usual one outside."""
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
+
+    config = kwargs.get("config")
+    if any(config is None or id(config) in t.config_keys for t in _open_taps.get()):
+        return eager_mask(*args, **kwargs)
+    function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
+    return function(*args, **kwargs)
+
+
+def _own_eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """The eager function that `module.forward` names: soft-caps, sinks and biases are its own."""
+    for base in type(module).__mro__:
+        forward = vars(base).get("forward")
+        if forward is not None:
+            forward = inspect.unwrap(forward)
+            for name in forward.__code__.co_names:
+                if name.endswith("eager_attention_forward"):
+                    return forward.__globals__.get(name)
+    file = sys.modules.get(type(module).__module__)
+    return getattr(file, "eager_attention_forward", None)

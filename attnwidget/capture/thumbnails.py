@@ -1,0 +1,100 @@
+"""Every head of a stack as a small picture: the bytes a grid of heads draws."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.layers import KeptLayer
+from attnwidget.kernels.pooling import max_pool, quantise
+from attnwidget.kernels.words import word_weights
+from attnwidget.text.tokens import Tokens
+
+# Cells of one layer's maps held at a time, so that long texts do not fill the memory.
+_CELLS_AT_ONCE = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Thumbnails:
+    """Small maps of all heads of one stack.
+
+    Attributes:
+        values: uint8 [L, H, R, C] of round(255 sqrt(weight / head maximum)), max-pooled to at most
+            64 rows and columns.
+        maxima: float32 [L, H], the largest weight of each head.
+        strongest: int32 [L, H, 2], query and key of that weight on the full axis; -1 where every
+            token is hidden.
+    """
+
+    values: NDArray[np.uint8]
+    maxima: NDArray[np.float32]
+    strongest: NDArray[np.int32]
+
+
+def word_index(tokens: Tokens) -> Tensor:
+    """The word of each token of an axis, int64 [n], 0-based and without gaps."""
+    index = torch.empty(len(tokens), dtype=torch.int64)
+    for word, group in enumerate(tokens.word_groups()):
+        index[group] = word
+    return index
+
+
+def draw_thumbnails(
+    layers: Sequence[KeptLayer], query: Tokens, key: Tokens, *, words: bool, hidden: Collection[str]
+) -> Thumbnails:
+    """Thumbnails of `layers`, whose maps have the axes `query` and `key`.
+
+    With `words`, maps are between words; tokens whose kind is in `hidden` are left out.
+    """
+    device = _device(layers[0])
+    shown = [axis.to_words() if words else axis for axis in (query, key)]
+    rows, columns = (
+        torch.tensor(
+            [i for i, kind in enumerate(axis.special) if kind not in hidden], device=device
+        )
+        for axis in shown
+    )
+    n_heads = layers[0].n_heads
+    if not len(rows) or not len(columns):
+        size = (len(layers), n_heads)
+        return Thumbnails(
+            np.zeros((*size, 0, 0), np.uint8),
+            np.zeros(size, np.float32),
+            np.full((*size, 2), -1, np.int32),
+        )
+    some_hidden = len(rows) < len(shown[0]) or len(columns) < len(shown[1])
+    words_of = (word_index(query).to(device), word_index(key).to(device)) if words else None
+    group = n_heads // layers[0].n_key_heads
+    step = max(1, _CELLS_AT_ONCE // (len(query) * len(key) * group)) * group
+    values, maxima, strongest = [], [], []
+    for layer in layers:
+        for first in range(0, n_heads, step):
+            maps = layer.weights(slice(first, min(first + step, n_heads)))
+            if words_of is not None:
+                maps = word_weights(maps, *words_of)
+            if some_hidden:
+                maps = maps.index_select(-2, rows).index_select(-1, columns)
+            best = maps.flatten(-2).argmax(-1)
+            where = (rows[best // len(columns)], columns[best % len(columns)])
+            strongest.append(torch.stack(where, -1).cpu())
+            small, largest = quantise(max_pool(maps))
+            values.append(small.cpu())
+            maxima.append(largest.cpu())
+    shape = (len(layers), n_heads)
+    all_values = torch.cat(values).numpy()
+    return Thumbnails(
+        all_values.reshape(*shape, *all_values.shape[1:]),
+        torch.cat(maxima).numpy().reshape(shape),
+        torch.cat(strongest).numpy().astype(np.int32).reshape(*shape, 2),
+    )
+
+
+def _device(layer: KeptLayer) -> torch.device:
+    held = layer.kept if layer.products is None else layer.products.query
+    assert held is not None
+    return held.device

@@ -1,0 +1,264 @@
+"""Attention: maps computed on request are the model's own, in every form in which one can ask."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import zoo
+from attnwidget import Attention, Head, load_model
+
+SMALL = 1e-6
+
+
+def one(name: str, **options: Any) -> dict[str, torch.Tensor]:
+    return zoo.inputs(name, batch=1, padded=0, **options)
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Attention:
+    return load_model(device="cpu").attend(
+        "The playing cats purr.", "They slept unbelievably well."
+    )
+
+
+@pytest.fixture(scope="module")
+def causal() -> Attention:
+    return load_model(zoo.build("llama")).attend(one("llama"))
+
+
+@pytest.fixture(scope="module")
+def translating() -> Attention:
+    return load_model(zoo.build("bart")).attend(one("bart"))
+
+
+@pytest.mark.parametrize(("name", "implementation"), zoo.LOADED)
+def test_weights_are_those_of_eager_attention(name: str, implementation: str) -> None:
+    given = one(name)
+    attention = load_model(zoo.build(name, implementation)).attend(given)
+    expected = zoo.eager_maps(name, given)
+    assert list(attention.stacks) == list(expected)
+    for stack, layers in expected.items():
+        maps = torch.cat(layers).numpy()  # [L, H, Q, K]
+        np.testing.assert_allclose(attention.weights(stack=stack), maps, atol=SMALL, rtol=0)
+        for head in range(4):
+            one_map = attention.weights(1, head, stack=stack)
+            np.testing.assert_allclose(one_map, maps[1, head], atol=SMALL, rtol=0)
+            rows = attention.rows(1, head, [2, 0], stack=stack)
+            np.testing.assert_allclose(rows, maps[1, head, [2, 0]], atol=SMALL, rtol=0)
+    if transformers.__version__.startswith("5"):
+        assert attention.note == ("weights only" if name in zoo.WEIGHTS_ONLY else "")
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "bloom", "opt"])
+def test_causal_models_hide_later_keys(name: str) -> None:
+    attention = load_model(zoo.build(name)).attend(one(name))
+    for layer in range(3):
+        visible = attention.visible(layer, 0)
+        assert visible is not None
+        assert not visible[np.triu_indices(14, 1)].any()
+        np.testing.assert_array_equal(attention.weights(layer, 0) > 0, visible)
+
+
+def test_a_sliding_window_hides_earlier_keys_in_its_layers() -> None:
+    attention = load_model(zoo.build("gemma2")).attend(one("gemma2"))
+    counts = {int(attention.visible(layer, 0)[-1].sum()) for layer in range(3)}  # type: ignore[index]
+    assert counts == {5, 14}
+
+
+def test_encoders_see_everything(embedded: Attention) -> None:
+    assert embedded.visible(0, 0) is None
+    assert embedded.word_visible(0, 0) is None
+
+
+def test_rows_sum_to_1_but_for_sinks(embedded: Attention) -> None:
+    np.testing.assert_allclose(embedded.row_sums(), 1, atol=1e-5)
+    sinks = load_model(zoo.build("gpt-oss")).attend(one("gpt-oss")).row_sums()
+    assert sinks.shape == (3, 4, 14)
+    assert sinks.min() < 0.99
+
+
+def test_shared_keys_are_counted_and_used(causal: Attention) -> None:
+    assert causal.stacks["self"].n_key_heads == 2
+    np.testing.assert_allclose(causal.weights(2, 3), causal.weights(2)[3], atol=SMALL)
+
+
+def test_half_precision_models_give_float32_maps() -> None:
+    model = zoo.build("bert", dtype=torch.bfloat16)
+    attention = load_model(model).attend(one("bert"))
+    assert attention.weights(0, 0).dtype == np.float32
+    np.testing.assert_allclose(attention.row_sums(), 1, atol=1e-2)
+
+
+def test_masks_of_all_layers_are_stored_once(causal: Attention) -> None:
+    masks = {id(layer.mask) for layer in causal._layers["self"]}
+    assert len(masks) == 1
+
+
+def test_stacks_of_an_encoder_decoder(translating: Attention) -> None:
+    shapes = {name: translating.weights(stack=name).shape for name in translating.stacks}
+    assert shapes == {
+        "encoder": (2, 4, 14, 14),
+        "decoder": (3, 4, 7, 7),
+        "cross": (3, 4, 7, 14),
+    }
+    assert "encoder 2×4, decoder 3×4, cross 3×4, 14 tokens" in repr(translating)
+    with pytest.raises(ValueError, match="say which stack"):
+        translating.weights(0, 0)
+
+
+def test_heads_are_checked(embedded: Attention, translating: Attention) -> None:
+    assert embedded.head((5, 11)) == Head(5, 11)
+    assert translating.head((2, 3, "cross")) == Head(2, 3, "cross")
+    assert embedded.has((0, 0))
+    for wrong, said in [
+        ((6, 0), "layer 6 is not among 0 to 5"),
+        ((0, 12), "head 12 is not among 0 to 11"),
+        ((-1, 0), "layer -1"),
+        ((0, 0, "cross"), "no stack 'cross'"),
+        ((0,), "a head is"),
+    ]:
+        assert not embedded.has(wrong)
+        with pytest.raises(ValueError, match=said):
+            embedded.head(wrong)
+    with pytest.raises(ValueError, match="'encoder', 'decoder', 'cross'"):
+        translating.head(Head(0, 0))
+    with pytest.raises(ValueError, match="query 99"):
+        embedded.rows(0, 0, 99)
+    with pytest.raises(ValueError, match="of which layer"):
+        embedded.weights(head=1)
+
+
+def test_results_belong_to_the_caller(embedded: Attention) -> None:
+    first = embedded.weights(0, 0)
+    first[:] = 7
+    assert embedded.weights(0, 0).max() <= 1
+    assert embedded.rows(0, 0, 1).shape == (len(embedded.tokens),)
+
+
+def test_words_are_sums_over_keys_and_means_over_queries(embedded: Attention) -> None:
+    tokens = embedded.stacks["self"].query
+    groups = tokens.word_groups()
+    assert len(groups) < len(tokens)
+    assert embedded.words() == list(tokens.to_words().text)
+    weights = embedded.weights(2, 5)
+    merged = [[weights[np.ix_(q, k)].sum(1).mean() for k in groups] for q in groups]
+    np.testing.assert_allclose(embedded.word_weights(2, 5), merged, atol=SMALL)
+
+
+def test_a_word_sees_what_its_tokens_see(causal: Attention) -> None:
+    np.testing.assert_array_equal(causal.word_visible(0, 0), causal.visible(0, 0))
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+@pytest.mark.parametrize("hidden", [(), ("cls", "sep"), ("cls", "sep", "first", "other", "")])
+def test_thumbnails_hold_every_head(embedded: Attention, unit: Any, hidden: Any) -> None:
+    stack = embedded.stacks["self"]
+    axis = stack.query if unit == "tokens" else stack.query.to_words()
+    keep = [i for i, kind in enumerate(axis.special) if kind not in hidden]
+    thumbnails = embedded.thumbnails(unit=unit, hidden=hidden)
+    assert thumbnails.values.dtype == np.uint8
+    assert thumbnails.values.shape == (6, 12, len(keep), len(keep))
+    assert thumbnails.strongest.dtype == np.int32
+    if not keep:
+        assert (thumbnails.strongest == -1).all()
+        return
+    for head in ((0, 0), (5, 11), (3, 7)):
+        full = embedded.weights(*head) if unit == "tokens" else embedded.word_weights(*head)
+        shown = full[np.ix_(keep, keep)]
+        assert thumbnails.maxima[head] == pytest.approx(shown.max(), abs=SMALL)
+        assert full[tuple(thumbnails.strongest[head])] == pytest.approx(shown.max(), abs=SMALL)
+        wanted = 255 * np.sqrt(shown / shown.max())
+        assert np.abs(thumbnails.values[head] - wanted).max() < 0.51
+
+
+def test_thumbnails_of_cross_attention_are_rectangular(translating: Attention) -> None:
+    thumbnails = translating.thumbnails("cross")
+    assert thumbnails.values.shape == (3, 4, 7, 14)
+    with pytest.raises(ValueError, match="unit"):
+        translating.thumbnails("cross", unit="lines")  # type: ignore[arg-type]
+
+
+def test_long_thumbnails_keep_every_peak() -> None:
+    random = torch.Generator().manual_seed(0)
+    weights = torch.softmax(6 * torch.randn(2, 3, 150, 150, generator=random), -1)
+    attention = Attention.from_weights(weights, [f"t{i}" for i in range(150)])
+    thumbnails = attention.thumbnails()
+    assert thumbnails.values.shape == (2, 3, 64, 64)
+    assert (thumbnails.values.max((-2, -1)) == 255).all()
+    np.testing.assert_array_equal(thumbnails.maxima, weights.amax((-2, -1)).numpy())
+
+
+def test_thumbnails_of_many_tokens_come_at_once() -> None:
+    model = load_model(device="cpu")
+    attention = model.attend("word " * 505)
+    attention.thumbnails()
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        attention.thumbnails()
+        times.append(time.process_time() - start)
+    assert min(times) < 4  # seconds of processor time, for 72 heads; a machine may be busy
+
+
+def test_to_frame_is_tidy(translating: Attention) -> None:
+    table = translating.to_frame("cross")
+    assert list(table.columns) == [
+        "stack",
+        "layer",
+        "head",
+        "query",
+        "key",
+        "query_token",
+        "key_token",
+        "weight",
+    ]
+    assert len(table) == 3 * 4 * 7 * 14
+    row = table[
+        (table.layer == 2) & (table["head"] == 1) & (table["query"] == 6) & (table.key == 3)
+    ]
+    assert row.weight.item() == translating.weights(2, 1, stack="cross")[6, 3]
+    assert set(translating.to_frame()["stack"]) == {"encoder", "decoder", "cross"}
+
+
+def test_threads_may_ask_at_once(embedded: Attention) -> None:
+    expected = embedded.weights()
+    wrong: list[Any] = []
+
+    def ask(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(40):
+            layer, head = int(random.integers(6)), int(random.integers(12))
+            difference = np.abs(embedded.weights(layer, head) - expected[layer, head]).max()
+            if difference > SMALL:
+                wrong.append((layer, head, difference))
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_cache_is_bounded() -> None:
+    weights = np.full((4, 2, 1200, 1200), 1 / 1200, np.float32)
+    attention = Attention.from_weights(weights, ["t"] * 1200)
+    for layer in range(4):
+        for head in range(2):
+            attention.weights(layer, head)
+    assert sum(held.nbytes for held in attention._cache.values()) <= 64 * 1024 * 1024
+
+
+def test_repr_is_short(embedded: Attention) -> None:
+    n = len(embedded.tokens)
+    assert repr(embedded) == f"Attention(BertForMaskedLM, self 6×12, {n} tokens)"
+    assert repr(load_model(zoo.build("mpnet")).attend(one("mpnet"))) == (
+        "Attention(MPNetModel, self 3×4, 14 tokens, weights only)"
+    )

@@ -1,0 +1,313 @@
+"""AttentionModel: any input read, wrong ones explained, the model given back as it came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+import zoo
+from attnwidget import AttentionModel, load_model
+
+SMALL = 1e-6
+
+
+def word_tokenizer(size: int = zoo.VOCABULARY, template: bool = True) -> Any:
+    """A tokenizer of whole words; ids 0 to 4 are special."""
+    names = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
+    words = [*names, *(f"w{i}" for i in range(size - len(names)))]
+    backend = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    if template:
+        backend.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]",
+            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+            special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        unk_token="[UNK]",
+    )
+
+
+def named(name: str) -> AttentionModel:
+    return load_model(zoo.build(name), word_tokenizer())
+
+
+@pytest.fixture(scope="module")
+def embedded() -> AttentionModel:
+    return load_model(device="cpu")
+
+
+def test_the_embedded_model_attends(embedded: AttentionModel) -> None:
+    assert (embedded.n_layers, embedded.n_heads, embedded.name) == (6, 12, "embedded")
+    assert embedded.device.type == "cpu"
+    assert repr(embedded) == "AttentionModel(BertForMaskedLM 'embedded', 6×12 heads, cpu)"
+    assert embedded.hf_model.dtype == torch.float32
+    attention = embedded.attend("The cat sat.", "It slept.")
+    tokens = attention.stacks["self"].query
+    assert tokens.special[0] == "cls"
+    assert tokens.special[-1] == "sep"
+    assert tokens.segments == (0,) * 6 + (1,) * (len(tokens) - 6)
+    assert attention.n_prompt is None
+
+
+def test_the_embedded_model_is_what_transformers_loads(embedded: AttentionModel) -> None:
+    inputs = embedded.tokenizer("The cat sat.", return_tensors="pt")
+    embedded.hf_model.set_attn_implementation("eager")
+    with torch.no_grad():
+        expected = embedded.hf_model(**inputs, output_attentions=True).attentions
+    weights = embedded.attend("The cat sat.").weights()
+    np.testing.assert_allclose(weights, torch.cat(expected).numpy(), atol=SMALL)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, recipe in zoo.ZOO.items() if recipe.reads == "text"]
+)
+def test_padding_changes_no_number(name: str) -> None:
+    model = named(name)
+    texts = ["w1 w2 w3", "w4 w5 w6 w7 w8 w9 w10 w11", "w12"]
+    together = model.attend_batch(texts)
+    for text, attention in zip(texts, together, strict=True):
+        alone = model.attend(text)
+        assert attention.tokens == alone.tokens
+        np.testing.assert_allclose(attention.weights(), alone.weights(), atol=SMALL)
+        visible, wanted = attention.visible(0, 0), alone.visible(0, 0)
+        assert (visible is None) == (wanted is None)
+        if visible is not None:
+            np.testing.assert_array_equal(visible, wanted)
+
+
+def test_batches_of_pairs(embedded: AttentionModel) -> None:
+    pairs = embedded.attend_batch(["One two.", "Three."], ["Four.", "Five six seven."])
+    alone = embedded.attend("Three.", "Five six seven.")
+    assert pairs[1].stacks["self"].query == alone.stacks["self"].query
+    np.testing.assert_allclose(pairs[1].weights(), alone.weights(), atol=SMALL)
+    assert embedded.attend_batch([]) == []
+    with pytest.raises(ValueError, match="one pair a text"):
+        embedded.attend_batch(["a", "b"], ["c"])
+    with pytest.raises(TypeError, match="list of texts"):
+        embedded.attend_batch("a text")
+
+
+def test_padding_in_given_inputs_is_cut() -> None:
+    model = named("bert")
+    given = {"input_ids": [[1, 8, 9, 2, 0, 0]], "attention_mask": [[1, 1, 1, 1, 0, 0]]}
+    alone = model.attend([1, 8, 9, 2])
+    padded = model.attend(given)
+    np.testing.assert_allclose(padded.weights(), alone.weights(), atol=SMALL)
+    assert padded.tokens == alone.tokens == ["[CLS]", "w3", "w4", "[SEP]"]
+
+
+def test_words_and_ids_are_texts_too(embedded: AttentionModel) -> None:
+    text = embedded.attend("the cat sat")
+    words = embedded.attend(["the", "cat", "sat"])
+    ids = embedded.attend(list(text.stacks["self"].query.ids))
+    for other in (words, ids):
+        assert other.stacks["self"].query == text.stacks["self"].query
+        np.testing.assert_allclose(other.weights(), text.weights(), atol=SMALL)
+
+
+def test_images_are_patches() -> None:
+    attention = load_model(zoo.build("vit")).attend(zoo.inputs("vit", batch=1))
+    assert attention.tokens[:3] == ["[CLS]", "r0c0", "r0c1"]
+    assert attention.tokens[-1] == "r3c3"
+    assert attention.special[:2] == ["cls", ""]
+
+
+def test_too_long_texts_name_the_limit(embedded: AttentionModel) -> None:
+    with pytest.raises(ValueError, match="602 tokens, BertForMaskedLM takes at most 512"):
+        embedded.attend("word " * 600)
+    assert len(embedded.attend("word " * 600, truncate=True).tokens) == 512
+    assert len(embedded.attend([5] * 600, truncate=True).tokens) == 512
+    roberta = load_model(zoo.build("roberta"))
+    with pytest.raises(ValueError, match="64 tokens, RobertaModel takes at most 62"):
+        roberta.attend([5] * 64)
+    assert len(roberta.attend([5] * 62).tokens) == 62
+
+
+@pytest.mark.parametrize("text", ["", "  \n", [], ["a", ""]])
+def test_empty_texts_are_refused(embedded: AttentionModel, text: Any) -> None:
+    with pytest.raises(ValueError, match="empty"):
+        embedded.attend(text)
+
+
+@pytest.mark.parametrize("text", [3, None, b"bytes", [["a"], ["b"]], [1, "a"]])
+def test_other_types_are_refused(embedded: AttentionModel, text: Any) -> None:
+    with pytest.raises(TypeError, match="a string, a list of words"):
+        embedded.attend(text)
+
+
+def test_wrong_tokenizers_are_refused() -> None:
+    with pytest.raises(ValueError, match="they do not belong together"):
+        load_model(zoo.build("bert"), word_tokenizer(size=1000))
+    slightly = load_model(zoo.build("bert"), word_tokenizer(size=200))
+    with pytest.raises(ValueError, match=r"token id 154 is not in .* 0 to 98"):
+        slightly.attend("w1 w149")
+    with pytest.raises(ValueError, match="token id 99"):
+        slightly.attend([99])
+    with pytest.raises(ValueError, match="has no tokenizer"):
+        load_model(zoo.build("bert")).attend("a text")
+
+
+def test_wrong_inputs_are_explained() -> None:
+    model = named("bert")
+    with pytest.raises(TypeError, match="no input 'pixel_values'"):
+        model.attend({"pixel_values": torch.zeros(1, 3, 4, 4)})
+    with pytest.raises(ValueError, match="attend_batch"):
+        model.attend({"input_ids": [[1, 2], [1, 2]]})
+    with pytest.raises(ValueError, match="empty"):
+        model.attend({})
+    with pytest.raises(TypeError, match="target is for encoder-decoders"):
+        model.attend("w1", target="w2")
+    with pytest.raises(ValueError, match="generates no text"):
+        model.generate("w1")
+
+
+def test_models_whose_maps_cannot_be_read_are_named() -> None:
+    import transformers
+
+    config = transformers.LongformerConfig(
+        vocab_size=99,
+        hidden_size=32,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        intermediate_size=48,
+        max_position_embeddings=66,
+        attention_window=4,
+    )
+    model = load_model(transformers.LongformerModel(config))
+    for ids in ([5, 6, 7, 8], [5] * 9):
+        with pytest.raises(ValueError, match="LongformerModel computed no attention map"):
+            model.attend({"input_ids": [ids]})
+    with pytest.raises(TypeError, match="no softmax attention"):
+        load_model(
+            transformers.MambaModel(
+                transformers.MambaConfig(hidden_size=16, num_hidden_layers=1, vocab_size=20)
+            )
+        )
+
+
+def test_the_training_mode_is_given_back() -> None:
+    hf_model = zoo.build("bert").train()
+    hf_model.bert.embeddings.eval()
+    with load_model(hf_model, word_tokenizer()) as model:
+        assert not hf_model.training
+        model.attend("w1 w2")
+    assert hf_model.training
+    assert not hf_model.bert.embeddings.training
+    assert hf_model.bert.encoder.training
+    with pytest.raises(RuntimeError, match="closed"):
+        model.attend("w1")
+
+
+def test_attention_outlives_the_model() -> None:
+    with named("llama") as model:
+        attention = model.attend("w1 w2 w3")
+    assert attention.weights(0, 0).shape == (5, 5)
+
+
+@pytest.mark.parametrize("name", ["t5", "bart"])
+def test_encoder_decoders_read_a_target(name: str) -> None:
+    model = named(name)
+    attention = model.attend("w1 w2 w3 w4", target="w5 w6")
+    decoder = attention.stacks["decoder"].query
+    assert decoder.raw[1:] == ("[CLS]", "w5", "w6", "[SEP]")
+    assert decoder.special[0] == "first"
+    cross = attention.stacks["cross"]
+    assert (len(cross.query), len(cross.key)) == (5, 6)
+    generated = model.attend("w1 w2 w3 w4")
+    assert 1 < len(generated.stacks["decoder"].query) <= 41
+    np.testing.assert_allclose(
+        generated.weights(0, stack="encoder"), attention.weights(0, stack="encoder"), atol=SMALL
+    )
+    first, second = model.attend_batch(["w1 w2", "w3 w4 w5"])
+    assert (len(first.tokens), len(second.tokens)) == (4, 5)
+
+
+def test_an_encoder_decoder_without_a_head_needs_a_target() -> None:
+    import transformers
+
+    whole = zoo.build("t5")
+    model = load_model(transformers.T5Model(whole.config), word_tokenizer())
+    with pytest.raises(ValueError, match="target="):
+        model.attend("w1 w2")
+    assert len(model.attend("w1 w2", target="w3").stacks) == 3
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "bloom"])
+def test_generated_maps_are_those_of_every_step(name: str) -> None:
+    model = load_model(zoo.build(name), word_tokenizer(template=False))
+    attention = model.generate("w1 w2 w3 w4", max_new_tokens=5)
+    assert attention.n_prompt == 4
+    steps = zoo.build(name).generate(
+        input_ids=torch.tensor([[6, 7, 8, 9]]),
+        max_new_tokens=5,
+        do_sample=False,
+        pad_token_id=0,
+        output_attentions=True,
+        return_dict_in_generate=True,
+        cache_implementation=None,
+    )
+    ids = steps.sequences[0].tolist()
+    assert attention.stacks["self"].query.ids == tuple(ids)
+    for layer in range(3):
+        weights = attention.weights(layer)
+        row = 0
+        for step in steps.attentions:
+            maps = step[layer][0].numpy()  # [H, Q, K], K the last keys in a sliding window
+            n_query, n_key = maps.shape[1:]
+            seen = row + n_query
+            stitched = weights[:, row:seen, seen - n_key : seen]
+            np.testing.assert_allclose(stitched, maps, atol=1e-5)
+            row = seen
+        assert row == len(ids) - 1
+
+
+def test_generation_respects_the_limit() -> None:
+    model = load_model(zoo.build("gpt2"), word_tokenizer(template=False))
+    with pytest.raises(ValueError, match="exceed the 64"):
+        model.generate("w1 w2", max_new_tokens=63)
+    translated = named("bart").generate("w1 w2", max_new_tokens=3)
+    assert len(translated.stacks["decoder"].query) <= 4
+
+
+def test_folders_load_in_the_class_that_their_config_names(tmp_path: Path) -> None:
+    zoo.build("bert").save_pretrained(tmp_path)
+    word_tokenizer().save_pretrained(tmp_path)
+    model = load_model(tmp_path, device="cpu")
+    assert type(model.hf_model).__name__ == "BertForMaskedLM"
+    np.testing.assert_allclose(
+        model.attend("w1 w2").weights(), named("bert").attend("w1 w2").weights(), atol=SMALL
+    )
+    vit = tmp_path / "vit"
+    zoo.build("vit").save_pretrained(vit)
+    assert load_model(vit, device="cpu").tokenizer is None
+
+
+def test_an_unknown_name_says_what_to_do(tmp_path: Path) -> None:
+    for name in ("no-such-model-anywhere", tmp_path):
+        with pytest.raises(OSError, match=r"load_model\(\) without a name") as error:
+            load_model(name)
+        assert str(name) in str(error.value)
+    with pytest.raises(TypeError, match="None, a name, a folder"):
+        load_model(3)
+    with pytest.raises(TypeError, match="its own tokenizer"):
+        load_model(None, word_tokenizer())
+
+
+def test_pickled_weights_are_not_loaded(tmp_path: Path) -> None:
+    model = zoo.build("bert")
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(OSError, match="safetensors"):
+        load_model(tmp_path)
