@@ -1,0 +1,1 @@
+"""Live figures: traits, and what is computed when one changes. The page (`js/`) draws."""

@@ -1,0 +1,84 @@
+"""HeadGrid: every head of a model at a glance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from attnwidget.capture.attention import Attention
+from attnwidget.widgets.base import STATIC, AttentionWidget
+from attnwidget.widgets.wire import axes_to_wire, to_wire
+
+
+class HeadGrid(AttentionWidget):
+    """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
+
+    Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells, so that no strong weight is
+    lost and any input length costs the page the same 4 kB a head. Options are the traits below, as
+    keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `hidden`, `unit`. An unknown
+    one raises TypeError, a value out of range traitlets.TraitError.
+
+    Example:
+        >>> from attnwidget import HeadGrid, load_model
+        >>> grid = HeadGrid(load_model().attend("The cat sat on the mat."), selected=[(3, 5)])
+        >>> grid.selected
+        [Head(layer=3, head=5, stack='self')]
+    """
+
+    # The text, not the path: anywidget keeps a widget made from a path alive after close().
+    _esm = (STATIC / "head_grid.js").read_text("utf-8")
+    _css = (STATIC / "head_grid.css").read_text("utf-8")
+
+    stack = traitlets.Unicode(
+        help='The stack of layers shown: "self", or "encoder", "decoder", "cross".'
+    ).tag(sync=True)
+    shared_scale = traitlets.Bool(
+        False, help="One colour scale for all heads; otherwise each head's maximum is the darkest."
+    ).tag(sync=True)
+
+    # A dict once there is something to draw, else None.
+    _thumbnails = traitlets.Any(None).tag(sync=True)
+
+    def __init__(self, attention: Attention, **traits: Any) -> None:
+        super().__init__(attention, **traits)
+
+    @traitlets.default("stack")
+    def _first_stack(self) -> str:
+        return super()._stepped_stack()
+
+    def _stepped_stack(self) -> str:
+        return self.stack
+
+    @traitlets.validate("stack")
+    def _check_stack(self, proposal: dict[str, Any]) -> str:
+        name = str(proposal["value"])
+        if name not in self.attention.stacks:
+            names = ", ".join(map(repr, self.attention.stacks))
+            raise traitlets.TraitError(f"'stack' is one of {names} in this model, got {name!r}")
+        return name
+
+    @traitlets.observe("selected")
+    def _stack_follows_selection(self, change: object) -> None:
+        if self.head:
+            self.stack = self.head.stack
+
+    @traitlets.observe("stack", "unit", "hidden")
+    def _other_maps(self, change: object) -> None:
+        if self._stacks:
+            with self._answering():
+                self._compute()
+
+    def _compute(self) -> None:
+        if self.stack not in self.attention.stacks:
+            self.stack = next(iter(self.attention.stacks))
+        thumbnails = self.attention.thumbnails(self.stack, unit=self.unit, hidden=self.hidden)
+        self._axes = axes_to_wire(self.attention.stacks[self.stack], self.unit)
+        self._thumbnails = {
+            "stack": self.stack,
+            "unit": self.unit,
+            "hidden": list(self.hidden),
+            "values": to_wire(thumbnails.values),
+            "maxima": to_wire(thumbnails.maxima),
+            "strongest": to_wire(thumbnails.strongest),
+        }

@@ -1,0 +1,140 @@
+"""HeadView: one head in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget.capture.attention import Attention
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.base import STATIC, AttentionWidget
+from attnwidget.widgets.wire import axes_to_wire, to_wire
+
+
+class HeadView(AttentionWidget):
+    """One head's map as lines between two columns of tokens, or as a matrix.
+
+    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; linked to a
+    `HeadGrid` it shows the head selected there. `highlight` names words whose attention, to and
+    from, is drawn in a second colour. Further options are the traits below, as keywords. An unknown
+    one raises TypeError, a value out of range traitlets.TraitError, a highlighted word that the
+    input lacks traitlets.TraitError.
+
+    Example:
+        >>> from attnwidget import HeadView, load_model
+        >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+        >>> view.weights.shape
+        (9, 9)
+    """
+
+    _esm = (STATIC / "head_view.js").read_text("utf-8")
+    _css = (STATIC / "head_view.css").read_text("utf-8")
+
+    mode = traitlets.Enum(
+        ["lines", "matrix"], "lines", help="Lines between two token columns, or a heat map."
+    ).tag(sync=True)
+    top_mass = traitlets.Float(
+        1.0, min=0.0, max=1.0, help="Show the strongest lines that make up this share of each row."
+    ).tag(sync=True)
+    renormalise = traitlets.Bool(
+        False, help="Make rows sum to 1 again after tokens are hidden; the figure says so."
+    ).tag(sync=True)
+    sentences = traitlets.Enum(
+        ["all", "aa", "ab", "ba", "bb"],
+        "all",
+        help='Attention from and to the sentences of a pair; "ab" is from A to B.',
+    ).tag(sync=True)
+    highlight = traitlets.List(
+        traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
+    )
+
+    # A dict once there is something to draw, else None.
+    _map = traitlets.Any(None).tag(sync=True)
+    _highlighted = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        attention: Attention,
+        layer: int | None = None,
+        head: int | None = None,
+        stack: str | None = None,
+        *,
+        highlight: Sequence[str] | str = (),
+        **traits: Any,
+    ) -> None:
+        if isinstance(attention, Attention) and "selected" not in traits:
+            name = stack or next(iter(attention.stacks))
+            traits["selected"] = [(layer or 0, head or 0, name)]
+        elif layer is not None or head is not None or stack is not None:
+            raise TypeError(
+                "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
+            )
+        words = [highlight] if isinstance(highlight, str) else list(highlight)
+        super().__init__(attention, highlight=words, **traits)
+
+    @property
+    def weights(self) -> NDArray[np.float32] | None:
+        """The shown head's map, float32 [query, key] in `unit`s; None without a head."""
+        if self.head is None:
+            return None
+        if self.unit == "words":
+            return self.attention.word_weights(*self.head[:2], stack=self.head.stack)
+        return self.attention.weights(*self.head[:2], stack=self.head.stack)
+
+    @traitlets.observe("selected", "unit", "highlight")
+    def _other_map(self, change: object) -> None:
+        if self._stacks:
+            with self._answering():
+                self._compute()
+
+    def _compute(self) -> None:
+        head, weights = self.head, self.weights
+        if head is None or weights is None:
+            self._map = None
+            return
+        stack = self.attention.stacks[head.stack]
+        self._axes = axes_to_wire(stack, self.unit)
+        self._highlighted = {
+            "query": self._positions(stack.query),
+            "key": self._positions(stack.key),
+        }
+        read = self.attention.word_visible if self.unit == "words" else self.attention.visible
+        visible = read(*head[:2], stack=head.stack)
+        if visible is not None:
+            weights = np.where(visible, weights, np.float32(np.nan))
+        self._map = {
+            "stack": head.stack,
+            "layer": head.layer,
+            "head": head.head,
+            "unit": self.unit,
+            "exact": True,
+            "values": to_wire(weights.astype(np.float32, copy=False)),
+        }
+
+    def _positions(self, tokens: Tokens) -> list[int]:
+        """Where the highlighted words are on an axis, in the unit shown."""
+        wanted = {word.casefold() for word in self.highlight}
+        words = [word.casefold() for word in tokens.to_words().text]
+        found = [k for k, word in enumerate(words) if word in wanted]
+        if self.unit == "words":
+            return found
+        groups = tokens.word_groups()
+        return [i for k in found for i in groups[k]]
+
+    @traitlets.validate("highlight")
+    def _check_highlight(self, proposal: dict[str, Any]) -> list[str]:
+        words = [
+            word.casefold()
+            for stack in self.attention.stacks.values()
+            for word in (*stack.query.to_words().text, *stack.key.to_words().text)
+        ]
+        if missing := [word for word in proposal["value"] if word.casefold() not in words]:
+            raise traitlets.TraitError(
+                "'highlight' names words of the input; not among them: "
+                + ", ".join(map(repr, missing))
+            )
+        return list(proposal["value"])

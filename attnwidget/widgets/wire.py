@@ -1,0 +1,68 @@
+"""How arrays and axes cross to the page: the only place in Python that knows the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.attention import Attention, Stack
+from attnwidget.text.tokens import Tokens
+
+
+def to_wire(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as its shape, its dtype and its bytes (little endian, C order).
+
+    The bytes travel as a binary buffer.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.wire import to_wire
+        >>> wire = to_wire(np.ones((2, 3), "f4"))
+        >>> wire["shape"], wire["dtype"], wire["view"].nbytes
+        ([2, 3], '<f4', 24)
+    """
+    array = np.ascontiguousarray(array)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    # A memoryview of zero items cannot be cast: bytes can be empty.
+    view = memoryview(array).cast("B") if array.size else b""
+    return {"shape": list(array.shape), "dtype": array.dtype.str, "view": view}
+
+
+def axis_to_wire(tokens: Tokens) -> dict[str, list[Any]]:
+    """What the page must know of an axis: an entry a token (or word)."""
+    return {
+        "text": list(tokens.text),
+        "raw": list(tokens.raw),
+        "special": list(tokens.special),
+        "segments": list(tokens.segments),
+    }
+
+
+def axes_to_wire(stack: Stack, unit: str) -> dict[str, Any]:
+    """Both axes of a stack's maps, in tokens or in words."""
+    query, key = stack.query, stack.key
+    if unit == "words":
+        query, key = query.to_words(), key.to_words()
+    return {
+        "stack": stack.name,
+        "unit": unit,
+        "query": axis_to_wire(query),
+        "key": axis_to_wire(key),
+    }
+
+
+def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
+    """The stacks of a model with their layer, head and token counts."""
+    return [
+        {
+            "name": stack.name,
+            "n_layers": stack.n_layers,
+            "n_heads": stack.n_heads,
+            "n_key_heads": stack.n_key_heads,
+            "n_query": len(stack.query),
+            "n_key": len(stack.key),
+        }
+        for stack in attention.stacks.values()
+    ]

@@ -1,0 +1,39 @@
+// One ES module and one style sheet per file of src/widgets, written into the Python package; the result is committed.
+// `--outdir=DIR` writes elsewhere (the test that compares), `--watch` rebuilds on each change.
+import { readdirSync } from "node:fs";
+import { basename, dirname, extname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import esbuild from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const argument = (name) =>
+  process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
+
+const entryPoints = readdirSync(resolve(here, "src/widgets"))
+  .filter((name) => [".ts", ".css"].includes(extname(name)))
+  .sort()
+  .map((name) => ({ in: `src/widgets/${name}`, out: basename(name, extname(name)) }));
+
+const options = {
+  absWorkingDir: here,
+  entryPoints,
+  outdir: argument("outdir") ?? resolve(here, "../attnwidget/widgets/static"),
+  bundle: true,
+  format: "esm",
+  target: ["es2022"],
+  minify: true,
+  // A module that awaits at its top level may miss every later message from the kernel: refuse it.
+  supported: { "top-level-await": false },
+  // Non-ASCII text stays as it is: escapes would make the bundles longer.
+  charset: "utf8",
+  legalComments: "none",
+  // Notebook pages can hold an AMD loader, and a bundled package that finds one exports itself there.
+  define: { "process.env.NODE_ENV": '"production"', "define.amd": "false" },
+  logLevel: process.argv.includes("--quiet") ? "warning" : "info",
+};
+
+if (process.argv.includes("--watch")) {
+  await (await esbuild.context({ ...options, minify: false, sourcemap: "inline" })).watch();
+} else {
+  await esbuild.build(options);
+}

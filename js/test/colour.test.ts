@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { inverse, lookup, transfer } from "../src/draw/colour.js";
+import { digits } from "../src/draw/colour_bar.js";
+
+const SCALES = ["linear", "sqrt", "log"] as const;
+
+function luminance(word: number): number {
+  const channel = (shift: number) => {
+    const c = ((word >> shift) & 255) / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * channel(0) + 0.7152 * channel(8) + 0.0722 * channel(16);
+}
+
+describe("the colour scale", () => {
+  it("starts at the background and goes one way in lightness", () => {
+    for (const dark of [false, true]) {
+      const table = lookup(dark);
+      expect(table[0]).toBe(dark ? 0xff111111 : 0xffffffff);
+      const steps = [...table].map(luminance);
+      const sign = dark ? 1 : -1;
+      for (let i = 8; i < 256; i += 8)
+        expect(sign * ((steps[i] ?? 0) - (steps[i - 8] ?? 0))).toBeGreaterThan(0);
+    }
+  });
+  it("ends at 3:1 and more against the background", () => {
+    for (const dark of [false, true]) {
+      const [low, high] = [luminance(lookup(dark)[0] ?? 0), luminance(lookup(dark)[255] ?? 0)];
+      const ratio = (Math.max(low, high) + 0.05) / (Math.min(low, high) + 0.05);
+      expect(ratio).toBeGreaterThan(3);
+    }
+  });
+  it("maps shares to places and back", () => {
+    for (const scale of SCALES) {
+      expect(transfer(scale)(1)).toBe(1);
+      expect(transfer(scale)(0)).toBe(0);
+      for (const share of [0.01, 0.3, 0.9])
+        expect(inverse(scale)(transfer(scale)(share))).toBeCloseTo(share, 12);
+    }
+  });
+});
+
+describe("digits", () => {
+  it("shows three significant ones", () => {
+    expect([0.83149, 0.05, 0.0012345, 1, 0].map(digits)).toEqual([
+      "0.831",
+      "0.05",
+      "0.00123",
+      "1",
+      "0",
+    ]);
+    expect(digits(0.0001)).toBe("<0.0005");
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { asFloat32, asInt32, asUint8 } from "../src/model/wire.js";
+import { localModel } from "../src/standalone/local_model.js";
+import { type EmbeddedMaps, headMap, thumbnails } from "../src/standalone/maps.js";
+
+const axis = (special: string[]) => ({
+  text: special.map((_, i) => `t${i}`),
+  raw: special.map((_, i) => `t${i}`),
+  special,
+  segments: special.map(() => 0),
+});
+
+function maps(size: number, fill: (q: number, k: number) => number): EmbeddedMaps {
+  const special = Array.from({ length: size }, (_, i) => (i ? "" : "cls"));
+  const values = Uint8Array.from({ length: size * size }, (_, i) =>
+    fill(Math.floor(i / size), i % size),
+  );
+  const axes = { stack: "self", unit: "tokens", query: axis(special), key: axis(special) };
+  return { axes, shape: [1, 1, size, size], maxima: [0.5], values };
+}
+
+describe("a page without a kernel", () => {
+  it("gives weights back from bytes, and NaN where masked", () => {
+    const map = headMap(
+      maps(2, (q, k) => (k > q ? 0 : q === 0 ? 255 : 128)),
+      [0, 0, "self"],
+    );
+    const [a, b, c] = asFloat32(map.values);
+    expect(a).toBeCloseTo(0.5, 6);
+    expect(b).toBeNaN();
+    expect(c).toBeCloseTo(0.5 * (127 / 254) ** 2, 6);
+    expect(map.exact).toBe(false);
+  });
+  it("leaves hidden tokens out of the thumbnails and their maxima", () => {
+    const own = maps(4, (q, k) => (q === 0 ? 255 : q === 2 && k === 3 ? 128 : 1));
+    const small = thumbnails(own, ["cls"]);
+    expect(small.values.shape).toEqual([1, 1, 3, 3]);
+    expect([...asInt32(small.strongest)]).toEqual([2, 3]);
+    expect(asFloat32(small.maxima)[0]).toBeCloseTo(0.125, 6);
+    expect(Math.max(...asUint8(small.values))).toBe(255);
+  });
+  it("pools long maps to 64 cells and loses no maximum", () => {
+    const small = thumbnails(
+      maps(100, (q, k) => (q === 99 && k === 57 ? 255 : 10)),
+      [],
+    );
+    expect(small.values.shape).toEqual([1, 1, 64, 64]);
+    expect(asUint8(small.values).filter((v) => v === 255)).toHaveLength(1);
+  });
+  it("tells of changes once, and of none where nothing changed", () => {
+    const model = localModel({ layer: 0 });
+    const seen: number[] = [];
+    const callback = () => seen.push(model.get("layer"));
+    model.on("change:layer", callback);
+    model.set("layer", 0);
+    model.set("layer", 2);
+    model.off("change:layer", callback);
+    model.set("layer", 3);
+    expect(seen).toEqual([2]);
+  });
+});
