@@ -1,0 +1,90 @@
+# `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo lab test test-compat check bench build clean node browser
+
+PYTHON ?= python3
+# Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
+CONSTRAINTS ?= constraints.txt
+VENV := .venv
+BIN := $(VENV)/bin
+ENV := $(VENV)/.installed
+COMPAT := .venv-compat
+MODULES := js/node_modules/.installed
+DEMO := build/demo
+
+# Tests and demos show that nothing is fetched while they run.
+export HF_HUB_OFFLINE := 1
+# pytest runs two processes: one thread each leaves none waiting for another's core.
+test test-compat: export OMP_NUM_THREADS ?= 1
+test test-compat: export TOKENIZERS_PARALLELISM := false
+ifneq ($(wildcard ../shared/data),)
+export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
+endif
+
+help:
+	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
+	@echo "make lab          JupyterLab on the notebooks"
+	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
+	@echo "make test-compat  the Python tests with the oldest supported transformers"
+	@echo "make check        ruff, mypy, TypeScript, biome"
+	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
+	@echo "make bench        compare times and sizes with other tools"
+	@echo "make clean        remove what the targets above have made, but for the environments"
+
+# install(environment, constraints, extras)
+define install
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install -q $(if $(2),-c $(2)) torch
+	$(1)/bin/python -m pip install -q $(if $(2),-c $(2)) -e '.[$(3)]'
+	touch $(1)/.installed
+endef
+
+$(ENV): pyproject.toml constraints.txt
+	$(call install,$(VENV),$(CONSTRAINTS),dev)
+
+$(COMPAT)/.installed: pyproject.toml constraints-compat.txt
+	$(call install,$(COMPAT),constraints-compat.txt,dev)
+
+node:
+	@command -v npm >/dev/null || { echo "This target needs Node 20 or later (node and npm on PATH); users of the package do not." >&2; exit 1; }
+
+$(MODULES): js/package.json js/package-lock.json | node
+	cd js && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+demo: $(ENV)
+	$(BIN)/python notebooks/execute.py notebooks/01_quickstart.ipynb $(DEMO)
+
+lab: $(ENV)
+	$(BIN)/jupyter lab notebooks
+
+build: $(MODULES)
+	cd js && npm run --silent build
+
+check: $(ENV) $(MODULES)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cd js && npm run --silent check
+
+browser:
+	@bash tests/browser/find_chromium.sh --install >/dev/null || true
+
+test: check browser
+	cd js && npm test --silent
+	$(BIN)/pytest -n 2 -m "not browser"
+	$(BIN)/pytest -m browser
+	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
+		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
+
+test-compat: $(COMPAT)/.installed
+	$(COMPAT)/bin/pytest -n 2 -m "not browser"
+
+bench: $(ENV)
+	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
+	$(BIN)/python tests/benchmarks/against_bertviz.py
+
+clean:
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find attnwidget tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,81 @@
+"""Servers and browser start once; each test has a page and a kernel of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from browser.notebook import LiveNotebook, OpenNotebook
+from browser.pages import FLAGS, Watched, chromium, watched
+from browser.servers import Server, jupyter, marimo
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium: install it, or name one in the environment variable CHROMIUM")
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield instance
+        instance.close()
+
+
+@pytest.fixture
+def seen(browser: Browser) -> Iterator[Watched]:
+    """A fresh page; after the test, nothing has gone out and nothing has failed."""
+    with watched(browser) as page:
+        yield page
+        page.assert_quiet()
+
+
+@pytest.fixture(scope="session")
+def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with jupyter("jupyterlab", tmp_path_factory.mktemp("lab")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def notebook7(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with jupyter("notebook", tmp_path_factory.mktemp("notebook7")) as server:
+        yield server
+
+
+@pytest.fixture
+def in_lab(lab: Server, seen: Watched, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
+    """`in_lab(cells)` opens a notebook of these cells in JupyterLab."""
+    yield from _opener(lab, "lab/tree", seen, request.node.name)
+
+
+@pytest.fixture
+def in_notebook7(
+    notebook7: Server, seen: Watched, request: pytest.FixtureRequest
+) -> Iterator[OpenNotebook]:
+    """`in_notebook7(cells)` opens a notebook of these cells in Notebook 7."""
+    yield from _opener(notebook7, "notebooks", seen, request.node.name)
+
+
+def _opener(server: Server, route: str, seen: Watched, name: str) -> Iterator[OpenNotebook]:
+    opened: list[LiveNotebook] = []
+
+    def open_notebook(cells: list[str]) -> LiveNotebook:
+        safe = "".join(c if c.isalnum() else "-" for c in name)
+        live = LiveNotebook(seen.page, server, route, f"{safe}-{len(opened)}", cells)
+        opened.append(live)
+        return live
+
+    yield open_notebook
+    for live in opened:
+        live.close()
+
+
+@pytest.fixture
+def in_marimo(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Server]]:
+    """`in_marimo(source)` serves a marimo app."""
+    with ExitStack() as stack:
+        yield lambda source: stack.enter_context(marimo(source, tmp_path_factory.mktemp("marimo")))

@@ -1,0 +1,90 @@
+"""A HeadGrid and a HeadView on a page: where their cells are, and the colours they should have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from playwright.sync_api import Locator
+
+SCALE = Path(__file__).parents[2] / "js" / "src" / "draw" / "scale.json"
+PIXELS = """(canvas, points) => {
+  const context = canvas.getContext("2d");
+  return points.map(([x, y]) => [...context.getImageData(x, y, 1, 1).data].slice(0, 3));
+}"""
+# The start of every notebook: the names are those that the README teaches.
+SETUP = """
+from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
+model = load_model()
+attention = model.attend("The captain told his men that he would not leave the ship.")
+"""
+LINKED = """
+grid = HeadGrid(attention, selected=[(0, 0)])
+view = HeadView(attention, layer=0, head=0)
+both = link(grid, view)
+"""
+
+
+def colour_scale(theme: str) -> NDArray[np.int64]:
+    """The 256 colours of a theme, [256, 3]: straight lines between equally spaced anchors."""
+    anchors = np.array(json.loads(SCALE.read_text(encoding="utf-8"))[theme])
+    places = np.linspace(0, len(anchors) - 1, 256)
+    channels = [np.interp(places, range(len(anchors)), channel) for channel in anchors.T]
+    return np.rint(np.stack(channels, axis=1)).astype(np.int64)
+
+
+class GridOnPage:
+    """The HeadGrid inside a root element."""
+
+    def __init__(self, root: Locator) -> None:
+        self.canvas = root.locator("canvas.attnw-grid")
+        self.canvas.wait_for(state="visible")
+        # It has rows when the kernel's thumbnails are in.
+        self.canvas.page.wait_for_function(
+            "canvas => JSON.parse(canvas.dataset.layout ?? '{}').rows > 0",
+            arg=self.canvas.element_handle(),
+        )
+        self.layout: dict[str, Any] = json.loads(self.canvas.get_attribute("data-layout") or "{}")
+
+    def corner(self, layer: int, head: int) -> tuple[float, float]:
+        """Top-left of a thumbnail in CSS pixels of the canvas."""
+        pitch = self.layout["cell"] + self.layout["gap"]
+        return self.layout["x0"] + head * pitch, self.layout["y0"] + layer * pitch
+
+    def click(self, layer: int, head: int) -> None:
+        x, y = self.corner(layer, head)
+        half = self.layout["cell"] / 2
+        self.canvas.click(position={"x": x + half, "y": y + half})
+
+    def pixels(self, layer: int, head: int, cells: list[tuple[int, int]], side: int) -> Any:
+        """The drawn colours at the centres of cells of a `side` x `side` map, [cells, 3]."""
+        x, y = self.corner(layer, head)
+        step, dpr = self.layout["cell"] / side, self.layout["dpr"]
+        points = [
+            [int((x + (col + 0.5) * step) * dpr), int((y + (row + 0.5) * step) * dpr)]
+            for row, col in cells
+        ]
+        return np.array(self.canvas.evaluate(PIXELS, points))
+
+    def assert_drawn(
+        self, layer: int, head: int, values: list[list[int]], theme: str, *, steps: int = 0
+    ) -> None:
+        """The thumbnail shows these bytes, give or take `steps`, on the theme's scale."""
+        side, colours = len(values), colour_scale(theme)
+        cells = [(0, 0), (side // 2, side // 2), (side - 1, side - 1)]
+        cells += [(row, int(np.argmax(values[row]))) for row in (1, side // 3, side - 2)]
+        got = self.pixels(layer, head, cells, side)
+        for (row, col), pixel in zip(cells, got, strict=True):
+            byte = values[row][col]
+            allowed = colours[max(0, byte - steps) : byte + steps + 1]
+            # A browser may round a channel the other way.
+            close = (np.abs(allowed - pixel) <= 1).all(axis=1).any()
+            assert close, (layer, head, row, col, pixel.tolist(), allowed.tolist())
+
+
+def thumbnails(layer: int, head: int) -> str:
+    """The Python expression of a head's thumbnail bytes, for a kernel that ran SETUP."""
+    return f"attention.thumbnails().values[{layer}, {head}].tolist()"

@@ -1,0 +1,99 @@
+"""One live notebook in JupyterLab or Notebook 7: run its cells, ask its kernel."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import nbformat
+from playwright.sync_api import Locator, Page
+
+from browser.servers import Server
+
+KERNEL = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel"
+RUN = """async (code) => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  let text = "";
+  const future = kernel.requestExecute({ code, store_history: false });
+  future.onIOPub = ({ header, content }) => {
+    if (header.msg_type === "stream") text += content.text;
+    if (header.msg_type === "error") text += content.traceback.join("\\n");
+  };
+  const reply = await future.done;
+  return [reply.content.status, text];
+}"""
+RUN_CELL = """async (index) => {
+  window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+  return await window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
+
+
+class LiveNotebook:
+    """A notebook of code cells, open in `page`, with an idle kernel."""
+
+    def __init__(self, page: Page, server: Server, route: str, name: str, cells: list[str]) -> None:
+        self.page = page
+        self.theme = "light"
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(source) for source in cells],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        )
+        nbformat.write(notebook, server.root / f"{name}.ipynb")
+        page.goto(f"{server.url}/{route}/{name}.ipynb?reset")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        # A run asked for before the kernel is idle can be dropped.
+        page.wait_for_function(f"{KERNEL}?.status === 'idle'")
+
+    def run_all(self) -> None:
+        """Run every cell; raises what the first failing cell printed."""
+        self.page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        failed = self.page.locator(".jp-OutputArea-output[data-mime-type*='error']")
+        if failed.count():
+            raise AssertionError(failed.first.inner_text())
+
+    def run_cell(self, index: int) -> None:
+        self.page.evaluate(RUN_CELL, index)
+
+    def run_in_kernel(self, code: str) -> str:
+        """What `code` prints in the kernel, while the notebook stays as it is."""
+        status, text = self.page.evaluate(RUN, code)
+        if status != "ok":
+            raise AssertionError(f"the kernel failed:\n{text}")
+        return str(text)
+
+    def value(self, expression: str) -> Any:
+        """The value of a Python literal expression in the kernel."""
+        return ast.literal_eval(self.run_in_kernel(f"print(repr(({expression})))"))
+
+    def wait_for_value(self, expression: str, wanted: object) -> None:
+        """Wait until an expression in the kernel equals `wanted`."""
+        for _ in range(100):
+            got = self.value(expression)
+            if got == wanted:
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"{expression} is {got!r}, not {wanted!r}, after 10 s")
+
+    def output(self, index: int) -> Locator:
+        """The output area of a cell."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index).locator(".jp-OutputArea")
+
+    def use_theme(self, theme: str) -> None:
+        """Switch the page to "light" or "dark", as the menu does."""
+        name = f"JupyterLab {theme.title()}"
+        self.page.evaluate(
+            "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
+            name,
+        )
+        self.page.wait_for_selector(f"body[data-jp-theme-name='{name}']")
+        self.theme = theme
+
+    def close(self) -> None:
+        """Leave nothing to the next test: the server remembers a theme, a kernel holds a model."""
+        if self.theme != "light":
+            self.use_theme("light")
+        self.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+OpenNotebook = Callable[[list[str]], LiveNotebook]

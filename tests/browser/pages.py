@@ -1,0 +1,100 @@
+"""A Chromium page that can reach nothing but our own servers, and remembers what went wrong."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page, Route
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# What the hosts themselves say in the console; none of it comes from a widget.
+HOST_NOISE = (
+    "favicon",
+    "Failed to load resource: the server responded with a status of 404",
+    "net::ERR_FAILED",
+)
+
+
+@cache
+def chromium() -> str | None:
+    """The Chromium to drive, or None."""
+    finder = Path(__file__).with_name("find_chromium.sh")
+    run = subprocess.run(["bash", finder], capture_output=True, text=True)
+    return run.stdout.strip() or None
+
+
+@dataclass
+class Watched:
+    """A page, and all that happened on it which should not have."""
+
+    page: Page
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def assert_quiet(self) -> None:
+        """No request left the machine, no error was raised or logged, no dialog opened."""
+        assert self.outside == [], f"requests to other machines: {self.outside}"
+        assert self.errors == [], f"errors in the page: {self.errors}"
+        assert self.dialogs == [], f"dialogs: {self.dialogs}"
+
+
+def _is_local(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in {"data", "blob", "file", "about"} or parts.hostname == "127.0.0.1"
+
+
+@contextmanager
+def watched(browser: Browser, *, width: int = 1200, height: int = 1400) -> Iterator[Watched]:
+    """A fresh page in a context of its own."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    seen = Watched(page)
+
+    def gate(route: Route) -> None:
+        if _is_local(route.request.url):
+            route.continue_()
+        else:
+            seen.outside.append(route.request.url)
+            route.abort()
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(noise in message.text for noise in HOST_NOISE):
+            seen.errors.append(message.text)
+
+    def raised(error: Error) -> None:
+        # Notebook 7 trips over a setting of its own while it loads. A widget's code is a blob.
+        stack = error.stack or ""
+        if "/static/notebook/" not in stack or "blob:" in stack:
+            seen.errors.append(f"{error}\n{stack}")
+
+    def asked(dialog: Dialog) -> None:
+        # Leaving a notebook with unsaved cells asks too: that one is the host's.
+        if dialog.type != "beforeunload":
+            seen.dialogs.append(dialog.message)
+        dialog.accept()
+
+    context.route("**/*", gate)
+    page.on("pageerror", raised)
+    page.on("console", heard)
+    page.on("dialog", asked)
+    try:
+        yield seen
+    finally:
+        context.close()

@@ -1,0 +1,56 @@
+"""axe-core finds nothing to complain about in either widget, in either theme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browser.figures import LINKED, SETUP, GridOnPage
+from browser.notebook import OpenNotebook
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+# axe exports itself to a module loader where it finds one; here it is wanted on the window.
+INJECT = "(source) => { new Function('module', 'exports', 'define', source)(); }"
+RUN = """async () => {
+  const { violations } = await window.axe.run({ include: [[".attnw-root"]] });
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+}"""
+
+
+def complaints(page: Page) -> list[str]:
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(INJECT, AXE.read_text(encoding="utf-8"))
+    return list(page.evaluate(RUN))
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+@pytest.mark.parametrize("mode", ["lines", "matrix"])
+def test_no_violations_in_either_theme(in_lab: OpenNotebook, mode: str) -> None:
+    notebook = in_lab([SETUP + LINKED + f"view.mode = {mode!r}", "grid", "view"])
+    for cell in range(3):
+        notebook.run_cell(cell)
+    GridOnPage(notebook.output(1)).click(2, 3)
+    roots = notebook.page.locator(".attnw-root")
+    expect(roots.nth(1)).to_contain_text("L2 H3")
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        expect(roots.nth(0)).to_have_attribute("data-theme", theme)
+        expect(roots.nth(1)).to_have_attribute("data-theme", theme)
+        notebook.page.wait_for_timeout(300)
+        assert complaints(notebook.page) == []
+
+
+def test_axe_would_complain(in_lab: OpenNotebook) -> None:
+    """The check sees a fault when there is one."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: run `npm ci` in js")
+    notebook = in_lab(["1"])
+    notebook.page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<p class=attnw-root><button></button></p>')"
+    )
+    assert any(line.startswith("button-name") for line in complaints(notebook.page))

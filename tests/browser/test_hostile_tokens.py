@@ -1,0 +1,57 @@
+"""A token is text wherever it is shown: markup in it is never markup of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, expect
+
+from attnwidget import Attention, save_page
+from browser.notebook import OpenNotebook
+from browser.pages import Watched
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+TOKENS = [HOSTILE, "<!--", "]]>", "plain"]
+NOTEBOOK = f"""
+import numpy as np
+from attnwidget import Attention, HeadGrid, HeadView
+attention = Attention.from_weights(np.full((1, 2, 4, 4), 0.25, "f4"), {TOKENS!r})
+view = HeadView(attention, highlight=[])
+"""
+
+
+def assert_only_text(page: Locator) -> None:
+    expect(page.locator(".attnw-root img, .attnw-root script")).to_have_count(0)
+    expect(page.locator(".attnw-root").last).to_contain_text("L0 H0")
+
+
+@pytest.mark.parametrize("mode", ["lines", "matrix"])
+def test_in_a_notebook(in_lab: OpenNotebook, seen: Watched, mode: str) -> None:
+    notebook = in_lab([NOTEBOOK, f"view.mode = {mode!r}\nview", "HeadGrid(attention)"])
+    for cell in range(3):
+        notebook.run_cell(cell)
+    page = seen.page.locator("body")
+    expect(notebook.output(2).locator("canvas.attnw-grid")).to_be_visible()
+    assert_only_text(page.locator(".jp-Cell").nth(1))
+    assert HOSTILE in (notebook.output(1).locator(".attnw-root").text_content() or "")
+    seen.page.wait_for_timeout(300)
+    assert seen.dialogs == []
+
+
+def test_in_a_standalone_page(seen: Watched, tmp_path: Path) -> None:
+    weights = np.full((1, 2, 4, 4), 0.25, dtype=np.float32)
+    attention = Attention.from_weights(weights, TOKENS)
+    path = save_page(attention, tmp_path / "hostile.html", title=HOSTILE)
+    seen.page.goto(path.as_uri())
+    page = seen.page.locator("body")
+    expect(page.locator("canvas.attnw-grid")).to_be_visible()
+    assert_only_text(page)
+    expect(page.locator("img")).to_have_count(0)
+    assert seen.page.title() == HOSTILE
+    assert HOSTILE in (page.locator(".attnw-root").last.text_content() or "")
+    seen.page.wait_for_timeout(300)
+    assert seen.dialogs == []

@@ -1,0 +1,67 @@
+"""The page that save_page writes: opened from the disk, with no server and no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from attnwidget import Attention, load_model, save_page
+from browser.figures import GridOnPage
+from browser.pages import Watched
+
+pytestmark = pytest.mark.browser
+
+TEXT = "The captain told his men that he would not leave the ship."
+
+
+@pytest.fixture(scope="module")
+def attention() -> Attention:
+    return load_model().attend(TEXT)
+
+
+def test_draws_selects_and_follows(attention: Attention, seen: Watched, tmp_path: Path) -> None:
+    page = save_page(attention, tmp_path / "attention.html")
+    seen.page.context.set_offline(True)
+    seen.page.goto(page.as_uri())
+    grid = GridOnPage(seen.page.locator("body"))
+    values = attention.thumbnails().values
+    for layer, head in [(1, 3), (3, 5), (5, 11)]:
+        # The page holds its own bytes, 254 steps from 1: a step may be lost to a second rounding.
+        grid.assert_drawn(layer, head, values[layer, head].tolist(), "light", steps=2)
+    view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
+    expect(view).to_contain_text("L0 H0")
+    grid.click(3, 5)
+    expect(view).to_contain_text("L3 H5")
+    seen.page.keyboard.press("]")
+    expect(view).to_contain_text("L4 H5")
+
+
+def test_follows_the_reader_s_dark_theme(
+    attention: Attention, seen: Watched, tmp_path: Path
+) -> None:
+    page = save_page(attention, tmp_path / "attention.html")
+    seen.page.emulate_media(color_scheme="dark")
+    seen.page.goto(page.as_uri())
+    grid = GridOnPage(seen.page.locator("body"))
+    expect(seen.page.locator(".attnw-root").first).to_have_attribute("data-theme", "dark")
+    values = attention.thumbnails().values[3, 5].tolist()
+    grid.assert_drawn(3, 5, values, "dark", steps=2)
+
+
+def test_says_that_its_weights_are_rounded(
+    attention: Attention, seen: Watched, tmp_path: Path
+) -> None:
+    seen.page.goto(save_page(attention, tmp_path / "attention.html").as_uri())
+    view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
+    expect(view).to_contain_text("≈")
+
+
+def test_refuses_a_page_over_the_limit(attention: Attention, tmp_path: Path) -> None:
+    maps = np.ones((1, 1, 8, 8), dtype=np.float32) / 8
+    small = Attention.from_weights(maps, [f"t{i}" for i in range(8)])
+    with pytest.raises(ValueError, match="limit_mb"):
+        save_page(small, tmp_path / "large.html", limit_mb=1e-6)
+    assert not (tmp_path / "large.html").exists()

@@ -1,0 +1,81 @@
+"""The committed bundles are what js/ builds, are small, and ask no network for anything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import anywidget
+import pytest
+
+ROOT = Path(__file__).parents[1]
+STATIC = ROOT / "attnwidget" / "widgets" / "static"
+BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
+BUDGET = 60_000
+# Names of XML vocabularies look like addresses; nothing is fetched from them.
+VOCABULARIES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}
+FETCHES = re.compile(
+    r"\bfetch\s*\(|XMLHttpRequest|\bWebSocket\b|EventSource|sendBeacon|importScripts"
+    r"|@import|url\(\s*[\"']?(?!data:|#)"
+)
+
+
+def test_there_are_bundles() -> None:
+    assert {"head_grid.js", "head_grid.css", "head_view.js", "head_view.css"} <= set(BUNDLES)
+
+
+def test_committed_bundles_are_what_the_source_builds(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed: the bundles cannot be rebuilt")
+    if not (ROOT / "js" / "node_modules").is_dir():
+        pytest.skip("js/node_modules is missing: run `make build` once")
+    command = [node, "build.mjs", "--quiet", f"--outdir={tmp_path}"]
+    subprocess.run(command, cwd=ROOT / "js", check=True)
+    built = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(built) == BUNDLES
+    stale = [name for name, data in built.items() if data != (STATIC / name).read_bytes()]
+    assert stale == [], "run `make build` and commit the result"
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_bundle_is_small(name: str) -> None:
+    assert (STATIC / name).stat().st_size < BUDGET
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_bundle_names_no_address(name: str) -> None:
+    text = (STATIC / name).read_text(encoding="utf-8")
+    addresses = set(re.findall(r"(?:https?|wss?)://[^\s\"'`)]+", text))
+    assert addresses <= VOCABULARIES
+    assert FETCHES.findall(text) == []
+
+
+@pytest.mark.parametrize("name", [name for name in BUNDLES if name.endswith(".js")])
+def test_bundle_writes_text_never_markup(name: str) -> None:
+    text = (STATIC / name).read_text(encoding="utf-8")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", text)
+
+
+def widget_classes() -> list[type[anywidget.AnyWidget]]:
+    """Every widget class that a module of attnwidget.widgets defines."""
+    rooms = import_module("attnwidget.widgets")
+    names = [f"{rooms.__name__}.{info.name}" for info in iter_modules(rooms.__path__)]
+    modules = [import_module(name) for name in names]
+    values = [value for module in modules for value in vars(module).values()]
+    classes = {v for v in values if isinstance(v, type) and issubclass(v, anywidget.AnyWidget)}
+    return sorted((c for c in classes if "_esm" in vars(c)), key=lambda c: c.__name__)
+
+
+def test_every_widget_names_bundles_that_exist() -> None:
+    modules = {path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
+    styles = {path.read_text(encoding="utf-8") for path in STATIC.glob("*.css")}
+    classes = [c for c in widget_classes() if c.__module__.startswith("attnwidget.")]
+    assert {"HeadGrid", "HeadView"} <= {c.__name__ for c in classes}
+    for widget in classes:
+        assert str(widget._esm) in modules, widget.__name__
+        assert str(widget._css) in styles, widget.__name__

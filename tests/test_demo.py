@@ -1,0 +1,30 @@
+"""The demonstration texts show what they say on the embedded model."""
+
+from __future__ import annotations
+
+import pytest
+
+from attnwidget import AttentionModel, demo_texts, load_model
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.mark.parametrize("demo", demo_texts().values(), ids=lambda demo: demo.name)
+def test_the_named_head_does_what_the_text_says(model: AttentionModel, demo) -> None:
+    attention = model.attend(demo.text, demo.pair)
+    raw = attention.stacks["self"].query.raw
+    weights = attention.weights(*demo.head)
+    queries = [i for i, token in enumerate(raw) if token == demo.query]
+    keys = [i for i, token in enumerate(raw) if token == demo.key]
+    strongest = max(weights[q, k] for q in queries for k in keys if q != k)
+    # Spread evenly, each key of the shortest of these texts would have less than 0.08.
+    assert strongest > 0.3, f"{demo.look}: {strongest:.2f}"
+
+
+def test_texts_are_a_dozen_and_have_pairs() -> None:
+    texts = demo_texts().values()
+    assert len(texts) >= 12
+    assert sum(demo.pair is not None for demo in texts) >= 3

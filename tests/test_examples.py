@@ -1,0 +1,33 @@
+"""Every example in a docstring runs and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import attnwidget
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(attnwidget.__path__, "attnwidget.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of(name: str) -> None:
+    results = doctest.testmod(
+        importlib.import_module(name),
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
+    )
+    assert not results.failed
+
+
+def test_public_names_have_examples() -> None:
+    for name in attnwidget.__all__:
+        value = getattr(attnwidget, name)
+        if callable(value):
+            assert ">>>" in (value.__doc__ or ""), f"{name} has no example"
