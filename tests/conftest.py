@@ -1,4 +1,4 @@
-"""What every test runs under: no network, no model hub, and time limits that a busy machine can keep."""
+"""What every test runs under: no network, no model hub, limits that a busy machine can keep."""
 
 from __future__ import annotations
 

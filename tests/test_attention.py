@@ -97,7 +97,7 @@ def test_half_precision_models_give_float32_maps() -> None:
 
 
 def test_masks_of_all_layers_are_stored_once(causal: Attention) -> None:
-    masks = {id(layer.mask) for layer in causal._layers["self"]}
+    masks = {id(layer.mask) for layer in causal._maps.layers["self"]}
     assert len(masks) == 1
 
 
@@ -253,7 +253,7 @@ def test_the_cache_is_bounded() -> None:
     for layer in range(4):
         for head in range(2):
             attention.weights(layer, head)
-    assert sum(held.nbytes for held in attention._cache.values()) <= 64 * 1024 * 1024
+    assert attention._maps.remembered_bytes <= 64 * 1024 * 1024
 
 
 def test_repr_is_short(embedded: Attention) -> None:

@@ -165,8 +165,10 @@ ZOO = {
     "vit": Recipe("ViTModel", "ViTConfig", _VIT, "image"),
 }
 
-# transformers 5 refuses these under sdpa: their attention is more than it can compute.
+# transformers refuses these under sdpa: their attention is more than it can compute.
 EAGER_ONLY = {"deberta-v2", "mpnet", "gemma2", "gpt-oss", "bloom"}
+if transformers.__version__.startswith("4."):
+    EAGER_ONLY |= {"electra", "t5"}
 # Their attention does not come from an AttentionInterface, so that only the weights are seen.
 WEIGHTS_ONLY = {"deberta-v2", "mpnet", "bloom"}
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index as as_index
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,16 +17,13 @@ from attnwidget.capture.frames import weights_frame
 from attnwidget.capture.given import given_axes, given_layers, given_stacks
 from attnwidget.capture.head import Head
 from attnwidget.capture.layers import KeptLayer
+from attnwidget.capture.maps import Floats, Maps
 from attnwidget.capture.thumbnails import Thumbnails, draw_thumbnails, word_index
 from attnwidget.kernels.words import word_weights
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float32]
-
-_CACHE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,12 @@ class Stack:
         n_key_heads: smaller than `n_heads` where heads share keys (grouped-query attention).
         query: the attending tokens, rows of a map.
         key: the attended tokens, columns of a map.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> stack = load_model().attend("The cat sat.").stacks["self"]
+        >>> stack.n_layers, stack.n_heads, len(stack.key)
+        (6, 12, 6)
     """
 
     name: str
@@ -84,15 +86,13 @@ class Attention:
         n_prompt: int | None = None,
         lock: threading.RLock | None = None,
     ) -> None:
-        self._layers = {name: list(kept) for name, kept in layers.items()}
         self.stacks: dict[str, Stack] = {
             name: Stack(name, len(kept), kept[0].n_heads, kept[0].n_key_heads, *axes[name])
-            for name, kept in self._layers.items()
+            for name, kept in layers.items()
         }
         self.model_name = model_name
         self.n_prompt = n_prompt
-        self._lock = lock if lock is not None else threading.RLock()
-        self._cache: OrderedDict[tuple[str, int, int | None], Floats] = OrderedDict()
+        self._maps = Maps(layers, lock if lock is not None else threading.RLock())
 
     @property
     def n_layers(self) -> int:
@@ -117,7 +117,7 @@ class Attention:
     @property
     def note(self) -> str:
         """How far weights are kept in place of queries and keys; "" where they are not."""
-        kept = [layer.products is None for layers in self._layers.values() for layer in layers]
+        kept = [layer.products is None for layers in self._maps.layers.values() for layer in layers]
         if all(kept):
             return "weights only"
         return f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
@@ -161,9 +161,11 @@ class Attention:
         if layer is None:
             if head is not None:
                 raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
-            return np.stack([self.weights(i, stack=name) for i in range(len(self._layers[name]))])
+            return np.stack(
+                [self.weights(i, stack=name) for i in range(len(self._maps.layers[name]))]
+            )
         layer, number, name = self.head((layer, 0 if head is None else head, name))
-        return self._computed(name, layer, None if head is None else number).copy()
+        return self._maps.get(name, layer, None if head is None else number).copy()
 
     def rows(
         self, layer: int, head: int, query: int | Sequence[int], *, stack: str | None = None
@@ -179,9 +181,7 @@ class Attention:
         for i in wanted:
             if not 0 <= i < count:
                 raise ValueError(f"query {i} is not among 0 to {count - 1} of {name!r}")
-        with self._lock, torch.no_grad():
-            values = self._layers[name][layer].weights(slice(head, head + 1), wanted)[0]
-        rows: Floats = values.cpu().numpy()
+        rows = self._maps.rows(name, layer, head, wanted)
         return rows if isinstance(query, Iterable) else rows[0]
 
     def visible(
@@ -193,14 +193,13 @@ class Attention:
             ValueError: no such layer, head or stack.
         """
         layer, head, name = self._named(layer, head, stack)
-        seen = self._layers[name][layer].visible(head)
-        return None if seen is None else seen.cpu().numpy().copy()
+        return self._maps.visible(name, layer, head)
 
     def row_sums(self, *, stack: str | None = None) -> Floats:
         """[L, H, Q] sums over the keys: 1 but for attention sinks."""
         name = self._stack(stack).name
         return np.stack(
-            [self._computed(name, i, None).sum(-1) for i in range(len(self._layers[name]))]
+            [self._maps.get(name, i).sum(-1) for i in range(len(self._maps.layers[name]))]
         )
 
     def words(self, stack: str | None = None) -> list[str]:
@@ -215,7 +214,7 @@ class Attention:
             ValueError: no such layer, head or stack.
         """
         layer, head, name = self._named(layer, head, stack)
-        maps = torch.from_numpy(self._computed(name, layer, head))
+        maps = torch.from_numpy(self._maps.get(name, layer, head))
         axes = self.stacks[name]
         merged: Floats = word_weights(maps, word_index(axes.query), word_index(axes.key)).numpy()
         return merged
@@ -229,18 +228,20 @@ class Attention:
             ValueError: no such layer, head or stack.
         """
         layer, head, name = self._named(layer, head, stack)
-        seen = self._layers[name][layer].visible(head)
+        seen = self._maps.visible(name, layer, head)
         if seen is None:
             return None
         axes = self.stacks[name]
-        share = word_weights(seen.float().cpu(), word_index(axes.query), word_index(axes.key))
+        share = word_weights(
+            torch.from_numpy(seen).float(), word_index(axes.query), word_index(axes.key)
+        )
         return (share > 0).numpy()
 
     def thumbnails(
         self,
         stack: str | None = None,
         *,
-        unit: Literal["tokens", "words"] = "tokens",
+        unit: str = "tokens",
         hidden: Collection[str] = (),
     ) -> Thumbnails:
         """Small pictures of all heads of a stack, without the tokens whose kind is in `hidden`.
@@ -251,9 +252,13 @@ class Attention:
         if unit not in ("tokens", "words"):
             raise ValueError(f"unit is 'tokens' or 'words', got {unit!r}")
         axes = self._stack(stack)
-        with self._lock, torch.no_grad():
+        with self._maps.lock, torch.no_grad():
             return draw_thumbnails(
-                self._layers[axes.name], axes.query, axes.key, words=unit == "words", hidden=hidden
+                self._maps.layers[axes.name],
+                axes.query,
+                axes.key,
+                words=unit == "words",
+                hidden=hidden,
             )
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
@@ -329,18 +334,3 @@ class Attention:
             asked = "say which stack" if name is None else f"there is no stack {name!r}"
             raise ValueError(f"{asked}: {self.model_name} has {names}")
         return self.stacks[name]
-
-    def _computed(self, stack: str, layer: int, head: int | None) -> Floats:
-        """One head's map or one layer's, from the cache if they are in it; not to be changed."""
-        with self._lock, torch.no_grad():
-            for key, picked in (((stack, layer, head), ...), ((stack, layer, None), head)):
-                if key in self._cache:
-                    self._cache.move_to_end(key)
-                    return self._cache[key][picked]
-            heads = slice(None) if head is None else slice(head, head + 1)
-            values: Floats = self._layers[stack][layer].weights(heads).cpu().numpy()
-            values = values if head is None else values[0]
-            self._cache[stack, layer, head] = values
-            while sum(held.nbytes for held in self._cache.values()) > _CACHE_BYTES:
-                self._cache.popitem(last=False)
-            return values

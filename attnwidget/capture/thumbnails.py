@@ -67,18 +67,20 @@ def draw_thumbnails(
             np.zeros(size, np.float32),
             np.full((*size, 2), -1, np.int32),
         )
-    some_hidden = len(rows) < len(shown[0]) or len(columns) < len(shown[1])
+    shown_rows = rows.tolist() if len(rows) < len(shown[0]) else None
     words_of = (word_index(query).to(device), word_index(key).to(device)) if words else None
     group = n_heads // layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (len(query) * len(key) * group)) * group
     values, maxima, strongest = [], [], []
     for layer in layers:
         for first in range(0, n_heads, step):
-            maps = layer.weights(slice(first, min(first + step, n_heads)))
+            heads = slice(first, min(first + step, n_heads))
             if words_of is not None:
-                maps = word_weights(maps, *words_of)
-            if some_hidden:
-                maps = maps.index_select(-2, rows).index_select(-1, columns)
+                maps = word_weights(layer.weights(heads), *words_of).index_select(-2, rows)
+            else:  # rows that are not shown need not be computed
+                maps = layer.weights(heads, shown_rows)
+            if len(columns) < maps.shape[-1]:
+                maps = maps.index_select(-1, columns)
             best = maps.flatten(-2).argmax(-1)
             where = (rows[best // len(columns)], columns[best % len(columns)])
             strongest.append(torch.stack(where, -1).cpu())

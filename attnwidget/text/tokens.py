@@ -93,12 +93,7 @@ class Tokens:
         """The same axis with one entry a word, spelt by joining its tokens without their marks."""
         groups = self.word_groups()
         first = [group[0] for group in groups]
-        text = tuple(
-            "".join(
-                t.removeprefix("##") if k else t for k, t in enumerate(self.text[i] for i in group)
-            )
-            for group in groups
-        )
+        text = tuple(_joined([self.text[i] for i in group]) for group in groups)
         return Tokens(
             text=text,
             raw=tuple(" ".join(self.raw[i] for i in group) for group in groups),
@@ -107,3 +102,10 @@ class Tokens:
             segments=tuple(self.segments[i] for i in first),
             words=tuple(None if self.words[i] is None else k for k, i in enumerate(first)),
         )
+
+
+def _joined(pieces: list[str]) -> str:
+    """A word as its pieces spell it, without the marks that only tell where a piece stood."""
+    word = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
+    # Some vocabularies have a token for a lone space, shown as "␣"; a word needs no mark for it.
+    return word.replace("␣", "") or word

@@ -1,4 +1,4 @@
-"""The grid of a 12 x 12 model, measured in one browser beside bertviz's model_view on the same maps.
+"""The grid of a 12 x 12 model, in one browser beside bertviz's model_view on the same maps.
 
 Run by `make bench`. Prints bytes sent, time from display to pixels and the cost of a hover.
 """
@@ -19,13 +19,12 @@ import torch
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from attnwidget import Attention, HeadGrid, save_page
 from browser.notebook import LiveNotebook
 from browser.pages import FLAGS, chromium
 from browser.servers import jupyter
 
-from attnwidget import Attention, HeadGrid, save_page
-
-# What bertviz asks a CDN for, from npm instead: the file names hold the part of the address that tells them apart.
+# What bertviz asks a CDN for, from npm instead; the keys tell the addresses apart.
 PACKAGES = {
     "require": ("requirejs@2.3.6", "requirejs/require.js"),
     "d3": ("d3@5.7.0", "d3/dist/d3.min.js"),
@@ -142,15 +141,21 @@ def beside_bertviz(browser: Browser, folder: Path, tokens: int) -> None:
     )
 
 
-def in_jupyterlab(browser: Browser, folder: Path, tokens: int) -> None:
-    setup = (
+def setup(tokens: int) -> str:
+    """The first cell of a notebook that measures."""
+    return (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from benchmarks.first_light import random_attention\nfrom attnwidget import HeadGrid\n"
         f"attention, _ = random_attention({tokens})"
     )
-    path = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+
+
+def in_jupyterlab(browser: Browser, folder: Path, tokens: int) -> None:
     with jupyter("jupyterlab", folder / f"lab{tokens}") as server:
         page = browser.new_page(viewport={"width": 1200, "height": 1400})
-        notebook = LiveNotebook(page, server, "lab/tree", "bench", [path + setup, "HeadGrid(attention)"])
+        notebook = LiveNotebook(
+            page, server, "lab/tree", "bench", [setup(tokens), "HeadGrid(attention)"]
+        )
         notebook.run_cell(0)
         start = page.evaluate("performance.now()")
         notebook.page.evaluate(
@@ -167,10 +172,46 @@ def in_jupyterlab(browser: Browser, folder: Path, tokens: int) -> None:
         page.close()
 
 
+def rerun(browser: Browser, folder: Path, runs: int = 20) -> None:
+    """Run one cell again and again; what the page and the kernel then hold."""
+    cell = "if 'grid' in globals(): grid.close()\ngrid = HeadGrid(attention)\ngrid"
+    with jupyter("jupyterlab", folder / "rerun") as server:
+        page = browser.new_page(viewport={"width": 1200, "height": 1400})
+        notebook = LiveNotebook(page, server, "lab/tree", "rerun", [setup(128), cell])
+        notebook.run_cell(0)
+        heap, devtools = [], page.context.new_cdp_session(page)
+        for run in range(2 * runs + 1):
+            notebook.run_cell(1)
+            if run % runs == 0:
+                page.evaluate(DRAWN)
+                devtools.send("HeapProfiler.collectGarbage")
+                heap.append(devtools.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
+        living = notebook.value("len(__import__('ipywidgets').widgets.widget._instances)")
+        sizes = ", ".join(f"{size:.1f}" for size in heap)
+        print(
+            f"page heap after 1, {runs} and {2 * runs} runs of a cell: {sizes} MB;"
+            f" live models in the kernel: {living} (the grid, its layout and style)"
+        )
+        notebook.close()
+        page.close()
+
+
+def import_time() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter(); import attnwidget;"
+        "print(f'import attnwidget: {time.perf_counter() - start:.3f} s,'"
+        " f\" torch imported: {'torch' in sys.modules}\")"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def main() -> None:
     path = chromium()
     if path is None:
-        raise SystemExit("no Chromium: install it, or name one in the environment variable CHROMIUM")
+        raise SystemExit(
+            "no Chromium: install it, or name one in the environment variable CHROMIUM"
+        )
+    import_time()
     for tokens in (32, 128, 512):
         print(f"{tokens:4} tokens: {bytes_sent(tokens) / 1e6:.3f} MB sent for 12 x 12 heads")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as name:
@@ -179,6 +220,7 @@ def main() -> None:
             beside_bertviz(browser, Path(name), tokens)
         for tokens in (128, 512):
             in_jupyterlab(browser, Path(name), tokens)
+        rerun(browser, Path(name))
         browser.close()
 
 

@@ -81,13 +81,15 @@ class LiveNotebook:
 
     def use_theme(self, theme: str) -> None:
         """Switch the page to "light" or "dark", as the menu does."""
+        self.theme = theme
         name = f"JupyterLab {theme.title()}"
         self.page.evaluate(
             "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
             name,
         )
-        self.page.wait_for_selector(f"body[data-jp-theme-name='{name}']")
-        self.theme = theme
+        is_light = str(theme == "light").lower()
+        body = f"body[data-jp-theme-light='{is_light}']"
+        self.page.wait_for_selector(body, state="attached")
 
     def close(self) -> None:
         """Leave nothing to the next test: the server remembers a theme, a kernel holds a model."""

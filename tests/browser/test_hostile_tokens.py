@@ -20,7 +20,8 @@ NOTEBOOK = f"""
 import numpy as np
 from attnwidget import Attention, HeadGrid, HeadView
 attention = Attention.from_weights(np.full((1, 2, 4, 4), 0.25, "f4"), {TOKENS!r})
-view = HeadView(attention, highlight=[])
+# The page writes a locked token beside its figure.
+view = HeadView(attention, tokens=[("query", 0)])
 """
 
 
@@ -37,7 +38,7 @@ def test_in_a_notebook(in_lab: OpenNotebook, seen: Watched, mode: str) -> None:
     page = seen.page.locator("body")
     expect(notebook.output(2).locator("canvas.attnw-grid")).to_be_visible()
     assert_only_text(page.locator(".jp-Cell").nth(1))
-    assert HOSTILE in (notebook.output(1).locator(".attnw-root").text_content() or "")
+    expect(notebook.output(1).locator(".attnw-root")).to_contain_text(HOSTILE)
     seen.page.wait_for_timeout(300)
     assert seen.dialogs == []
 
@@ -45,13 +46,13 @@ def test_in_a_notebook(in_lab: OpenNotebook, seen: Watched, mode: str) -> None:
 def test_in_a_standalone_page(seen: Watched, tmp_path: Path) -> None:
     weights = np.full((1, 2, 4, 4), 0.25, dtype=np.float32)
     attention = Attention.from_weights(weights, TOKENS)
-    path = save_page(attention, tmp_path / "hostile.html", title=HOSTILE)
+    path = save_page(attention, tmp_path / "hostile.html", title=HOSTILE, tokens=[("query", 0)])
     seen.page.goto(path.as_uri())
     page = seen.page.locator("body")
     expect(page.locator("canvas.attnw-grid")).to_be_visible()
     assert_only_text(page)
     expect(page.locator("img")).to_have_count(0)
     assert seen.page.title() == HOSTILE
-    assert HOSTILE in (page.locator(".attnw-root").last.text_content() or "")
+    expect(page.locator(".attnw-root").last).to_contain_text(HOSTILE)
     seen.page.wait_for_timeout(300)
     assert seen.dialogs == []

@@ -75,5 +75,5 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched) -> None:
     view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
     expect(view).to_contain_text("L0 H0")
     grid.click(3, 5)
-    expect(seen.page.get_by_text("the kernel has")).to_contain_text("3, 5")
+    expect(seen.page.get_by_text("the kernel has")).to_contain_text("layer=3, head=5")
     expect(view).to_contain_text("L3 H5")

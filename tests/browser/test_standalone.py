@@ -54,8 +54,10 @@ def test_follows_the_reader_s_dark_theme(
 def test_says_that_its_weights_are_rounded(
     attention: Attention, seen: Watched, tmp_path: Path
 ) -> None:
-    seen.page.goto(save_page(attention, tmp_path / "attention.html").as_uri())
+    page = save_page(attention, tmp_path / "attention.html", tokens=[("query", 3)])
+    seen.page.goto(page.as_uri())
     view = seen.page.locator(".attnw-root", has_not=seen.page.locator("canvas.attnw-grid"))
+    expect(view).to_contain_text("rounded to 8 bits")
     expect(view).to_contain_text("≈")
 
 

@@ -13,12 +13,12 @@ export function labelOf(axis: Axis, index: number): string {
   return text.trim() === "" ? axis.raw[index] || "␣" : text;
 }
 
-type Measure = (text: string) => number;
+export type Measure = (text: string) => number;
 
 const widths = new Map<string, number>();
 
 /** Widths of texts in the context's font; without a context a fair guess. */
-export function measurer(context: CanvasRenderingContext2D | null): Measure {
+function measurer(context: CanvasRenderingContext2D | null): Measure {
   if (!context) return (text) => text.length * LABEL_SIZE * 0.6;
   const { font } = context;
   return (text) => {
@@ -29,6 +29,13 @@ export function measurer(context: CanvasRenderingContext2D | null): Measure {
     widths.set(`${font}|${text}`, width);
     return width;
   };
+}
+
+/** Widths of texts on a canvas in a font. */
+export function measureOn(canvas: HTMLCanvasElement, font: string): Measure {
+  const context = canvas.getContext("2d");
+  if (context) context.font = font;
+  return measurer(context);
 }
 
 /** `text`, or as much of it as fits with an ellipsis. */

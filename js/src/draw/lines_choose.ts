@@ -18,35 +18,43 @@ export interface Span {
 /** More lines in sight than this cannot be told apart, and cost more than a frame. */
 export const MOST_LINES = 12_000;
 
-const sortedRows = new WeakMap<VisibleMap, Float32Array>();
-
-function ascending(map: VisibleMap): Float32Array {
-  let sorted = sortedRows.get(map);
-  if (!sorted) {
-    sorted = map.values.map((weight) => weight || 0);
-    const width = map.cols.length;
-    for (let start = 0; start < sorted.length; start += width)
-      sorted.subarray(start, start + width).sort();
-    sortedRows.set(map, sorted);
-  }
-  return sorted;
-}
+const BINS = 256;
 
 /** The weight from which on each row's lines are drawn, so that they make up `mass` of the row. */
 export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
   const cutoffs = new Float32Array(map.rows.length);
   if (mass >= 1) return cutoffs;
   if (mass <= 0) return cutoffs.fill(Number.POSITIVE_INFINITY);
-  const sorted = ascending(map);
   const width = map.cols.length;
-  for (let r = 0; r < cutoffs.length; r++) {
-    const row = sorted.subarray(r * width, (r + 1) * width);
-    const wanted = mass * row.reduce((a, b) => a + b, 0) * (1 - 1e-6);
-    let [c, sum] = [width, 0];
-    while (c > 0 && sum < wanted) sum += row[--c] ?? 0;
-    cutoffs[r] = row[c] ?? Number.POSITIVE_INFINITY;
-  }
+  for (let r = 0; r < cutoffs.length; r++)
+    cutoffs[r] = cutoff(map.values.subarray(r * width, (r + 1) * width), mass);
   return cutoffs;
+}
+
+/** Bins find where the wanted sum is reached, so that only one bin's weights need sorting. */
+function cutoff(row: Float32Array, mass: number): number {
+  let [peak, total] = [0, 0];
+  for (let i = 0; i < row.length; i++) {
+    const weight = row[i] || 0;
+    if (weight > peak) peak = weight;
+    total += weight;
+  }
+  if (peak === 0) return Number.POSITIVE_INFINITY;
+  // Weights are heavy-tailed: square roots spread them over the bins.
+  const binOf = (weight: number) => Math.floor((BINS - 1) * Math.sqrt(weight / peak));
+  const sums = new Float64Array(BINS);
+  for (let i = 0; i < row.length; i++) {
+    const weight = row[i] || 0;
+    const bin = binOf(weight);
+    sums[bin] = (sums[bin] ?? 0) + weight;
+  }
+  const wanted = mass * total * (1 - 1e-6);
+  let [bin, sum] = [BINS - 1, 0];
+  while (bin > 0 && sum + (sums[bin] ?? 0) < wanted) sum += sums[bin--] ?? 0;
+  const tied = row.filter((weight) => binOf(weight || 0) === bin).sort();
+  let i = tied.length;
+  while (i > 0 && sum < wanted) sum += tied[--i] ?? 0;
+  return tied[i] ?? peak;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { element } from "../model/dom.js";
-import { labelFont, measurer, widestLabel } from "./labels.js";
+import { labelFont, measureOn, widestLabel } from "./labels.js";
 import { levelOf, tables } from "./levels.js";
 import { type Lines, linesInView, rowCutoffs } from "./lines_choose.js";
 import { paintColumns } from "./lines_columns.js";
@@ -41,9 +41,7 @@ export function linesFigure(parent: HTMLElement): Figure {
 
   function arrange(scene: Scene): LinesLayout {
     const { map, axes } = scene;
-    const context = overlay.getContext("2d");
-    if (context) context.font = labelFont(scene.font, true);
-    const measure = measurer(context);
+    const measure = measureOn(overlay, labelFont(scene.font, true));
     const widest = Math.max(
       widestLabel(measure, axes.query, map.rows),
       widestLabel(measure, axes.key, map.cols),
@@ -126,8 +124,8 @@ export function linesFigure(parent: HTMLElement): Figure {
       const index = target.query ?? target.key;
       if (layout && index !== undefined) scroller.scrollTop = scrollTo(layout, index);
     },
-    isCut: (_, text) =>
-      layout !== undefined && measurer(overlay.getContext("2d"))(text) > layout.labelWidth,
+    isCut: ({ font }, _, text) =>
+      layout !== undefined && measureOn(overlay, labelFont(font, true))(text) > layout.labelWidth,
     note: () => (lines.leftOut > 0 ? `the strongest ${lines.count} lines in sight are drawn` : ""),
   };
 }

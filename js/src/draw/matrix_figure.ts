@@ -1,6 +1,6 @@
 import { element } from "../model/dom.js";
 import type { Theme } from "../model/theme.js";
-import { AXIS_LABEL_SIZE, labelFont, measurer, widestLabel } from "./labels.js";
+import { AXIS_LABEL_SIZE, labelFont, measureOn, widestLabel } from "./labels.js";
 import { levelOf, tables } from "./levels.js";
 import { paintMatrixLabels } from "./matrix_labels.js";
 import {
@@ -27,9 +27,7 @@ export function matrixFigure(parent: HTMLElement): Figure {
   let drawn: unknown[] = [];
 
   function arrange({ map, axes, font, room }: Scene): MatrixLayout {
-    const context = overlay.getContext("2d");
-    if (context) context.font = labelFont(font, true, AXIS_LABEL_SIZE);
-    const measure = measurer(context);
+    const measure = measureOn(overlay, labelFont(font, true, AXIS_LABEL_SIZE));
     return matrixLayout({
       room,
       rows: map.rows.length,
@@ -70,10 +68,10 @@ export function matrixFigure(parent: HTMLElement): Figure {
       return hitMatrix(layout, scene.map, clientX - left, clientY - top);
     },
     reveal() {},
-    isCut(side, text) {
+    isCut({ font }, side, text) {
       if (!layout) return false;
       const width = side === "query" ? layout.rowLabel : layout.colLabel;
-      return measurer(overlay.getContext("2d"))(text) > width;
+      return measureOn(overlay, labelFont(font, true, AXIS_LABEL_SIZE))(text) > width;
     },
     note() {
       if (!layout) return "";
@@ -140,8 +138,11 @@ function paintRules(context: CanvasRenderingContext2D, scene: Scene, layout: Mat
   const ruled = (cell: number) => (cell >= GAP_FROM ? 1 : ruleStep(cell));
   context.fillStyle =
     Math.min(cellWidth, cellHeight) >= GAP_FROM ? theme.background : theme.hairline;
+  // Over small cells a full line would hide as much as it orders.
+  context.globalAlpha = Math.min(cellWidth, cellHeight) >= GAP_FROM ? 1 : 0.6;
   for (let c = ruled(cellWidth); c > 0 && c < cols; c += ruled(cellWidth)) vertical(c);
   for (let r = ruled(cellHeight); r > 0 && r < rows; r += ruled(cellHeight)) level(r);
+  context.globalAlpha = 1;
   context.fillStyle = theme.muted;
   const turns = (shown: number[], segments: number[]) =>
     shown.flatMap((index, i) =>

@@ -40,7 +40,7 @@ export interface Figure {
   hit(clientX: number, clientY: number): Target;
   reveal(target: Target): void;
   /** Whether a side's label is too long to be printed whole. */
-  isCut(side: Side, text: string): boolean;
+  isCut(scene: Scene, side: Side, text: string): boolean;
   /** What the caption must say about the drawing. */
   note(): string;
 }

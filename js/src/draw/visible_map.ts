@@ -54,13 +54,13 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
   const renormalised = choice.renormalise && cols.length < nKeys;
   const shown = new Float32Array(rows.length * cols.length);
   let [maximum, total, hidden, kept] = [0, 0, 0, 0];
-  rows.forEach((row, r) => {
+  for (const [r, row] of rows.entries()) {
     let sum = 0;
-    cols.forEach((col, c) => {
-      const weight = values[row * nKeys + col] ?? Number.NaN;
+    for (let c = 0; c < cols.length; c++) {
+      const weight = values[row * nKeys + (cols[c] ?? 0)] ?? Number.NaN;
       shown[r * cols.length + c] = weight;
       if (weight > 0) sum += weight;
-    });
+    }
     for (let key = 0; key < nKeys; key++) {
       const weight = values[row * nKeys + key] ?? 0;
       if (!(weight > 0)) continue;
@@ -74,7 +74,7 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
       shown[i] = weight;
       if (weight > maximum) maximum = weight;
     }
-  });
+  }
   const share = (part: number) => (total > 0 ? Math.max(0, part / total) : 0);
   return {
     rows,

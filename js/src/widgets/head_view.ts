@@ -36,6 +36,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   let shown: Shown | null = null;
   let map: VisibleMap | undefined;
   let mapOf: unknown[] = [];
+  let name = "";
   let scene: Scene | undefined;
   let active: Target = {};
   let byKeyboard = false;
@@ -49,10 +50,15 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   function visible(of: Shown): VisibleMap {
     const [hidden, sentences] = [model.get("hidden"), model.get("sentences")];
     const renormalise = model.get("renormalise");
-    const now = [of.values, of.axes, hidden.join(), sentences, renormalise];
+    const now = [of, hidden.join(), sentences, renormalise];
     if (!map || now.some((value, i) => value !== mapOf[i])) {
+      const before = map;
       map = visibleMap(of.values, of.axes, { hidden, sentences, renormalise });
-      active = {};
+      // The cursor stays where it is from one head to the next.
+      const moves =
+        before?.rows.length !== map.rows.length || before.cols.length !== map.cols.length;
+      if (moves) active = {};
+      name = figureName(of.head, map, of.axes, printer(of.exact));
     }
     mapOf = now;
     return map;
@@ -83,6 +89,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     body.figures.lines.element.hidden = !shown || model.get("mode") !== "lines";
     body.figures.matrix.element.hidden = !shown || model.get("mode") !== "matrix";
     if (shown) showMap(shown, theme);
+    else if (model.get("_axes")?.query) controls.update(model.get("_axes"), false);
   }
 
   function showMap(of: Shown, colours: Theme): void {
@@ -107,7 +114,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     body.setLegend(colours, scene.scale, now.maximum);
     const words = [...new Set(query.map((index) => labelOf(of.axes.query, index)))].join(" ");
     body.setHighlight(words && `second colour: attention from and to ${words}`);
-    figure().element.setAttribute("aria-label", figureName(of.head, now, of.axes, scene.print));
+    figure().element.setAttribute("aria-label", name);
   }
 
   function writeCaption(of: Shown, { map: now }: Scene): void {
@@ -168,7 +175,9 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   }
 
   function lock(target: Target, add: boolean): void {
-    if (!scene || isEmpty(target)) return;
+    // While another stack's picture is still up, its tokens are not those that would be locked.
+    const stays = shown?.head[2] === shownHead(model)?.[2] && shown?.unit === model.get("unit");
+    if (!scene || !stays || isEmpty(target)) return;
     const marks = marksOf(scene.map, target);
     lockSize = marks.length;
     model.set("tokens", toggled(model.get("tokens"), marks, add));
@@ -227,7 +236,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     const side = query !== undefined ? "query" : "key";
     const index = query !== undefined ? now.rows[query] : now.cols[col ?? -1];
     const text = index === undefined ? "" : labelOf(axes[side], index);
-    return figure().isCut(side, text) ? text : "";
+    return figure().isCut(scene, side, text) ? text : "";
   }
 
   let width = 0;

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { drawToken, labelOf, shorten } from "../src/draw/labels.js";
+import { linesInView } from "../src/draw/lines_choose.js";
+import {
+  curveHeight,
+  hitLines,
+  linesLayout,
+  ROW_HEIGHT,
+  rowCentre,
+  rowsInSight,
+  scrollTo,
+} from "../src/draw/lines_layout.js";
+import {
+  ANGLE,
+  hitMatrix,
+  labelStep,
+  matrixLayout,
+  pixelSize,
+  ruleStep,
+} from "../src/draw/matrix_layout.js";
+import type { VisibleMap } from "../src/draw/visible_map.js";
+
+function square(n: number, weight: (q: number, k: number) => number): VisibleMap {
+  const indices = [...Array(n).keys()];
+  return {
+    rows: indices,
+    cols: indices,
+    values: Float32Array.from({ length: n * n }, (_, i) => weight(Math.floor(i / n), i % n)),
+    maximum: 1,
+    hiddenShare: 0,
+    filteredShare: 0,
+    renormalised: false,
+  };
+}
+
+describe("lines", () => {
+  const layout = linesLayout(900, 0, 80, 6, 6);
+
+  test("fit the room at every width", () => {
+    for (const room of [448, 640, 1000, 1400])
+      for (const label of [20, 400]) {
+        const { x0, x1, width, labelWidth } = linesLayout(room, 0, label, 30, 30);
+        expect(width).toBeLessThanOrEqual(room);
+        expect(x1 - x0).toBeGreaterThan(80);
+        expect(labelWidth).toBeLessThanOrEqual(label);
+      }
+  });
+
+  test("long columns scroll, and only rows in sight are drawn", () => {
+    const long = linesLayout(900, 18 * 100, 80, 512, 512);
+    expect(long.height).toBeLessThanOrEqual(480);
+    const { start, end } = rowsInSight(long);
+    expect(start).toBeGreaterThan(97);
+    expect(end - start).toBeLessThan(30);
+    expect(linesLayout(900, 1e6, 80, 512, 512).scrollTop).toBe(long.fullHeight - long.height);
+    expect(rowsInSight(layout)).toEqual({ start: 0, end: 6 });
+  });
+
+  test("scrolling brings a row into sight and no further", () => {
+    const long = linesLayout(900, 18 * 100, 80, 512, 512);
+    expect(scrollTo(long, 105)).toBe(long.scrollTop);
+    const up = linesLayout(900, scrollTo(long, 3), 80, 512, 512);
+    expect(rowCentre(up, 3)).toBeGreaterThan(ROW_HEIGHT / 2);
+    const down = linesLayout(900, scrollTo(long, 300), 80, 512, 512);
+    expect(rowCentre(down, 300) + ROW_HEIGHT / 2).toBeLessThanOrEqual(down.height);
+  });
+
+  test("a curve starts and ends at its tokens", () => {
+    expect(curveHeight(10, 90, 0)).toBe(10);
+    expect(curveHeight(10, 90, 1)).toBe(90);
+    expect(curveHeight(10, 90, 0.5)).toBeCloseTo(50);
+  });
+
+  test("the pointer finds tokens on both sides, and lines by their curves", () => {
+    const map = square(6, (q, k) => (q === 0 && k === 5 ? 1 : q === 3 && k === 3 ? 0.4 : 0));
+    const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) =>
+      Math.round(255 * w),
+    );
+    expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, 2), lines)).toEqual({ query: 2 });
+    expect(hitLines(layout, layout.x1 + 20, rowCentre(layout, 4), lines)).toEqual({ key: 4 });
+    expect(hitLines(layout, 5, layout.fullHeight + 40, lines)).toEqual({});
+    const u = 0.25;
+    const x = layout.x0 + u * (layout.x1 - layout.x0);
+    const y = curveHeight(rowCentre(layout, 0), rowCentre(layout, 5), u);
+    expect(hitLines(layout, x, y, lines)).toEqual({ query: 0, key: 5 });
+    expect(hitLines(layout, x, rowCentre(layout, 3) + 1, lines)).toEqual({ query: 3, key: 3 });
+    expect(hitLines(layout, x, rowCentre(layout, 5), lines)).toEqual({});
+  });
+});
+
+describe("matrix", () => {
+  const request = { room: 900, rows: 6, cols: 6, rowLabel: 60, colLabel: 60, dpr: 1 };
+
+  test("fits the room, in whole device pixels", () => {
+    for (const room of [448, 700, 1100])
+      for (const n of [1, 6, 40, 512, 2048])
+        for (const dpr of [1, 1.5, 2]) {
+          const layout = matrixLayout({ ...request, room, rows: n, cols: n, dpr });
+          expect(layout.width).toBeLessThanOrEqual(room);
+          expect(layout.cellWidth).toBe(layout.cellHeight);
+          const device = layout.cellWidth * dpr;
+          if (device >= 1) expect(device).toBeCloseTo(Math.round(device));
+          const { width, across } = pixelSize(layout);
+          expect(across).toBeLessThanOrEqual(Math.min(n, width));
+        }
+  });
+
+  test("a short axis beside a long one stays readable", () => {
+    const layout = matrixLayout({ ...request, rows: 8, cols: 600 });
+    expect(layout.cellHeight).toBe(8);
+    expect(layout.cellWidth).toBe(1);
+  });
+
+  test("the pointer finds cells and both axes' labels", () => {
+    const layout = matrixLayout(request);
+    const { x0, y0, cellWidth, cellHeight } = layout;
+    const map = square(6, () => 0.1);
+    expect(hitMatrix(layout, map, x0 + 2.5 * cellWidth, y0 + 1.5 * cellHeight)).toEqual({
+      query: 1,
+      key: 2,
+    });
+    expect(hitMatrix(layout, map, x0 - 20, y0 + 4.5 * cellHeight)).toEqual({ query: 4 });
+    const up = 30;
+    const x = x0 + 3.5 * cellWidth + up / Math.tan(ANGLE);
+    expect(hitMatrix(layout, map, x, y0 - up)).toEqual({ key: 3 });
+    expect(hitMatrix(layout, map, x0 + 7 * cellWidth, y0 + 5)).toEqual({});
+    expect(hitMatrix(layout, map, x0 + 5, y0 + 7 * cellHeight)).toEqual({});
+  });
+
+  test("where cells share a pixel the pointer finds the one that is shown", () => {
+    const n = 2048;
+    const layout = matrixLayout({ ...request, rows: n, cols: n });
+    const map = square(n, (q, k) => (q === 1001 && k === 501 ? 0.9 : 0.001));
+    const { x0, y0, cellWidth, cellHeight } = layout;
+    const { across } = pixelSize(layout);
+    const pixel = (index: number) => Math.floor((index * across) / n) + 0.5;
+    const found = hitMatrix(layout, map, x0 + pixel(501), y0 + pixel(1001));
+    expect(cellWidth).toBe(cellHeight);
+    expect(found).toEqual({ query: 1001, key: 501 });
+  });
+
+  test("labels are thinned and small cells ruled", () => {
+    expect(labelStep(20, 11)).toBe(1);
+    expect(labelStep(6, 11)).toBe(2);
+    expect(labelStep(1, 11)).toBe(20);
+    expect([ruleStep(12), ruleStep(6), ruleStep(1)]).toEqual([0, 5, 0]);
+  });
+});
+
+describe("labels", () => {
+  const measure = (text: string) => 10 * [...text].length;
+
+  test("are cut only where they do not fit, between letters", () => {
+    expect(shorten(measure, "cat", 30)).toBe("cat");
+    expect(shorten(measure, "unfortunate", 50)).toBe("unfo…");
+    expect(shorten(measure, "🙂🙂🙂🙂", 30)).toBe("🙂🙂…");
+  });
+
+  test("blank tokens show their spelling", () => {
+    const axis = { text: [" ", "", "a"], raw: ["Ġ", "", "a"], special: [], segments: [] };
+    expect([0, 1, 2].map((i) => labelOf(axis, i))).toEqual(["Ġ", "␣", "a"]);
+  });
+
+  test("dim the wordpiece mark, and nothing else", () => {
+    const drawn: [string, number][] = [];
+    const context = {
+      globalAlpha: 1,
+      font: "test",
+      measureText: (text: string) => ({ width: measure(text) }),
+      fillText: (text: string) => drawn.push([text, context.globalAlpha]),
+    };
+    for (const text of ["##ing", "##"])
+      drawToken(context as unknown as CanvasRenderingContext2D, text, 0, 0, "left", 500);
+    expect(drawn.filter(([text]) => text)).toEqual([
+      ["##", 0.5],
+      ["ing", 1],
+      ["##", 1],
+    ]);
+  });
+});
