@@ -97,7 +97,8 @@ def test_batches_of_pairs(embedded: AttentionModel) -> None:
     pairs = embedded.attend_batch(["One two.", "Three."], ["Four.", "Five six seven."])
     alone = embedded.attend("Three.", "Five six seven.")
     assert pairs[1].stacks["self"].query == alone.stacks["self"].query
-    np.testing.assert_allclose(pairs[1].weights(), alone.weights(), atol=SMALL)
+    # Six layers of matrix products of another shape round their sums in another order.
+    np.testing.assert_allclose(pairs[1].weights(), alone.weights(), atol=3e-6)
     assert embedded.attend_batch([]) == []
     with pytest.raises(ValueError, match="one pair a text"):
         embedded.attend_batch(["a", "b"], ["c"])

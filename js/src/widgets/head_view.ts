@@ -58,6 +58,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       const moves =
         before?.rows.length !== map.rows.length || before.cols.length !== map.cols.length;
       if (moves) active = {};
+      body.point("", 0, 0);
       name = figureName(of.head, map, of.axes, printer(of.exact));
     }
     mapOf = now;
@@ -112,7 +113,9 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       highlighted: positions(now, query, key),
     };
     body.setLegend(colours, scene.scale, now.maximum);
-    const words = [...new Set(query.map((index) => labelOf(of.axes.query, index)))].join(" ");
+    const words = [...new Set(query.map((index) => labelOf(of.axes.query, index)))]
+      .join(", ")
+      .replaceAll(", ##", "");
     body.setHighlight(words && `second colour: attention from and to ${words}`);
     figure().element.setAttribute("aria-label", name);
   }
