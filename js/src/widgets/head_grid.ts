@@ -15,6 +15,7 @@ import { gridPreview } from "../draw/grid_preview.js";
 import { announcement, caption, describe, strongest } from "../draw/grid_text.js";
 import { element } from "../model/dom.js";
 import { perFrame } from "../model/frame.js";
+import { releasing } from "../model/release.js";
 import { selectHeads, shownHead, stepTo } from "../model/selection.js";
 import { type Theme, watchTheme } from "../model/theme.js";
 import { type GridState, type Head, type RenderContext, sameHead } from "../model/types.js";
@@ -219,4 +220,4 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
   });
 }
 
-export default () => ({ render });
+export default () => ({ initialize: releasing<GridState>("_thumbnails"), render });

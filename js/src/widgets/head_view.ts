@@ -8,6 +8,7 @@ import { type Shown, shownMap } from "../draw/view_shown.js";
 import { hideable, twoSentences, type VisibleMap, visibleMap } from "../draw/visible_map.js";
 import { element } from "../model/dom.js";
 import { perFrame } from "../model/frame.js";
+import { releasing } from "../model/release.js";
 import { shownHead, stepTo } from "../model/selection.js";
 import { type Theme, watchTheme } from "../model/theme.js";
 import type { Head, RenderContext, Side, ViewState } from "../model/types.js";
@@ -281,4 +282,4 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   });
 }
 
-export default () => ({ render });
+export default () => ({ initialize: releasing<ViewState>("_map"), render });
