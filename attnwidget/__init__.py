@@ -6,9 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attnwidget.capture.attention import Attention, Stack
+    from attnwidget.capture.attention import Attention
     from attnwidget.capture.head import Head
-    from attnwidget.capture.model import AttentionModel, load_model
+    from attnwidget.capture.load import load_model
+    from attnwidget.capture.model import AttentionModel
+    from attnwidget.capture.stack import Stack
     from attnwidget.text.demonstrations import demo_texts
     from attnwidget.widgets.head_grid import HeadGrid
     from attnwidget.widgets.head_view import HeadView
@@ -24,10 +26,10 @@ _HOMES = {
     "Head": "capture.head",
     "HeadGrid": "widgets.head_grid",
     "HeadView": "widgets.head_view",
-    "Stack": "capture.attention",
+    "Stack": "capture.stack",
     "demo_texts": "text.demonstrations",
     "link": "widgets.linking",
-    "load_model": "capture.model",
+    "load_model": "capture.load",
     "save_page": "widgets.page",
 }
 

@@ -15,8 +15,8 @@ BELOW = {
     "text": set(),
     "kernels": set(),
     "capture": {"text", "kernels"},
-    "studies": {"text", "kernels", "capture"},
-    "figures": {"text", "kernels", "capture", "studies"},
+    "figures": set(),
+    "studies": {"text", "kernels", "capture", "figures"},
     "widgets": {"text", "kernels", "capture", "studies", "figures"},
     "demo": set(),
 }
@@ -26,7 +26,7 @@ FOREIGN = {
     "kernels": {"transformers", "anywidget", "ipywidgets", "pandas"},
     "capture": {"anywidget", "ipywidgets", "altair"},
     "studies": {"anywidget", "ipywidgets"},
-    "figures": {"anywidget", "ipywidgets"},
+    "figures": {"torch", "transformers", "anywidget", "ipywidgets"},
     "widgets": {"transformers"},
     "demo": {"torch", "transformers", "anywidget", "ipywidgets"},
 }

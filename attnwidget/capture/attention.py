@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
@@ -18,39 +17,13 @@ from attnwidget.capture.given import given_axes, given_layers, given_stacks
 from attnwidget.capture.head import Head
 from attnwidget.capture.layers import KeptLayer
 from attnwidget.capture.maps import Floats, Maps
+from attnwidget.capture.stack import Stack, chosen_stack
 from attnwidget.capture.thumbnails import Thumbnails, draw_thumbnails, word_index
 from attnwidget.kernels.words import word_weights
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Stack:
-    """One stack of attention layers and the axes of its maps.
-
-    Attributes:
-        name: "self" in a model of one stack, else "encoder", "decoder" or "cross".
-        n_layers: layers in the stack.
-        n_heads: attention heads a layer.
-        n_key_heads: smaller than `n_heads` where heads share keys (grouped-query attention).
-        query: the attending tokens, rows of a map.
-        key: the attended tokens, columns of a map.
-
-    Example:
-        >>> from attnwidget import load_model
-        >>> stack = load_model().attend("The cat sat.").stacks["self"]
-        >>> stack.n_layers, stack.n_heads, len(stack.key)
-        (6, 12, 6)
-    """
-
-    name: str
-    n_layers: int
-    n_heads: int
-    n_key_heads: int
-    query: Tokens
-    key: Tokens
 
 
 class Attention:
@@ -327,10 +300,4 @@ class Attention:
         return self.head((layer, head, self._stack(stack).name))
 
     def _stack(self, name: str | None) -> Stack:
-        if name is None and len(self.stacks) == 1:
-            return next(iter(self.stacks.values()))
-        if name is None or name not in self.stacks:
-            names = ", ".join(map(repr, self.stacks))
-            asked = "say which stack" if name is None else f"there is no stack {name!r}"
-            raise ValueError(f"{asked}: {self.model_name} has {names}")
-        return self.stacks[name]
+        return chosen_stack(self.stacks, name, self.model_name)

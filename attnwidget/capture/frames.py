@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-    from attnwidget.capture.attention import Stack
+    from attnwidget.capture.stack import Stack
 
 
 def weights_frame(stacks: Sequence[tuple[Stack, np.ndarray[Any, Any]]]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Finding a model and its tokenizer: the embedded one, a folder, or a name on the hub."""
+"""Loading a model and its tokenizer: the embedded one, a folder, or a name on the hub."""
 
 from __future__ import annotations
 
@@ -8,6 +8,50 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from attnwidget.capture.model import AttentionModel
+
+
+def load_model(
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    revision: str | None = None,
+    device: str | torch.device = "auto",
+    dtype: torch.dtype | None = None,
+    trust_remote_code: bool = False,
+) -> AttentionModel:
+    """A model ready to have its attention read.
+
+    Args:
+        model: None for the small BERT that comes with this package (needs no network); a name on
+            the Hugging Face hub or a folder, with safetensors weights; or a transformers model.
+        tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
+            model; a model passed as an object then has none, as a vision model needs none.
+        revision: branch, tag or commit on the hub.
+        device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
+        dtype: of the weights; None = as they were saved (float32 for the embedded model).
+        trust_remote_code: run the code that comes with a model on the hub.
+
+    Raises:
+        OSError: no such folder, nothing cached by that name and the hub not reachable.
+        ValueError: the tokenizer does not belong to the model.
+        TypeError: no model, or one without attention that could be read.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> load_model(device="cpu")
+        AttentionModel(BertForMaskedLM 'embedded', 6×12 heads, cpu)
+    """
+    hf_model, tokenizer, name = find_model(
+        model,
+        tokenizer,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+    )
+    return AttentionModel(hf_model, tokenizer, name)
 
 
 def find_model(
@@ -59,8 +103,14 @@ def load_embedded() -> tuple[Any, Any]:
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
+            # The class of attention whose maps are read: under another one the layers below a map
+            # would round differently outside of the tap and within.
             model = BertForMaskedLM.from_pretrained(
-                folder, dtype=torch.float32, use_safetensors=True, local_files_only=True
+                folder,
+                dtype=torch.float32,
+                attn_implementation="eager",
+                use_safetensors=True,
+                local_files_only=True,
             )
         finally:
             if shown:

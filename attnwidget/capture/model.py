@@ -20,7 +20,6 @@ from attnwidget.capture.inputs import (
     padded_inputs,
     unpadded,
 )
-from attnwidget.capture.load import find_model
 from attnwidget.capture.sites import find_sites
 from attnwidget.text.tokens import Tokens
 
@@ -121,8 +120,9 @@ class AttentionModel:
     def attend_batch(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
     ) -> list[Attention]:
-        """The attention of several texts, as `attend` would give it, in one padded forward pass.
+        """The attention of several texts, as `attend` would give it.
 
+        Texts of one length share a forward pass, so that no padding changes a number.
         Encoder-decoders run one pass a text, since each generates its own target.
 
         Raises:
@@ -144,11 +144,16 @@ class AttentionModel:
             self._encoder(text, pair, truncate=truncate)
             for text, pair in zip(texts, seconds, strict=True)
         ]
+        of_length: dict[int, list[int]] = {}
+        for index, one in enumerate(encoded):
+            of_length.setdefault(len(one.ids), []).append(index)
+        found: dict[int, Attention] = {}
         with self.lock:
-            return self._attentions(
-                padded_inputs(encoded, self.hf_model, self.tokenizer),
-                [one.tokens for one in encoded],
-            )
+            for indices in of_length.values():
+                inputs = padded_inputs([encoded[i] for i in indices], self.hf_model, self.tokenizer)
+                attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
+                found.update(zip(indices, attentions, strict=True))
+        return [found[index] for index in range(len(encoded))]
 
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
         """The attention over a prompt and what the model writes after it, greedily by default.
@@ -253,45 +258,3 @@ class AttentionModel:
         ids = self._encoder(target, truncate=truncate, target=True).ids
         ids = decoder_ids(self.hf_model, ids)
         return {"decoder_input_ids": torch.tensor([ids], device=self.device)}
-
-
-def load_model(
-    model: Any = None,
-    tokenizer: Any = None,
-    *,
-    revision: str | None = None,
-    device: str | torch.device = "auto",
-    dtype: torch.dtype | None = None,
-    trust_remote_code: bool = False,
-) -> AttentionModel:
-    """A model ready to have its attention read.
-
-    Args:
-        model: None for the small BERT that comes with this package (needs no network); a name on
-            the Hugging Face hub or a folder, with safetensors weights; or a transformers model.
-        tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
-            model; a model passed as an object then has none, as a vision model needs none.
-        revision: branch, tag or commit on the hub.
-        device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
-        dtype: of the weights; None = as they were saved (float32 for the embedded model).
-        trust_remote_code: run the code that comes with a model on the hub.
-
-    Raises:
-        OSError: no such folder, nothing cached by that name and the hub not reachable.
-        ValueError: the tokenizer does not belong to the model.
-        TypeError: no model, or one without attention that could be read.
-
-    Example:
-        >>> from attnwidget import load_model
-        >>> load_model(device="cpu")
-        AttentionModel(BertForMaskedLM 'embedded', 6×12 heads, cpu)
-    """
-    hf_model, tokenizer, name = find_model(
-        model,
-        tokenizer,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
-    )
-    return AttentionModel(hf_model, tokenizer, name)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention, Stack
+from attnwidget.capture.attention import Attention
 from attnwidget.capture.head import Head
+from attnwidget.capture.stack import Stack
 from attnwidget.widgets.base import STATIC
 from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.head_view import HeadView

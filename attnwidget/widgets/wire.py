@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention, Stack
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.stack import Stack
 from attnwidget.text.tokens import Tokens
 
 

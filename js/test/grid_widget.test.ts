@@ -157,7 +157,7 @@ test("the old picture stays dimmed until its answer arrives", async () => {
   model.fromKernel({ hidden: ["cls"] });
   await frame();
   expect(root.classList.contains("attnw-grid-stale")).toBe(true);
-  expect(find(".attnw-grid-progress").hidden).toBe(false);
+  expect(find(".attnw-progress").hidden).toBe(false);
   model.fromKernel({ _thumbnails: thumbnails("self", 4, 6, ["cls"]) });
   await frame();
   expect(root.classList.contains("attnw-grid-stale")).toBe(false);

@@ -1,21 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Axes, StackInfo, ViewState } from "../src/model/types.js";
+import type { StackInfo, ViewState } from "../src/model/types.js";
 import headView from "../src/widgets/head_view.js";
 import { fakeModel } from "./fake_model.js";
+import { axes, weights } from "./four_tokens.js";
 
-const axis = {
-  text: ["[CLS]", "cat", "sat", "[SEP]"],
-  raw: ["[CLS]", "cat", "sat", "[SEP]"],
-  special: ["cls", "", "", "sep"],
-  segments: [0, 0, 0, 0],
-};
-const axes: Axes = { stack: "self", unit: "tokens", query: axis, key: axis };
-const weights = [
-  [0.7, 0.1, 0.1, 0.1],
-  [0.05, 0.05, 0.831, 0.069],
-  [0.25, 0.25, 0.25, 0.25],
-  [0.4, 0.3, 0.2, 0.1],
-];
 const stack: StackInfo = {
   name: "self",
   n_layers: 3,
@@ -195,7 +183,7 @@ describe("the view", () => {
 
   test("tokens are text, never markup", async () => {
     const text = ["<img src=x onerror=boom()>", "cat", "sat", "[SEP]"];
-    const evil = { ...axis, text };
+    const evil = { ...axes.query, text };
     const { el, press } = await show({ _axes: { ...axes, query: evil, key: evil } });
     await press("ArrowDown");
     expect(el.querySelector("img")).toBeNull();

@@ -7,21 +7,8 @@ import {
 } from "../src/draw/view_caption.js";
 import { moved, toggled } from "../src/draw/view_cursor.js";
 import { visibleMap } from "../src/draw/visible_map.js";
-import type { Axes } from "../src/model/types.js";
+import { axes, weights } from "./four_tokens.js";
 
-const axis = {
-  text: ["[CLS]", "cat", "sat", "[SEP]"],
-  raw: ["[CLS]", "cat", "sat", "[SEP]"],
-  special: ["cls", "", "", "sep"],
-  segments: [0, 0, 0, 0],
-};
-const axes: Axes = { stack: "self", unit: "tokens", query: axis, key: axis };
-const weights = [
-  [0.7, 0.1, 0.1, 0.1],
-  [0.05, 0.05, 0.831, 0.069],
-  [0.25, 0.25, 0.25, 0.25],
-  [0.4, 0.3, 0.2, 0.1],
-];
 const stack = { name: "self", n_layers: 3, n_heads: 8, n_key_heads: 8, n_query: 4, n_key: 4 };
 
 describe("the caption", () => {

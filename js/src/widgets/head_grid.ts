@@ -35,7 +35,7 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
   });
   const alert = element(root, "p", { role: "alert", class: "attnw-grid-alert", hidden: true });
   const body = element(root, "div");
-  const progress = element(body, "div", { class: "attnw-grid-progress", hidden: true });
+  const progress = element(body, "div", { class: "attnw-progress", hidden: true });
   const box = element(body, "div", {
     ...{ class: "attnw-grid-box", role: "grid", tabindex: 0, "aria-multiselectable": "true" },
     "aria-label": "attention heads, a row a layer; question mark lists the keys",
