@@ -1,6 +1,7 @@
 // One ES module and one style sheet per file of src/widgets, written into the Python package; the result is committed.
 // `--outdir=DIR` writes elsewhere (the test that compares), `--watch` rebuilds on each change.
-import { readdirSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
@@ -14,12 +15,38 @@ const entryPoints = readdirSync(resolve(here, "src/widgets"))
   .sort()
   .map((name) => ({ in: `src/widgets/${name}`, out: basename(name, extname(name)) }));
 
+/**
+ * Every run of a cell imports its widget's module anew, and a page keeps each module that it ever imported: its text, its
+ * functions, its compiled code. So all copies of a module share what the first one made.
+ */
+const sharing = {
+  name: "sharing",
+  setup(build) {
+    build.onEnd(({ outputFiles }) => {
+      for (const { path, text } of outputFiles ?? []) {
+        const name = basename(path);
+        const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
+        const shared = `globalThis[Symbol.for("attnwidget ${name} ${version}")]`;
+        const alone = name === "standalone.js" || name.endsWith(".css");
+        mkdirSync(dirname(path), { recursive: true });
+        writeFileSync(
+          path,
+          alone ? text : `export default(${shared}??=(()=>{${text}return bundle})()).default;\n`,
+        );
+      }
+    });
+  },
+};
+
 const options = {
   absWorkingDir: here,
   entryPoints,
   outdir: argument("outdir") ?? resolve(here, "../attnwidget/widgets/static"),
   bundle: true,
-  format: "esm",
+  format: "iife",
+  globalName: "bundle",
+  write: false,
+  plugins: [sharing],
   target: ["es2022"],
   minify: true,
   // A module that awaits at its top level may miss every later message from the kernel: refuse it.

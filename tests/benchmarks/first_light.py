@@ -172,25 +172,29 @@ def in_jupyterlab(browser: Browser, folder: Path, tokens: int) -> None:
         page.close()
 
 
-def rerun(browser: Browser, folder: Path, runs: int = 20) -> None:
+# What a page keeps of any widget that a cell showed and closed.
+EMPTY = "__import__('anywidget').AnyWidget(_esm='export default { render() {} }')"
+
+
+def rerun(browser: Browser, folder: Path, widget: str = "HeadGrid(attention)") -> None:
     """Run one cell again and again; what the page and the kernel then hold."""
-    cell = "if 'grid' in globals(): grid.close()\ngrid = HeadGrid(attention)\ngrid"
-    with jupyter("jupyterlab", folder / "rerun") as server:
+    cell = f"if 'shown' in globals(): shown.close()\nshown = {widget}\nshown"
+    with jupyter("jupyterlab", folder / f"rerun{len(widget)}") as server:
         page = browser.new_page(viewport={"width": 1200, "height": 1400})
         notebook = LiveNotebook(page, server, "lab/tree", "rerun", [setup(128), cell])
         notebook.run_cell(0)
         heap, devtools = [], page.context.new_cdp_session(page)
-        for run in range(2 * runs + 1):
+        for run in range(61):
             notebook.run_cell(1)
-            if run % runs == 0:
-                page.evaluate(DRAWN)
+            if run % 20 == 0:
+                page.wait_for_timeout(1000)
                 devtools.send("HeapProfiler.collectGarbage")
                 heap.append(devtools.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
         living = notebook.value("len(__import__('ipywidgets').widgets.widget._instances)")
         sizes = ", ".join(f"{size:.1f}" for size in heap)
         print(
-            f"page heap after 1, {runs} and {2 * runs} runs of a cell: {sizes} MB;"
-            f" live models in the kernel: {living} (the grid, its layout and style)"
+            f"page heap after 1, 21, 41 and 61 runs of {widget}: {sizes} MB;"
+            f" live models in the kernel: {living} (the widget, its layout)"
         )
         notebook.close()
         page.close()
@@ -220,7 +224,8 @@ def main() -> None:
             beside_bertviz(browser, Path(name), tokens)
         for tokens in (128, 512):
             in_jupyterlab(browser, Path(name), tokens)
-        rerun(browser, Path(name))
+        for widget in ("HeadGrid(attention)", EMPTY):
+            rerun(browser, Path(name), widget)
         browser.close()
 
 
