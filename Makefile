@@ -84,6 +84,7 @@ test-compat: $(COMPAT)/.installed
 bench: $(ENV)
 	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
 	$(BIN)/python tests/benchmarks/first_light.py
+	$(BIN)/python tests/benchmarks/surface.py
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

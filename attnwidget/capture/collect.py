@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnwidget.capture.layers import KeptLayer, Shared, keep_layer
+from attnwidget.capture.gradients import LayerGradient
+from attnwidget.capture.layers import KeptLayer, Shared, cut_map, keep_layer
+from attnwidget.capture.losses import Loss, Task
+from attnwidget.capture.projection import Projections
 from attnwidget.capture.tap import LayerAttention, tap
 
 _WINDOWED = (
@@ -20,16 +24,22 @@ _WINDOWED = (
 class Collected:
     """The layers that one forward pass over `inputs` left, for each input of its batch.
 
-    `options` are passed on to the model.
+    `options` are passed on to the model; `projections` are its own, found anew where
+    not given.
     `items` holds, for each input, its layers by stack. Memory: queries and keys of all layers, or
-    their weights where these do not follow from queries and keys.
+    their weights where these do not follow from queries and keys. `no_norms` says why there are no
+    norms; "" where there are.
 
     Raises:
         ValueError: the model shows no maps, or maps that one grid of heads cannot hold.
     """
 
     def __init__(
-        self, hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
+        self,
+        hf_model: Any,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        projections: Projections | None = None,
     ) -> None:
         self._batch = next(iter(inputs.values())).shape[0]
         self._model = type(hf_model).__name__
@@ -46,9 +56,16 @@ class Collected:
         }
         self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
         self._shared = [Shared() for _ in range(self._batch)]
-        with torch.no_grad(), tap(hf_model, self._keep):
+        projections = Projections(hf_model) if projections is None else projections
+        self._projections = projections
+        with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
             hf_model(**inputs, **options)
         self._check()
+        self.no_norms = projections.refused
+        if self.no_norms:
+            for stacks in self.items:
+                for layers in stacks.values():
+                    layers[:] = [replace(kept, moved=None) for kept in layers]
 
     def _keep(self, seen: LayerAttention) -> None:
         if seen.weights.shape[0] != self._batch:
@@ -56,6 +73,8 @@ class Collected:
                 f"{self._model} attends within {seen.weights.shape[0]} windows for {self._batch} "
                 "inputs; maps over whole inputs exist only where every layer attends to all of them"
             )
+        self._projections.see(seen)
+        moved = self._projections.value_products(seen)
         queries, keys = self._positions[seen.stack]
         for item, stacks in enumerate(self.items):
             layer = keep_layer(
@@ -64,8 +83,34 @@ class Collected:
                 _matching(queries[item], seen.weights.shape[-2]),
                 _matching(keys[item], seen.weights.shape[-1]),
                 self._shared[item],
+                moved,
             )
             stacks.setdefault(seen.stack, []).append(layer)
+
+    def add_gradients(
+        self, task: Task, gradients: Sequence[LayerGradient], values: Tensor
+    ) -> list[Loss]:
+        """Keep |dL/da| of every layer; returns the loss of every input, their `values` [B]."""
+        for found in gradients:
+            queries, keys = self._positions[found.stack]
+            for item, stacks in enumerate(self.items):
+                kept = stacks[found.stack][found.layer]
+                magnitudes = cut_map(
+                    found.values[item].abs(),
+                    _matching(queries[item], found.values.shape[-2]),
+                    _matching(keys[item], found.values.shape[-1]),
+                )
+                if kept.mask is not None:
+                    magnitudes = magnitudes.masked_fill(~kept.mask, 0)
+                stacks[found.stack][found.layer] = replace(kept, gradients=magnitudes)
+        losses = []
+        for item, value in enumerate(values.tolist()):
+            masked = None if task.selected is None else task.selected[item]
+            if masked is not None and (own := self._positions["self"][0][item]) is not None:
+                masked = masked[own]
+            positions = () if masked is None else tuple(masked.nonzero()[:, 0].tolist())
+            losses.append(Loss(task.name, value, positions))
+        return losses
 
     def _check(self) -> None:
         for stacks in self.items:

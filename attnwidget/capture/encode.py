@@ -11,6 +11,7 @@ from torch import nn
 from attnwidget.capture.axes import token_axis
 from attnwidget.capture.spelling import vocabulary_kind
 from attnwidget.text.tokens import Tokens
+from attnwidget.text.words import token_words
 
 Text = str | Sequence[str] | Sequence[int]
 
@@ -121,10 +122,8 @@ class Encoder:
         sequences = encoding.sequence_ids() if fast else [None] * len(ids)
         words = encoding.word_ids() if fast else None
         if words is not None and joined and not isinstance(text, str):
-            words = [
-                None if sequence is None else spelt[sequence].word_at(end - 1)
-                for sequence, (_, end) in zip(sequences, encoding["offset_mapping"], strict=True)
-            ]
+            owners = [token_words(one.words, encoding["offset_mapping"]) for one in spelt if one]
+            words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
         if not any(segments) and pair is not None:
             segments = _carried_forward(sequences)
@@ -153,15 +152,6 @@ class _Spelt:
         if isinstance(given, str):
             return cls(given, [])
         return cls(" ".join(given), list(given))
-
-    def word_at(self, character: int) -> int:
-        """The index of the word that the character (0-based, of `text`) is in."""
-        end = 0
-        for index, word in enumerate(self.words):
-            end += len(word) + 1
-            if character < end:
-                return index
-        return len(self.words) - 1
 
 
 def length_limit(hf_model: Any, tokenizer: Any = None) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from attnwidget.capture.sites import count_heads
 from attnwidget.kernels.weights import attention_weights
 
 _SOFTMAX = {torch.softmax, functional.softmax, Tensor.softmax}
+_PRODUCTS = {"matmul", "__matmul__", "bmm"}
 # Below the row's best score by this much, a key is masked: masks are -1e4 to -1e38, scores are not.
 _MASKED_BELOW = 5e3
 
@@ -39,7 +40,9 @@ class Seen:
 class FunctionWatch(TorchFunctionMode):
     """Reports the attention weights that torch functions compute between `enter` and `leave`.
 
-    Nothing the model computes is changed. The mode belongs to the thread that entered it.
+    Nothing the model computes is changed, but for rounding where gradients are on: the outputs of
+    scaled_dot_product_attention then come from the weights that are reported, so that a loss
+    depends on them. The mode belongs to the thread that entered it.
     """
 
     def __init__(self, report: Callable[[nn.Module, Seen], None], config: object = None) -> None:
@@ -47,13 +50,17 @@ class FunctionWatch(TorchFunctionMode):
         self._report = report
         self._config = config
         self._inside: list[nn.Module] = []
+        self._waiting: tuple[nn.Module, Seen] | None = None
 
     def enter(self, module: nn.Module) -> None:
         """`module`'s forward begins."""
         self._inside.append(module)
 
-    def leave(self, module: nn.Module) -> None:
-        """`module`'s forward has ended, by an exception too."""
+    def leave(self, module: nn.Module, *, failed: bool = False) -> None:
+        """`module`'s forward has ended, by an exception where it `failed`."""
+        if failed:
+            self._waiting = None
+        self._report_waiting()
         while self._inside and self._inside.pop() is not module:
             pass
 
@@ -72,9 +79,15 @@ class FunctionWatch(TorchFunctionMode):
             return self._whole_attention(module, func, args, kwargs)
         result = func(*args, **kwargs)
         if func in _SOFTMAX:
+            self._report_waiting()
             self._softmax(module, result, *args, **kwargs)
+        elif self._waiting is not None and getattr(func, "__name__", "") in _PRODUCTS:
+            self._product(*args, **kwargs)
         elif func is functional.scaled_dot_product_attention:
-            self._report(module, _recomputed(*args, **kwargs))
+            seen = _recomputed(*args, **kwargs)
+            self._report(module, seen)
+            if torch.is_grad_enabled():
+                result = _summed(seen)
         return result
 
     def _softmax(
@@ -91,11 +104,33 @@ class FunctionWatch(TorchFunctionMode):
             return
         else:
             shape = tuple(input.shape)
-        scores, weights = input.detach().reshape(shape), weights.reshape(shape)
+        scores = input.detach().reshape(shape)
+        if weights.shape != shape:  # a view would be outside of the graph that leads to a loss
+            weights = weights.reshape(shape)
         if getattr(module, "sinks", None) is not None:
             scores, weights = scores[..., :-1], weights[..., :-1]
         visible = scores > scores.amax(-1, keepdim=True) - _MASKED_BELOW
-        self._report(module, Seen(weights, mask=None if bool(visible.all()) else visible))
+        self._waiting = module, Seen(weights, mask=None if bool(visible.all()) else visible)
+
+    def _product(self, first: Any = None, second: Any = None, *_: Any, **__: Any) -> None:
+        """The product after the softmax tells the values: [.., K, Dv] of every batch and head."""
+        assert self._waiting is not None
+        module, seen = self._waiting
+        batch, heads, n_query, n_key = seen.weights.shape
+        if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+            return
+        if first.numel() != seen.weights.numel() or first.shape[-2:] != (n_query, n_key):
+            return
+        shared = second.ndim == 4 and second.shape[0] == batch and heads % second.shape[1] == 0
+        if second.shape[-2] == n_key and (shared or second.shape[:-2].numel() == batch * heads):
+            value = second if shared else second.reshape(batch, heads, n_key, -1)
+            self._waiting = module, replace(seen, value=value)
+            self._report_waiting()
+
+    def _report_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._report(*waiting)
 
     def _whole_attention(
         self,
@@ -135,6 +170,13 @@ def _recomputed(
         mask = additive(mask, query.dtype)
     weights = attention_weights(query, key, scaling=scaling, mask=mask).to(query.dtype)
     return Seen(weights, query, key, value, scaling, mask)
+
+
+def _summed(seen: Seen) -> Tensor:
+    """What scaled_dot_product_attention returns: the values summed by the weights."""
+    assert seen.value is not None
+    groups = seen.weights.shape[-3] // seen.value.shape[-3]
+    return seen.weights @ seen.value.repeat_interleave(groups, dim=-3)
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from operator import index as as_index
+from typing import Any, NamedTuple
 
 
 class Head(NamedTuple):
@@ -29,3 +31,29 @@ class Head(NamedTuple):
     def __str__(self) -> str:
         name = f"L{self.layer} H{self.head}"
         return name if self.stack == "self" else f"{self.stack} {name}"
+
+
+def named_head(value: Head | Sequence[Any], shapes: Mapping[str, tuple[int, int]]) -> Head:
+    """The head that (layer, head) or (layer, head, stack) names among stacks of (layers, heads).
+
+    Raises:
+        ValueError: there is no such head, or its stack has to be said.
+
+    Example:
+        >>> from attnwidget.capture.head import named_head
+        >>> named_head((3, 5), {"encoder": (6, 12)})
+        Head(layer=3, head=5, stack='encoder')
+    """
+    if isinstance(value, str) or not 2 <= len(value) <= 3:
+        raise ValueError(f"a head is (layer, head) or (layer, head, stack), got {value!r}")
+    names = ", ".join(map(repr, shapes))
+    if len(value) == 2 and len(shapes) > 1:
+        raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
+    stack = str(value[2]) if len(value) == 3 else next(iter(shapes))
+    if stack not in shapes:
+        raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
+    layer, head = as_index(value[0]), as_index(value[1])
+    for name, number, count in zip(("layer", "head"), (layer, head), shapes[stack], strict=True):
+        if not 0 <= number < count:
+            raise ValueError(f"{name} {number} is not among 0 to {count - 1} of {stack!r}")
+    return Head(layer, head, stack)

@@ -10,11 +10,14 @@ from torch import Tensor
 
 from attnwidget.capture.functions import additive
 from attnwidget.capture.tap import LayerAttention
+from attnwidget.kernels.norms import norm_maps, norms_of_products, summed_norm_maps
 from attnwidget.kernels.weights import attention_weights
 
 # Differences that rounding explains between the model's own map and one computed in float32.
 _TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-6, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 _ROWS_CHECKED = 6
+# Cells of a layer's maps held at a time, so that long texts do not fill the memory.
+_CELLS_AT_ONCE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,9 @@ class KeptLayer:
     """One layer of one input: `products`, or the maps `kept` [H, Q, K] where they do not follow.
 
     `mask` [1 or H, Q, K] is bool with True = the query may see the key; None = it may see all.
-    `n_key_heads` is smaller than `n_heads` where query heads share key heads.
+    `n_key_heads` is smaller than `n_heads` where query heads share key heads. `moved` [K, H, H] are
+    the inner products of the heads' transformed vectors, f_h(x_j) . f_g(x_j), and `gradients`
+    [H, Q, K] the magnitudes |dL/da|, 0 where masked; None where they are not known.
     """
 
     n_heads: int
@@ -47,6 +52,32 @@ class KeptLayer:
     products: Products | None = None
     kept: Tensor | None = None
     mask: Tensor | None = None
+    moved: Tensor | None = None
+    gradients: Tensor | None = None
+
+    def maps(self, quantity: str, heads: slice, rows: Sequence[int] | None = None) -> Tensor:
+        """The maps of a quantity that the layer has: "weights", "norms" or "gradients"."""
+        if quantity == "weights":
+            return self.weights(heads, rows)
+        if quantity == "gradients":
+            assert self.gradients is not None
+            return self.gradients[heads][:, slice(None) if rows is None else list(rows)]
+        return norm_maps(self.weights(heads, rows), self.value_norms()[heads])
+
+    def value_norms(self) -> Tensor:
+        """||f(x_j)|| of every head and key, [H, K]."""
+        assert self.moved is not None
+        return norms_of_products(self.moved)
+
+    def summed_norms(self) -> Tensor:
+        """||sum over heads of a f(x)||, [Q, K]."""
+        assert self.moved is not None
+        step = max(1, _CELLS_AT_ONCE // (self.n_heads * self.n_key))
+        blocks = []
+        for first in range(0, self.n_query, step):
+            rows = range(first, min(first + step, self.n_query))
+            blocks.append(summed_norm_maps(self.weights(slice(None), rows), self.moved))
+        return torch.cat(blocks)
 
     def weights(self, heads: slice, rows: Sequence[int] | None = None) -> Tensor:
         """The maps of `heads` (a slice of consecutive heads), [heads, Q or rows, K] float32."""
@@ -102,7 +133,12 @@ class Shared:
 
 
 def keep_layer(
-    seen: LayerAttention, item: int, queries: Tensor | None, keys: Tensor | None, shared: Shared
+    seen: LayerAttention,
+    item: int,
+    queries: Tensor | None,
+    keys: Tensor | None,
+    shared: Shared,
+    moved: Tensor | None = None,
 ) -> KeptLayer:
     """What to keep of `seen` for one item of its batch.
 
@@ -112,9 +148,12 @@ def keep_layer(
         queries: indices of the queries to keep (the others are padding); None = all.
         keys: indices of the keys to keep; None = all.
         shared: masks and biases of the layers kept before.
+        moved: [B, K, H, H], inner products of the heads' transformed vectors; None = not known.
     """
-    maps = _cut(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
+    maps = cut_map(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
     n_heads, n_query, n_key = maps.shape
+    if moved is not None:
+        moved = _copy(moved[item] if keys is None else moved[item, keys])
     mask, bias = _mask_and_bias(seen, item, queries, keys)
     mask = shared(mask) if mask is not None else None
     if seen.query is not None and seen.key is not None and seen.scaling is not None:
@@ -128,10 +167,12 @@ def keep_layer(
             bias=shared(bias) if bias is not None else None,
             sinks=sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None,
         )
-        layer = KeptLayer(n_heads, key.shape[0], n_query, n_key, products=products, mask=mask)
+        layer = KeptLayer(
+            n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved
+        )
         if _reproduces(layer, maps):
             return layer
-    return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask)
+    return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask, moved=moved)
 
 
 def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
@@ -164,7 +205,7 @@ def _mask_and_bias(
         while added.ndim < 4:
             added = added[None]
         added = added[item if added.shape[0] > 1 else 0]
-        added = _cut(added.expand(-1, n_query, n_key), queries, keys)
+        added = cut_map(added.expand(-1, n_query, n_key), queries, keys)
         if added.dtype == torch.bool:
             visible = added
         else:
@@ -180,7 +221,7 @@ def _mask_and_bias(
     return (None if mask is None else _copy(mask), None if bias is None else _copy(bias))
 
 
-def _cut(tensor: Tensor, queries: Tensor | None, keys: Tensor | None) -> Tensor:
+def cut_map(tensor: Tensor, queries: Tensor | None, keys: Tensor | None) -> Tensor:
     """The rows and columns of [H, Q, K] that are not padding."""
     tensor = tensor if queries is None else tensor[:, queries]
     return tensor if keys is None else tensor[..., keys]

@@ -23,23 +23,26 @@ class Maps:
     def __init__(self, layers: Mapping[str, Sequence[KeptLayer]], lock: threading.RLock) -> None:
         self.layers = {name: list(kept) for name, kept in layers.items()}
         self.lock = lock
-        self._latest: OrderedDict[tuple[str, int, int | None], Floats] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, str, int, int | None], Floats] = OrderedDict()
 
     @property
     def remembered_bytes(self) -> int:
         return sum(held.nbytes for held in self._latest.values())
 
-    def get(self, stack: str, layer: int, head: int | None = None) -> Floats:
+    def get(
+        self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
+    ) -> Floats:
         """One head's map [Q, K], or one layer's [H, Q, K]; not to be written to."""
         with self.lock, torch.no_grad():
-            for key, part in (((stack, layer, head), ...), ((stack, layer, None), head)):
+            one, all_heads = (quantity, stack, layer, head), (quantity, stack, layer, None)
+            for key, part in ((one, ...), (all_heads, head)):
                 if key in self._latest:
                     self._latest.move_to_end(key)
                     return self._latest[key][part]
             heads = slice(None) if head is None else slice(head, head + 1)
-            values: Floats = self.layers[stack][layer].weights(heads).cpu().numpy()
+            values: Floats = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
             values = values if head is None else values[0]
-            self._latest[stack, layer, head] = values
+            self._latest[one] = values
             while self.remembered_bytes > _REMEMBERED_BYTES:
                 self._latest.popitem(last=False)
             return values

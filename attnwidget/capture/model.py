@@ -13,6 +13,7 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.collect import Collected
 from attnwidget.capture.encode import Encoded, Encoder, Text
 from attnwidget.capture.generate import continuation, decoder_ids, translation
+from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import (
     fitting_axis,
     given_inputs,
@@ -20,6 +21,8 @@ from attnwidget.capture.inputs import (
     padded_inputs,
     unpadded,
 )
+from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.projection import Projections
 from attnwidget.capture.sites import find_sites
 from attnwidget.text.tokens import Tokens
 
@@ -55,6 +58,7 @@ class AttentionModel:
         self.lock = threading.RLock()
         self._encoder = Encoder(tokenizer, hf_model)
         self._parameters = input_names(hf_model)
+        self._projections = Projections(hf_model)
         self._encodes_apart = bool(getattr(hf_model.config, "is_encoder_decoder", False))
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
@@ -81,6 +85,8 @@ class AttentionModel:
         *,
         target: Text | None = None,
         truncate: bool = False,
+        loss: LossName | LossFunction | None = None,
+        seed: int = 0,
     ) -> Attention:
         """The attention of one input.
 
@@ -91,11 +97,16 @@ class AttentionModel:
             target: what the decoder of an encoder-decoder reads; None = what the model generates
                 greedily, up to 40 tokens.
             truncate: cut what is too long for the model; without it that is an error.
+            loss: take gradients too, in a second pass: "masked" (15 % of the tokens, masked as BERT
+                was trained), "causal" (every next token), "auto" (what the model's head is for), or
+                a function that makes one number, a tensor, of the model's output. Memory: all maps.
+            seed: of the masking.
 
         Raises:
             ValueError: empty or too long text, ids that the model does not have, no tokenizer, or
-                maps that cannot be read.
-            TypeError: an input of another form, or a target for a model without a decoder.
+                maps or gradients that cannot be read.
+            TypeError: an input of another form, a target for a model without a decoder, or a loss
+                that the model has no head for.
             RuntimeError: the model was closed.
         """
         if target is not None and not self._encodes_apart:
@@ -115,7 +126,7 @@ class AttentionModel:
         with self.lock:
             if self._encodes_apart and "decoder_input_ids" not in inputs:
                 inputs |= self._decoder_inputs(inputs, target, truncate)
-            return self._attentions(inputs, [tokens])[0]
+            return self._attentions(inputs, [tokens], loss=loss, seed=seed)[0]
 
     def attend_batch(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
@@ -217,11 +228,22 @@ class AttentionModel:
             self.hf_model.eval()
 
     def _attentions(
-        self, inputs: dict[str, Tensor], tokens: list[Tokens | None], n_prompt: int | None = None
+        self,
+        inputs: dict[str, Tensor],
+        tokens: list[Tokens | None],
+        n_prompt: int | None = None,
+        loss: LossName | LossFunction | None = None,
+        seed: int = 0,
     ) -> list[Attention]:
         self._check_open()
         options = {"use_cache": False} if "use_cache" in self._parameters else {}
-        collected = Collected(self.hf_model, inputs, options)
+        collected = Collected(self.hf_model, inputs, options, self._projections)
+        losses: list[Loss] = []
+        if loss is not None:
+            task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
+            losses = collected.add_gradients(
+                task, *attention_gradients(self.hf_model, task, options)
+            )
         attentions = []
         for item, (layers, own) in enumerate(zip(collected.items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
@@ -245,6 +267,8 @@ class AttentionModel:
                     model_name=type(self.hf_model).__name__,
                     n_prompt=n_prompt,
                     lock=self.lock,
+                    no_norms=collected.no_norms,
+                    loss=losses[item] if losses else None,
                 )
             )
         return attentions

@@ -33,7 +33,7 @@ class LayerAttention(Seen):
         weights: [B, H, Q, K], as the model itself computed them, in its dtype and graph.
         query: [B, H, Q, D] after position encoding, or None where only weights can be seen.
         key: [B, Hkv, K, D] after position encoding, H a multiple of Hkv, or None likewise.
-        value: [B, Hkv, K, Dv], or None likewise.
+        value: [B, Hkv, K, Dv], or None where it cannot be seen.
         scaling: factor of the scores, or None likewise.
         mask: broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None = every key
             is visible to every query.
@@ -76,13 +76,13 @@ class _Tap:
         if self.watch is not None and site.route == "functions":
             self.watch.enter(module)
 
-    def leave_module(self, module: nn.Module, *_: object) -> None:
+    def leave_module(self, module: nn.Module, _: object, output: object) -> None:
         site = self.sites.get(module)
         if site is None or self not in _open_taps.get():
             return
-        self.layer_of.pop(module, None)
         if self.watch is not None and site.route == "functions":
-            self.watch.leave(module)
+            self.watch.leave(module, failed=output is None)
+        self.layer_of.pop(module, None)
 
     def hand_over(self, module: nn.Module, seen: Seen) -> None:
         # The second call inside one layer repeats the first one's map (DiffLlama's value halves).

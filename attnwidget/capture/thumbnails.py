@@ -24,10 +24,10 @@ class Thumbnails:
     """Small maps of all heads of one stack.
 
     Attributes:
-        values: uint8 [L, H, R, C] of round(255 sqrt(weight / head maximum)), max-pooled to at most
+        values: uint8 [L, H, R, C] of round(255 sqrt(value / head maximum)), max-pooled to at most
             64 rows and columns.
-        maxima: float32 [L, H], the largest weight of each head.
-        strongest: int32 [L, H, 2], query and key of that weight on the full axis; -1 where every
+        maxima: float32 [L, H], the largest value of each head.
+        strongest: int32 [L, H, 2], query and key of that value on the full axis; -1 where every
             token is hidden.
     """
 
@@ -45,9 +45,15 @@ def word_index(tokens: Tokens) -> Tensor:
 
 
 def draw_thumbnails(
-    layers: Sequence[KeptLayer], query: Tokens, key: Tokens, *, words: bool, hidden: Collection[str]
+    layers: Sequence[KeptLayer],
+    query: Tokens,
+    key: Tokens,
+    *,
+    words: bool,
+    hidden: Collection[str],
+    quantity: str = "weights",
 ) -> Thumbnails:
-    """Thumbnails of `layers`, whose maps have the axes `query` and `key`.
+    """Thumbnails of a quantity of `layers`, whose maps have the axes `query` and `key`.
 
     With `words`, maps are between words; tokens whose kind is in `hidden` are left out.
     """
@@ -76,9 +82,9 @@ def draw_thumbnails(
         for first in range(0, n_heads, step):
             heads = slice(first, min(first + step, n_heads))
             if words_of is not None:
-                maps = word_weights(layer.weights(heads), *words_of).index_select(-2, rows)
+                maps = word_weights(layer.maps(quantity, heads), *words_of).index_select(-2, rows)
             else:  # rows that are not shown need not be computed
-                maps = layer.weights(heads, shown_rows)
+                maps = layer.maps(quantity, heads, shown_rows)
             if len(columns) < maps.shape[-1]:
                 maps = maps.index_select(-1, columns)
             best = maps.flatten(-2).argmax(-1)

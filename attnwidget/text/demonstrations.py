@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,17 @@ def demo_texts() -> dict[str, DemoText]:
         )
         for entry in entries
     }
+
+
+def demo_prose() -> Path:
+    """A text file to measure heads on: twelve passages of five paragraphs of English novels.
+
+    One paragraph a line, an empty line between passages, as `read_segments` takes it; all of it is
+    in the public domain.
+
+    Example:
+        >>> from attnwidget.text.demonstrations import demo_prose
+        >>> len(demo_prose().read_text(encoding="utf-8").splitlines())
+        71
+    """
+    return Path(str(files("attnwidget").joinpath("demo/prose.txt")))

@@ -1,0 +1,179 @@
+"""Losses whose gradient says how much each attention weight matters, and what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.kernels.gradients import document_losses
+
+LossName = Literal["auto", "masked", "causal"]
+LossFunction = Callable[[Any], Tensor]
+
+# BERT's own: selected tokens, and which of them become [MASK] and which a random token.
+_SELECTED, _MASKED, _RANDOM = 0.15, 0.8, 0.1
+_LANGUAGE_MODEL_LOSSES = ("masked-LM", "causal-LM")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss that an input's gradients are of.
+
+    Attributes:
+        name: "masked-LM", "causal-LM", or the name of a function of one's own.
+        value: its value in nats (of a function: its result).
+        masked: positions selected for the masked-LM loss; the gradients are those of the input
+            with these tokens masked (80 %), replaced (10 %) or left (10 %).
+    """
+
+    name: str
+    value: float
+    masked: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if self.name not in _LANGUAGE_MODEL_LOSSES:
+            return f"{self.name} {self.value:.3g}"
+        count = f", {len(self.masked)} tokens masked" if self.masked else ""
+        return f"{self.name} loss {self.value:.3g} nats{count}"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a model is given and asked.
+
+    Attributes:
+        name: as in `Loss`.
+        inputs: the model's inputs, masked ones where the loss wants that.
+        losses: from the model's output, the loss of each input of the batch, [B] or a scalar.
+        selected: bool [B, n], tokens selected for the masked-LM loss; None for others.
+    """
+
+    name: str
+    inputs: Mapping[str, Tensor]
+    losses: Callable[[Any], Tensor]
+    selected: Tensor | None = None
+
+
+def task_for(
+    hf_model: Any,
+    tokenizer: Any,
+    inputs: Mapping[str, Tensor],
+    loss: LossName | LossFunction,
+    seed: int,
+) -> Task:
+    """The task that `loss` means for a model and its inputs [B, n].
+
+    Raises:
+        TypeError: the model has no head for such a loss.
+        ValueError: another name; a masked-LM loss without a tokenizer that has a mask token.
+    """
+    if callable(loss):
+        name = getattr(loss, "__name__", type(loss).__name__)
+        return Task("loss" if name == "<lambda>" else name, inputs, loss)
+    if loss not in ("auto", "masked", "causal"):
+        raise ValueError(
+            f"loss is 'auto', 'masked', 'causal' or a function of the model's output, got {loss!r}"
+        )
+    kind = _kind(hf_model) if loss == "auto" else loss
+    if "input_ids" not in inputs:
+        raise ValueError(f"a {kind} loss is of token ids; the inputs are {', '.join(inputs)}")
+    if kind == "causal":
+        return _causal(inputs)
+    changed, selected = masked_ids(hf_model, tokenizer, inputs, seed)
+    targets = inputs["input_ids"]
+    return Task(
+        "masked-LM",
+        {**inputs, "input_ids": changed},
+        lambda output: document_losses(_logits(output, hf_model), targets, selected),
+        selected,
+    )
+
+
+def masked_ids(
+    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], seed: int
+) -> tuple[Tensor, Tensor]:
+    """`input_ids` masked as BERT was trained, and which of them were selected.
+
+    15 % of a document's tokens that are not special, at least one; of these 80 % become the mask
+    token, 10 % a random one, 10 % stay. The choice depends on the seed and the document alone, not
+    on what it is batched with. Both results [B, n].
+    """
+    mask_id = getattr(tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        raise ValueError(
+            f"the masked-LM loss of {type(hf_model).__name__} needs a tokenizer with a mask token: "
+            'pass load_model(model, tokenizer) one, or loss="causal", or a function of the '
+            "model's output"
+        )
+    special = set(tokenizer.all_special_ids)
+    ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
+    ids = inputs["input_ids"]
+    real = inputs.get("attention_mask")
+    changed, selected = ids.clone(), torch.zeros_like(ids, dtype=torch.bool)
+    for item, row in enumerate(ids.tolist()):
+        length = len(row) if real is None else int((real[item] != 0).sum())
+        words = [i for i, token in enumerate(row[:length]) if token not in special]
+        if not words:
+            continue
+        random = np.random.default_rng([seed, *row[:length]])
+        chosen = random.choice(words, max(1, round(_SELECTED * len(words))), replace=False)
+        for position in sorted(int(i) for i in chosen):
+            selected[item, position] = True
+            draw = random.random()
+            if draw < _MASKED:
+                changed[item, position] = mask_id
+            elif draw < _MASKED + _RANDOM:
+                changed[item, position] = int(random.choice(ordinary))
+    return changed, selected
+
+
+def _causal(inputs: Mapping[str, Tensor]) -> Task:
+    """Cross entropy of each next token; in an encoder-decoder, of those that the decoder reads."""
+    prefix = "decoder_" if "decoder_input_ids" in inputs else ""
+    ids = inputs[f"{prefix}input_ids"]
+    real = inputs.get(f"{prefix}attention_mask")
+    counted = torch.ones_like(ids, dtype=torch.bool) if real is None else real != 0
+
+    def losses(output: Any) -> Tensor:
+        return document_losses(_logits(output)[:, :-1], ids[:, 1:], counted[:, 1:])
+
+    return Task("causal-LM", inputs, losses)
+
+
+def _kind(hf_model: Any) -> Literal["masked", "causal"]:
+    """Which language-modelling head the model has."""
+    from transformers.models.auto import modeling_auto as auto
+
+    heads = {
+        "masked": (auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,),
+        "causal": (
+            auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+            auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+        ),
+    }
+    names = {base.__name__ for base in type(hf_model).__mro__}
+    # Some classes (BART's) are listed under both; what decodes is causal.
+    for kind in ("causal", "masked"):
+        if any(names & set(mapping.values()) for mapping in heads[kind]):
+            return kind
+    raise TypeError(
+        f"{type(hf_model).__name__} has no language-modelling head whose loss could be taken: load "
+        "it as AutoModelForMaskedLM or AutoModelForCausalLM, or pass loss= a function that makes "
+        "one number of the model's output"
+    )
+
+
+def _logits(output: Any, hf_model: Any = None) -> Tensor:
+    for name in ("logits", "prediction_logits"):
+        logits = getattr(output, name, None)
+        if isinstance(logits, Tensor) and logits.ndim == 3:
+            return logits
+    raise TypeError(
+        f"{type(hf_model or output).__name__} gives no logits over a vocabulary: load the model "
+        "with its language-modelling head, or pass loss= a function of the model's output"
+    )

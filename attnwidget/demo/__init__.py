@@ -1,0 +1,1 @@
+"""The embedded models, and the scripts that trained, fine-tuned and evaluated them."""

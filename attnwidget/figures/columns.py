@@ -1,0 +1,63 @@
+"""What a figure is given: a frame with the columns that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+
+def checked(frame: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.DataFrame:
+    """The named columns: layer and head as integers, value, x and y as floats, others as text.
+
+    Rows without a value (NaN) are left out.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column is missing, nothing is left to draw, an index or a number is none.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"{figure} takes a pandas DataFrame, not {type(frame).__name__}")
+    if missing := [name for name in columns if name not in frame.columns]:
+        raise ValueError(
+            f"{figure} needs the columns {', '.join(columns)}; {', '.join(missing)} missing among "
+            f"{', '.join(map(str, frame.columns)) or 'none'}"
+        )
+    kept = {name: _column(frame[name], name, figure) for name in columns}
+    table = pd.DataFrame(kept).dropna().reset_index(drop=True)
+    if table.empty:
+        raise ValueError(f"{figure} has nothing to draw: the frame has no row with a value")
+    return table.astype({name: int for name in ("layer", "head") if name in columns})
+
+
+def _column(column: pd.Series[Any], name: str, figure: str) -> pd.Series[Any]:
+    if name not in {"layer", "head", "value", "x", "y"}:
+        return column.astype(str)
+    try:
+        numbers = column.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{figure} needs numbers in {name!r}, got {column.iloc[0]!r}") from None
+    if np.isinf(numbers).any():
+        raise ValueError(f"{figure} cannot draw the infinite values of {name!r}")
+    if name in {"layer", "head"} and not ((numbers >= 0) & (numbers % 1 == 0)).all():
+        raise ValueError(f"{figure} needs {name} numbers 0, 1, 2, ... in {name!r}")
+    return numbers
+
+
+def inline(table: pd.DataFrame) -> alt.InlineData:
+    """The rows inside the chart itself, however many: Altair's row limit is for raw data."""
+    rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
+    return alt.InlineData(values=rows)
+
+
+def head_names(table: pd.DataFrame) -> list[str]:
+    """`L7 H9` for each row."""
+    return [f"L{layer} H{head}" for layer, head in zip(table["layer"], table["head"], strict=True)]
+
+
+def in_order(values: pd.Series[Any]) -> list[Hashable]:
+    """Distinct values in order of appearance."""
+    return list(dict.fromkeys(values))

@@ -1,0 +1,94 @@
+"""How differently two heads look at the same input: Jensen-Shannon divergences of all pairs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+# numpy's vectorised log2 needs AVX-512 and Linux; elsewhere torch's is the faster one.
+_NUMPY_LOG = sys.platform == "linux" and torch.backends.cpu.get_cpu_capability() == "AVX512"
+# Cells and heads of one block: what is added, logged and summed stays in the second-level cache.
+# torch would spread more than 32768 values over threads of its own.
+_CELLS = 8192
+_HEADS = 16 if _NUMPY_LOG else 4
+
+
+def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
+    """Jensen-Shannon divergence between the maps of every two heads, summed over queries, in nats.
+
+    Rows are first smoothed to p = (1 - smoothing) a + smoothing / K (Clark et al. 2019, section 6,
+    as released). With m = p + q, a cell adds (p log p + q log q - m log m + m log 2) / 2: one
+    addition, one logarithm and one product for each pair of heads. Cells that no head sees, as in
+    causal maps, add nothing and are left out; rows of sinks are compared as they are, with a sum
+    below 1. The divergence itself, not its square root; for the mean divide by the queries.
+
+    `weights` [H, Q, K] of one input without padding, heads of all layers or of some. Returns
+    float64 [H, H] on the CPU, symmetric with a diagonal of 0. Computed in float32 with sums in
+    float64: right to 1e-6 nats a query. Raises ValueError where `smoothing` is not above 0 and
+    below 1.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.divergence import js_divergences
+        >>> js_divergences(torch.eye(2).repeat(3, 1, 1)).sum()
+        tensor(0., dtype=torch.float64)
+        >>> js_divergences(torch.stack([torch.eye(2), torch.eye(2).flip(0)])).div(2)[0, 1]
+        tensor(0.6888, dtype=torch.float64)
+    """
+    if not 0 < smoothing < 1:
+        raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
+    heads, keys = weights.shape[0], weights.shape[-1]
+    cells = weights.detach().reshape(heads, -1).float().cpu()
+    seen = cells.amax(0) > 0
+    if seen.sum() < 0.9 * len(seen):
+        cells = cells[:, seen]
+    n_cells = cells.shape[1]
+    # Rows start at multiples of 64 bytes, as torch's memory does: numpy adds twice as fast there.
+    smooth = torch.empty(heads, -(-n_cells // 16) * 16)[:, :n_cells].numpy()
+    np.multiply(cells.numpy(), 1 - smoothing, out=smooth)
+    smooth += np.float32(smoothing / keys)
+    # The last heads have the most pairs: begin with them, so that no thread is left with them.
+    firsts = range(0, heads, _HEADS)[::-1]
+    joint = np.zeros((heads, heads))
+    with ThreadPoolExecutor(max(1, min(torch.get_num_threads(), len(firsts)))) as pool:
+        columns = pool.map(lambda first: _joint(smooth, first), firsts)
+        for first, sums in zip(firsts, columns, strict=True):
+            joint[: len(sums), first : first + _HEADS] = sums
+    # A head with itself gives what p log p and p log 2 sum to.
+    own = joint.diagonal() / 2
+    divergences = np.triu(own[:, None] + own - joint, 1) * (math.log(2) / 2)
+    # Two heads that are the same can come out a rounding error below 0.
+    return torch.from_numpy(np.maximum(divergences + divergences.T, 0))
+
+
+def _joint(cells: NDArray[np.float32], first: int) -> NDArray[np.float64]:
+    """Sums of m log2 m over `cells` [H, C] for the pairs of heads i <= j, first <= j < last.
+
+    Returns [last, last - first]; pairs with i > j are 0.
+    """
+    last = min(len(cells), first + _HEADS)
+    sums = np.zeros((last, last - first))
+    buffers = torch.empty(2, last - first, _CELLS).numpy()
+    for start in range(0, cells.shape[1], _CELLS):
+        block = cells[:last, start : start + _CELLS]
+        for i in range(last):
+            low = max(first, i)
+            total, logs = buffers[:, : last - low, : block.shape[1]]
+            np.add(block[low:], block[i], out=total)
+            _log2(total, logs)
+            # A matrix product of one row and one column each: a dot product.
+            sums[i, low - first :] += np.matmul(total[:, None], logs[:, :, None])[:, 0, 0]
+    return sums
+
+
+def _log2(values: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    if _NUMPY_LOG:
+        np.log2(values, out=out)
+    else:
+        torch.log2(torch.from_numpy(values), out=torch.from_numpy(out))

@@ -1,0 +1,47 @@
+"""How much a loss would change with each attention weight, and the losses that ask it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+
+def document_losses(logits: Tensor, targets: Tensor, counted: Tensor) -> Tensor:
+    """Mean cross entropy of each document over its counted positions, in nats.
+
+    `logits` [B, n, V], `targets` int64 [B, n], `counted` bool [B, n]. Returns float32 [B], 0 for a
+    document without a counted position. Their sum, unlike a mean over the batch, has the same
+    gradient in each document whatever it is batched with.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.gradients import document_losses
+        >>> targets, counted = torch.tensor([[1, 0]]), torch.tensor([[True, False]])
+        >>> document_losses(torch.zeros(1, 2, 4), targets, counted)
+        tensor([1.3863])
+    """
+    flat = cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
+    losses = torch.where(counted, flat.view_as(targets), 0)
+    return losses.sum(-1) / counted.sum(-1).clamp_min(1)
+
+
+def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean of |dL/da| over some pairs of tokens of each document (Clark et al. 2019, figure 3).
+
+    The magnitude is taken of each entry, then the mean. `gradients` [B, H, Q, K] of the loss with
+    respect to the weights after the softmax; `pairs` bool, broadcastable to [B, 1, Q, K]: the
+    pairs whose key is in the class. Returns float64 [B, H], 0 for a document without such a pair,
+    and bool [B], True where it has one.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.gradients import class_importance
+        >>> gradients = torch.tensor([[[[1.0, -3.0], [-2.0, 5.0]]]])
+        >>> class_importance(gradients, torch.tensor([True, False]))
+        (tensor([[1.5000]], dtype=torch.float64), tensor([True]))
+    """
+    chosen = pairs.expand(gradients.shape[0], 1, *gradients.shape[-2:])
+    sums = torch.where(chosen, gradients.abs(), 0).sum((-2, -1), dtype=torch.float64)
+    counts = chosen.sum((-2, -1))  # [B, 1]
+    return sums / counts.clamp_min(1), counts[:, 0] > 0

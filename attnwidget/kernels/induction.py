@@ -1,0 +1,79 @@
+"""What a repeated token looks back at: induction, duplicate-token and previous-token heads."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Targets(NamedTuple):
+    """For each query the keys that a kind of head would attend to; bool [B, n, n].
+
+    Attributes:
+        induction: the token after an earlier copy of the query's token.
+        duplicate: an earlier copy itself.
+        previous: the token just before the query.
+    """
+
+    induction: Tensor
+    duplicate: Tensor
+    previous: Tensor
+
+
+def induction_targets(ids: Tensor, real: Tensor | None = None) -> Targets:
+    """Where induction, duplicate-token and previous-token heads look in token sequences.
+
+    As in Olsson et al. 2022, an induction head attends from a token to those that were preceded by
+    the same token. A key is always before its query.
+
+    `ids` int64 [B, n]; `real` bool [B, n], False at padding, which is nobody's target and has none.
+    Returns bool [B, n, n], rows are queries.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.induction import induction_targets
+        >>> targets = induction_targets(torch.tensor([[7, 8, 9, 7, 8]]))
+        >>> [mask[0, 4].nonzero().flatten().tolist() for mask in targets]
+        [[2], [1], [3]]
+    """
+    n = ids.shape[-1]
+    before = torch.ones(n, n, dtype=torch.bool, device=ids.device).tril(-1).expand(len(ids), n, n)
+    if real is not None:
+        before = before & real[:, :, None] & real[:, None, :]
+    same = ids[:, :, None] == ids[:, None, :]
+    after_same = same.roll(1, dims=-1)
+    after_same[..., 0] = False  # nothing comes before the first token
+    return Targets(after_same & before, same & before, before.triu(-1))
+
+
+def mass_on_targets(weights: Tensor, targets: Tensor) -> Tensor:
+    """Attention to all of a query's targets together, mean over the queries that have any.
+
+    `weights` [B, H, n, n]; `targets` bool [B, n, n]. Returns [B, H], NaN where no query of an input
+    has a target.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.induction import induction_targets, mass_on_targets
+        >>> targets = induction_targets(torch.tensor([[7, 8, 9, 7, 8]]))
+        >>> mass_on_targets(torch.full((1, 1, 5, 5), 0.2), targets.induction)
+        tensor([[0.2000]])
+    """
+    mass = torch.einsum("bhij,bij->bh", weights, targets.to(weights.dtype))
+    return mass / targets.any(-1).sum(-1)[:, None]
+
+
+def even_spread(targets: Tensor) -> Tensor:
+    """`mass_on_targets` of a head that attends to all tokens up to the query alike: [B].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.induction import even_spread, induction_targets
+        >>> even_spread(induction_targets(torch.tensor([[7, 8, 7]])).duplicate)
+        tensor([0.3333])
+    """
+    n = targets.shape[-1]
+    visible = torch.ones(n, n, device=targets.device).tril()
+    return mass_on_targets((visible / visible.sum(-1, keepdim=True))[None, None], targets)[:, 0]

@@ -1,0 +1,195 @@
+"""Which of five patterns an attention map shows, by scores that can be read off the map."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+VERTICAL, DIAGONAL, BOTH, BLOCK, OTHER = (
+    "vertical",
+    "diagonal",
+    "vertical + diagonal",
+    "block",
+    "heterogeneous",
+)
+PATTERNS = (VERTICAL, DIAGONAL, BOTH, BLOCK, OTHER)
+
+# Chosen on maps labelled by eye; another sample of labels gave the agreement that tests hold.
+VERTICAL_FROM, DIAGONAL_FROM, BLOCK_FROM = 0.2, 0.125, 0.2
+# A column counts as a stripe from this multiple of its even share on.
+_STRIPE = 1.5
+_WIDEST = 3
+
+
+class PatternScores(NamedTuple):
+    """How much of each pattern a map shows; each [B, H], about 0 for none and 1 for nothing else.
+
+    Attributes:
+        vertical: share of all attention that columns have above 1.5 times their even share.
+        diagonal: attention within 1, 2 or 3 tokens of the query, the largest of the three, above
+            what columns and sentences alone explain, of what they leave.
+        block: attention within the query's own sentence above what columns alone explain, of what
+            they leave; 0 where there is one sentence.
+    """
+
+    vertical: Tensor
+    diagonal: Tensor
+    block: Tensor
+
+
+def pattern_scores(
+    weights: Tensor,
+    *,
+    row_weights: Tensor | None = None,
+    segments: Tensor | None = None,
+    causal: bool = False,
+) -> PatternScores:
+    """Scores of the patterns of Kovaleva et al. 2019 (section 4.1) by this project's own rules.
+
+    Their classifier, a convolutional network, and its labels were not published; nothing here
+    reproduces it. A column is explained by the mean attention that it gets, relative to an even
+    spread over what each query sees; a sentence by the mean attention that its tokens keep to it.
+
+    Args:
+        weights: [B, H, n, n], columns of padding 0.
+        row_weights: [B, n], 1 / tokens of the input, 0 at padding on the right; None = no padding.
+        segments: [B, n], 0 and 1: the sentence of each token; None = one sentence.
+        causal: queries see no later token; sentences are not looked at, as the first cannot see the
+            second.
+
+    Below about 8 tokens patterns cannot be told apart.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.patterns import pattern_scores
+        >>> scores = pattern_scores(torch.eye(20)[None, None])
+        >>> [round(float(score), 2) for score in scores]
+        [0.0, 1.0, 0.0]
+    """
+    batch, _, n, _ = weights.shape
+    if row_weights is None:
+        row_weights = weights.new_full((batch, n), 1 / n)
+    real = row_weights > 0
+    places = torch.arange(1, n + 1, device=weights.device)
+    length = real.sum(-1, keepdim=True)  # [B, 1]
+    sees = (places.expand(batch, n) if causal else length.expand(batch, n)).to(weights)
+    # Rows that see a column: all, or those from the diagonal down.
+    seen_by = (length - places + 1).clamp_min(1) if causal else length
+    share = torch.einsum("bi,bhij->bhj", row_weights, weights)
+    even = row_weights / sees  # what an even spread gives, by row
+    even = even.flip(-1).cumsum(-1).flip(-1) if causal else even.sum(-1, keepdim=True)
+    # Few causal queries see the last columns: less than 1 / n of all attention is no stripe.
+    even = torch.maximum(even, 1 / length)
+    excess = (share - _STRIPE * even[:, None]).clamp_min(0)
+    vertical = (excess * real[:, None]).sum(-1) / (1 - _STRIPE / length).clamp_min(1e-6)
+
+    # Each column's weight relative to an even spread, over the rows that see it: [B, H, n].
+    columns = torch.einsum("bi,bhij->bhj", sees * real, weights) / seen_by[:, None]
+    columns = columns * real[:, None]
+    total = columns.cumsum(-1) if causal else columns.sum(-1, keepdim=True)
+    explained = _Explained(columns, total.clamp_min(1e-12), weights, row_weights, segments, causal)
+    diagonal = torch.zeros_like(vertical)
+    near, expected = torch.zeros_like(vertical), torch.zeros_like(vertical)
+    for width in range(_WIDEST + 1):
+        for offset in {-width, width}:
+            if abs(offset) < n:
+                near = near + _on_diagonal(weights, row_weights, offset)
+                expected = expected + explained.on_diagonal(offset)
+        if width:
+            diagonal = torch.maximum(diagonal, _share_of_rest(near, expected))
+    return PatternScores(vertical, diagonal, explained.block)
+
+
+def classify(scores: PatternScores) -> Tensor:
+    """The pattern of each map as an index into `PATTERNS`: int64 [B, H].
+
+    Diagonal from 0.125 on, and then "vertical + diagonal" if vertical is 0.2 or more; else block
+    from 0.2 on, vertical from 0.2 on, in this order; else heterogeneous.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.patterns import PATTERNS, classify, pattern_scores
+        >>> to_first = torch.zeros(20, 20)
+        >>> to_first[:, 0] = 1
+        >>> PATTERNS[classify(pattern_scores(to_first[None, None]))]
+        'vertical'
+    """
+    vertical = scores.vertical >= VERTICAL_FROM
+    found = torch.where(vertical, PATTERNS.index(VERTICAL), PATTERNS.index(OTHER))
+    found = torch.where(scores.block >= BLOCK_FROM, PATTERNS.index(BLOCK), found)
+    near = torch.where(vertical, PATTERNS.index(BOTH), PATTERNS.index(DIAGONAL))
+    return torch.where(scores.diagonal >= DIAGONAL_FROM, near, found)
+
+
+class _Explained:
+    """The map that columns and sentences alone would make, as far as it is asked for.
+
+    Its entry (i, j) is columns[j] / total[i], rescaled so that each sentence's tokens keep to their
+    sentence as much as they do in the map.
+    """
+
+    def __init__(
+        self,
+        columns: Tensor,
+        total: Tensor,
+        weights: Tensor,
+        row_weights: Tensor,
+        segments: Tensor | None,
+        causal: bool,
+    ) -> None:
+        self._columns, self._total, self._rows = columns, total, row_weights
+        self._second = None if segments is None or causal else (segments > 0) & (row_weights > 0)
+        self.block = torch.zeros_like(columns[..., 0])
+        if self._second is None:
+            return
+        second = self._second.to(weights)  # [B, n]
+        first = (row_weights > 0).to(weights) - second
+        rows = row_weights.sum(-1, keepdim=True)
+        inside, expected = [], []
+        self._same, self._other = [], []
+        for sentence in (first, second):
+            within = sentence * row_weights
+            share = within.sum(-1, keepdim=True) / rows  # of the queries, [B, 1]
+            kept = torch.einsum("bi,bhij,bj->bh", within, weights, sentence)
+            usual = (columns * sentence[:, None]).sum(-1) / total[..., 0]
+            inside.append(kept)
+            expected.append(share * usual)
+            kept = kept / share.clamp_min(1e-12)
+            self._same.append(kept / usual.clamp_min(1e-12))
+            self._other.append((1 - kept).clamp_min(0) / (1 - usual).clamp_min(1e-12))
+        pairs = (second.sum(-1, keepdim=True) > 0).to(weights)
+        self.block = _share_of_rest(inside[0] + inside[1], expected[0] + expected[1]) * pairs
+
+    def on_diagonal(self, offset: int) -> Tensor:
+        """[B, H]: mean over queries of the entry `offset` places from the query."""
+        n = self._columns.shape[-1]
+        rows, keys = _ends(n, offset)
+        total = self._total if self._total.shape[-1] == 1 else self._total[..., rows]
+        value = self._columns[..., keys] / total  # [B, H, n - |offset|]
+        if self._total.shape[-1] > 1 and offset > 0:
+            value = torch.zeros_like(value)  # a causal query sees no later token
+        if self._second is not None:
+            query, key = self._second[:, None, rows], self._second[:, None, keys]
+            same = torch.where(query, self._same[1][..., None], self._same[0][..., None])
+            other = torch.where(query, self._other[1][..., None], self._other[0][..., None])
+            value = value * torch.where(query == key, same, other)
+        return (value * self._rows[:, None, rows]).sum(-1)
+
+
+def _on_diagonal(weights: Tensor, row_weights: Tensor, offset: int) -> Tensor:
+    rows, _ = _ends(weights.shape[-1], offset)
+    return (weights.diagonal(offset, -2, -1) * row_weights[:, None, rows]).sum(-1)
+
+
+def _ends(n: int, offset: int) -> tuple[slice, slice]:
+    """Rows and columns of the diagonal that is `offset` to the right of the main one."""
+    rows = slice(max(0, -offset), n - max(0, offset))
+    return rows, slice(rows.start + offset, rows.stop + offset)
+
+
+def _share_of_rest(found: Tensor, expected: Tensor) -> Tensor:
+    """What was found above expectation, of all that could be; 0 where nothing could."""
+    rest = 1 - expected
+    return torch.where(rest > 1e-4, (found - expected) / rest.clamp_min(1e-4), 0)

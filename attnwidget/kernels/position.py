@@ -1,0 +1,53 @@
+"""Attention by relative position: to the previous token, the next one, and how far on average."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def offset_mass(weights: Tensor, row_weights: Tensor, offsets: Sequence[int]) -> Tensor:
+    """Mean attention from a token to the one `offset` places after it; 0 is the token itself.
+
+    sum_i r_i a[i, i + offset], over the queries that have such a key. With r_i = 1/n the divisor
+    is n at every offset, although n - |offset| queries have a key there (Clark et al. 2019, 3.1).
+
+    `weights` [B, H, n, n]; `row_weights` [B, n], 0 at padding. Returns [B, H, len(offsets)].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.position import offset_mass
+        >>> to_next = torch.diag(torch.ones(3), 1)[None, None]
+        >>> offset_mass(to_next, torch.full((1, 4), 0.25), [-1, 0, 1])
+        tensor([[[0.0000, 0.0000, 0.7500]]])
+    """
+    n = weights.shape[-1]
+    mass = weights.new_zeros(*weights.shape[:2], len(offsets))
+    for k, offset in enumerate(offsets):
+        if abs(offset) < n:
+            rows = row_weights[:, None, max(0, -offset) : n - max(0, offset)]
+            mass[..., k] = torch.linalg.vecdot(weights.diagonal(offset, -2, -1), rows)
+    return mass
+
+
+def mean_distances(weights: Tensor, row_weights: Tensor) -> Tensor:
+    """Mean signed and mean absolute distance, in tokens, from a query to what it attends to.
+
+    sum_ij r_i a[i, j] (j - i), which is negative where a head looks back, and the same of |j - i|.
+
+    `weights` [B, H, n, n] with 0 in columns of padding; `row_weights` [B, n], 0 at padding.
+    Returns [B, H, 2], signed before absolute.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.position import mean_distances
+        >>> weights = torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]])
+        >>> mean_distances(weights, torch.full((1, 2), 0.5))
+        tensor([[[-0.2500,  0.7500]]])
+    """
+    place = torch.arange(weights.shape[-1], device=weights.device, dtype=weights.dtype)
+    signed = place - place[:, None]  # [n, n], key minus query
+    distances = torch.stack([signed, signed.abs()]) * row_weights[:, None, :, None]  # [B, 2, n, n]
+    return weights.flatten(-2) @ distances.flatten(-2).transpose(-1, -2)

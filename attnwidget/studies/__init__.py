@@ -1,0 +1,1 @@
+"""Analyses over many inputs: each streams segments through capture and kernels to a Result."""

@@ -1,0 +1,150 @@
+"""What a study keeps while segments stream by: sums, which merge, can be stored, and restart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.tap import LayerAttention
+from attnwidget.studies.results import Result
+from attnwidget.studies.token_classes import TokenClass
+from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from attnwidget.capture.model import AttentionModel
+
+R = TypeVar("R", bound=Result, covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B segments that go through the model together, padded on the right to n tokens.
+
+    Attributes:
+        segments: the B segments.
+        tokens: the tokens of each, as an axis of its maps.
+        inputs: what the model is called with, input_ids, attention_mask... [B, n].
+        lengths: int64 [B], tokens of each without padding.
+        real: bool [B, n], False at padding.
+        row_weights: float32 [B, n], 1 / lengths[b] at real tokens and 0 at padding: summing with
+            them is the mean over the queries of each document.
+        classes: bool [B, n] by name; a token may be in several classes, padding is in none.
+            Always "[CLS]", "[SEP]", ". ,", "first token", and what accumulators add to them.
+    """
+
+    segments: Sequence[Segment]
+    tokens: Sequence[Tokens]
+    inputs: Mapping[str, Tensor]
+    lengths: Tensor
+    real: Tensor
+    row_weights: Tensor
+    classes: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerBatch:
+    """One layer of one batch.
+
+    Attributes:
+        batch: the segments.
+        layer: index of the layer in its stack, from 0.
+        weights: float32 [B, H, n, n]; columns of padding are 0, rows of padding arbitrary but
+            finite.
+        seen: the layer as the tap saw it: query, key, value, module...
+    """
+
+    batch: Batch
+    layer: int
+    weights: Tensor
+    seen: LayerAttention
+
+
+class Accumulator(ABC, Generic[R]):
+    """Sums over documents: `update` adds a layer of a batch, `merge` another's, `compute` divides.
+
+    The engine calls `start` once, then `update` for every layer of a batch in order and `end_batch`
+    after the last one. Sums are kept in `sums`, float64 or int64, so that `merge` is addition and
+    a restored state continues bit for bit; an accumulator that needs more overrides those methods.
+
+    Attributes:
+        name: the key of its result in `Measurements`.
+        sums: arrays by name, made in `start`.
+        n_layers: layers of the stack that is measured; known after `start`, as the following.
+        n_heads: attention heads a layer.
+        stack: "self", or "encoder" where the model has several stacks.
+        model_name: the model's name.
+    """
+
+    name: ClassVar[str]
+    sums: dict[str, NDArray[Any]]
+    n_layers: int
+    n_heads: int
+    stack: str
+    model_name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the accumulator was asked for, as JSON: a checkpoint continues with the same."""
+        return {}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        """Token classes by name to add to every batch's."""
+        return {}
+
+    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+        """Get ready for a model; a subclass calls this first, then makes its `sums`."""
+        self.n_layers, self.n_heads = n_layers, n_heads
+        self.model_name = model.name
+        has_encoder = getattr(model.hf_model.config, "is_encoder_decoder", False)
+        self.stack = "encoder" if has_encoder else "self"
+        self.sums = {}
+
+    @abstractmethod
+    def update(self, layer: LayerBatch) -> None:
+        """Add one layer of a batch; its maps live no longer than this call."""
+
+    def end_batch(self, batch: Batch) -> None:
+        """Add what needs the whole batch: called after its last layer."""
+
+    def merge(self, other: Self) -> None:
+        """Add what another accumulator of the same options has seen."""
+        for name, values in other.sums.items():
+            self.sums[name] += values
+
+    @abstractmethod
+    def compute(self) -> R:
+        """The result over all documents so far."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """A copy of all sums; `restore` continues from it exactly."""
+        return {name: values.copy() for name, values in self.sums.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state` of the same model and options.
+
+        Raises:
+            ValueError: the state is one of other sums.
+        """
+        shapes = [{name: values.shape for name, values in s.items()} for s in (self.sums, state)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"the stored sums of {self.name!r} do not fit: expected {shapes[0]}, got "
+                f"{shapes[1]}; start over without the checkpoint"
+            )
+        for name, values in state.items():
+            self.sums[name] = np.array(values, dtype=self.sums[name].dtype)
+
+
+def document_sums(values: Tensor) -> NDArray[np.float64]:
+    """The sum over the documents of a batch: [B, H, K] as float64 [K, H]."""
+    return values.double().sum(0).T.cpu().numpy()

@@ -1,0 +1,194 @@
+"""Gradient importance: how much the loss would change with each head's attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.gradients import attention_gradients
+from attnwidget.capture.inputs import input_names
+from attnwidget.capture.losses import LossName, task_for
+from attnwidget.kernels.gradients import class_importance
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.studies.compared import (
+    compared_members,
+    compared_names,
+    compared_shown,
+    described,
+)
+from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.token_classes import TokenClass
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GradientsResult(Result):
+    """Gradient importance of attention to classes of tokens (Clark et al. 2019, figure 3).
+
+    The scale depends on the loss and on the length of documents: compare classes, layers and
+    heads, not values of two measurements.
+
+    Attributes:
+        classes: names of the C classes, told from the tokens before masking.
+        values: [C, L, H], |dL/da| on average over all pairs whose key is in the class, then over
+            the documents that have the class.
+        documents: int64 [C], those documents.
+        loss: mean loss of the documents in nats.
+        loss_name: "masked-LM" or "causal-LM".
+        n_documents: documents with a loss.
+        model_name: what was measured.
+    """
+
+    classes: tuple[str, ...]
+    values: NDArray[np.float64]
+    documents: NDArray[np.int64]
+    loss: float
+    loss_name: str
+    n_documents: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Importance of the attention to each class: float64 [L, H] by title."""
+        return {f"gradient to {name}": self.values[c] for c, name in enumerate(self.classes)}
+
+    def chart(self) -> alt.LayerChart:
+        """Importance over the layers, a curve a class (Clark et al. 2019, figure 3)."""
+        import pandas as pd
+
+        from attnwidget.figures.layers import layer_curves
+
+        c, layer, head = (i.ravel() for i in np.indices(self.values.shape))
+        columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
+        return layer_curves(
+            pd.DataFrame(columns | {"value": self.values.ravel()}),
+            title=f"Gradient importance: {self.model_name}, {self.n_documents} segments, "
+            f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
+            "segments",
+            value_title="mean |∂L/∂a|",
+        )
+
+
+class Gradients(Accumulator[GradientsResult]):
+    """Sums of |dL/da| of every head over classes of tokens.
+
+    The authors released no code for their figure 3. Here L is, for each document, the mean cross
+    entropy over 15 % of its tokens, masked as BERT was trained (80 % by the mask token, 10 % by
+    another, 10 % not), or over every next token of a causal model; the derivative is taken at the
+    weight after the softmax, its magnitude before any mean. Each batch goes through the model
+    once more, and back: measure it apart where time matters.
+
+    Args:
+        loss: "masked", "causal", or "auto": what the model's head was trained for.
+        seed: of the masking, which depends on nothing else but the document.
+        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
+            "other tokens".
+
+    Raises:
+        TypeError: when the measurement starts, where the model has no language-modelling head or
+            is an encoder-decoder.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.engine import measure
+        >>> from attnwidget.studies.inputs import make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = measure(model, segments, [Gradients()], progress=False)["gradients"]
+        >>> found.loss_name, found.values.shape
+        ('masked-LM', (4, 6, 12))
+    """
+
+    name: ClassVar[str] = "gradients"
+
+    def __init__(
+        self,
+        loss: LossName = "auto",
+        *,
+        seed: int = 0,
+        classes: Mapping[str, TokenClass] | None = None,
+    ) -> None:
+        self._asked = dict(classes or {})
+        self._names = compared_names(self._asked)
+        self._loss: LossName = loss
+        self._seed = seed
+        self._loss_name = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What was asked for, as JSON."""
+        return {"loss": self._loss, "seed": self._seed, "classes": described(self._asked)}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        """The classes asked for."""
+        return self._asked
+
+    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+        """Get ready for a model.
+
+        Raises:
+            TypeError: the model has no such loss.
+        """
+        super().start(model, n_layers, n_heads)
+        if self.stack == "encoder":
+            raise TypeError(
+                f"gradients are measured in models of one stack, {model.name} is an encoder-decoder"
+                "; attend(text, target=..., loss='causal') gives those of one input"
+            )
+        self._model = model
+        takes_cache = "use_cache" in input_names(model.hf_model)
+        self._options = {"use_cache": False} if takes_cache else {}
+        ids = model.tokenizer("a b c", return_tensors="pt").input_ids
+        task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
+        self._loss_name = task.name
+        self.sums = {
+            "values": np.zeros((len(self._names), n_layers, n_heads)),
+            "documents": np.zeros(len(self._names), np.int64),
+            "loss": np.zeros(1),
+            "n": np.zeros(1, np.int64),
+        }
+
+    def update(self, layer: LayerBatch) -> None:
+        """Nothing: maps of the unmasked input have no part in it."""
+
+    def end_batch(self, batch: Batch) -> None:
+        """Run the batch once more, forward and back, and add what came of it."""
+        model = self._model
+        with model.lock:
+            task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
+            gradients, losses = attention_gradients(model.hf_model, task, self._options)
+        # A document too short to be asked anything has no loss.
+        asked = losses > 0
+        members = compared_members(batch, self._names)  # [B, C, n]
+        self.sums["n"] += int(asked.sum())
+        self.sums["loss"] += float(losses.double().sum())
+        self.sums["documents"] += (members.any(-1) & asked[:, None]).sum(0).cpu().numpy()
+        for layer in gradients:
+            pairs = batch.real[:, None, :, None] & asked[:, None, None, None]
+            if layer.visible is not None:
+                pairs = pairs & layer.visible[:, :1]
+            for c in range(len(self._names)):
+                values, _ = class_importance(layer.values, pairs & members[:, None, c, None])
+                self.sums["values"][c, layer.layer] += values.sum(0).cpu().numpy()
+
+    def compute(self) -> GradientsResult:
+        """The means over all documents so far."""
+        documents, n = self.sums["documents"], int(self.sums["n"][0])
+        shown = compared_shown(self._names, documents)
+        return GradientsResult(
+            classes=tuple(self._names[c] for c in shown),
+            values=self.sums["values"][shown] / documents[shown, None, None],
+            documents=documents[shown],
+            loss=float(self.sums["loss"][0]) / max(n, 1),
+            loss_name=self._loss_name,
+            n_documents=n,
+            model_name=self.model_name,
+        )

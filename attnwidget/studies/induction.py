@@ -1,0 +1,204 @@
+"""Heads that continue repeated sequences in causal models (Olsson et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.induction import Targets, even_spread, induction_targets, mass_on_targets
+from attnwidget.studies.accumulator import Accumulator, LayerBatch
+from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+_TITLES = {
+    "induction": "induction",
+    "duplicate": "duplicate token",
+    "previous": "previous-token score",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InductionResult(Result):
+    """Attention to what induction, duplicate-token and previous-token heads look at.
+
+    Attributes:
+        induction: [L, H], prefix-matching score: attention from a token to those after its earlier
+            copies; mean over the tokens that have one, then over documents. NaN without any.
+        duplicate: [L, H], attention to the earlier copies themselves, likewise.
+        previous: [L, H], attention to the previous token, mean over all tokens but the first.
+        even: what a head that attends evenly would score, by title.
+        n_documents: documents with a repeated token.
+    """
+
+    induction: NDArray[np.float64]
+    duplicate: NDArray[np.float64]
+    previous: NDArray[np.float64]
+    even: Mapping[str, float]
+    n_documents: int
+
+    def heads(self) -> HeadMetrics:
+        """The three scores: "induction", "duplicate token", "previous-token score"."""
+        return {title: getattr(self, name) for name, title in _TITLES.items()}
+
+    def chart(self) -> alt.TopLevelMixin:
+        """The three scores over the layers."""
+        from attnwidget.figures.layers import layer_curves
+
+        return layer_curves(
+            heads_frame(self.heads()).rename(columns={"metric": "series"}),
+            title=f"Attention in repeated sequences\n{self.n_documents} sequences",
+            value_title="mean attention",
+            reference={"even": self.even["induction"]},
+        )
+
+
+class Induction(Accumulator[InductionResult]):
+    """Induction, duplicate-token and previous-token scores of a causal model on any texts.
+
+    Each text's own repetitions count; `induction_scores` makes texts that are nothing else. Where a
+    token has several earlier copies, the attention to all their successors is summed.
+
+    Raises:
+        ValueError: while measuring, when a query sees a later token.
+
+    Example:
+        >>> from attnwidget.studies.induction import Induction
+        >>> Induction().name
+        'induction'
+    """
+
+    name: ClassVar[str] = "induction"
+
+    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+        super().start(model, n_layers, n_heads)
+        self._class = type(model.hf_model).__name__
+        self.sums = {name: np.zeros((n_layers, n_heads)) for name in _TITLES}
+        self.sums["even"] = np.zeros(len(_TITLES))
+        self.sums["documents"] = np.zeros(len(_TITLES), np.int64)
+
+    def update(self, layer: LayerBatch) -> None:
+        batch = layer.batch
+        if layer.layer == 0:
+            ids = batch.inputs["input_ids"]
+            self._begin(layer.weights, induction_targets(ids, batch.real), batch.real)
+        self.add(layer.layer, layer.weights)
+
+    def add(self, layer: int, weights: Tensor) -> None:
+        """Add maps [B, H, n, n] of one layer."""
+        for name, targets in self._targets._asdict().items():
+            scores = mass_on_targets(weights, targets).double()
+            self.sums[name][layer] += scores[targets.any(-1).any(-1)].sum(0).cpu().numpy()
+
+    def _begin(self, weights: Tensor, targets: Targets, real: Tensor) -> None:
+        """See that first-layer maps are causal, and count the documents that have targets."""
+        if not is_causal(weights, real):
+            raise ValueError(
+                f"{self._class} is no causal model: its tokens attend to later ones, which in a "
+                "repeated text are the answer; induction scores are for decoders such as GPT-2"
+            )
+        self._targets = targets
+        for k, mask in enumerate(targets):
+            has = mask.any(-1).any(-1)
+            self.sums["even"][k] += float(even_spread(mask)[has].double().sum())
+            self.sums["documents"][k] += int(has.sum())
+
+    def compute(self) -> InductionResult:
+        with np.errstate(invalid="ignore"):  # nothing was repeated
+            documents = self.sums["documents"]
+            induction, duplicate, previous = (
+                self.sums[name] / n for name, n in zip(_TITLES, documents, strict=True)
+            )
+            even = (self.sums["even"] / documents).tolist()
+        named = dict(zip(_TITLES.values(), even, strict=True))
+        return InductionResult(induction, duplicate, previous, named, int(documents[0]))
+
+
+def induction_scores(
+    model: AttentionModel,
+    *,
+    n_sequences: int = 8,
+    length: int = 50,
+    repeats: int = 2,
+    seed: int = 0,
+) -> InductionResult:
+    """Induction, duplicate-token and previous-token scores on repeated random tokens.
+
+    `length` different tokens are drawn evenly from the vocabulary without special tokens, repeated,
+    and preceded by the beginning-of-text token where the model has one. Olsson et al. 2022 repeat
+    25 tokens four times and leave out the commonest and rarest, which needs counts of a corpus.
+
+    Args:
+        model: a causal model; needs no tokenizer.
+        n_sequences: sequences to average over.
+        length: tokens before they repeat.
+        repeats: times that they occur.
+        seed: of the tokens drawn.
+
+    Raises:
+        ValueError: a model whose tokens see later ones, an encoder-decoder, numbers too small, or
+            sequences longer than the model takes.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.induction import induction_scores
+        >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
+        ...                     bos_token_id=0, eos_token_id=0)
+        >>> induction_scores(load_model(GPT2LMHeadModel(config)), n_sequences=2, length=10)
+        InductionResult(2×4 heads: induction, duplicate token, previous-token score)
+    """
+    if n_sequences < 1 or length < 2 or repeats < 2:
+        raise ValueError(
+            "at least 1 sequence of 2 tokens occurring twice, got "
+            f"n_sequences={n_sequences}, length={length}, repeats={repeats}"
+        )
+    start, vocabulary = _vocabulary(model)
+    if length > len(vocabulary):
+        raise ValueError(f"length {length} exceeds the {len(vocabulary)} tokens of the vocabulary")
+    draw = np.random.default_rng(seed)
+    sums = Induction()
+    for number in range(n_sequences):
+        ids = [*start, *np.tile(draw.choice(vocabulary, length, replace=False), repeats).tolist()]
+        attention = model.attend(ids)
+        stack = attention.stacks.get("self")
+        if stack is None:
+            raise ValueError(
+                f"{attention.model_name} is an encoder-decoder: induction scores are for models of "
+                "one causal stack such as GPT-2"
+            )
+        if not number:
+            sums.start(model, stack.n_layers, stack.n_heads)
+        for layer in range(stack.n_layers):
+            weights = torch.from_numpy(attention.weights(layer))[None]
+            if layer == 0:
+                row = torch.tensor([ids])
+                sums._begin(weights, induction_targets(row), torch.ones_like(row).bool())
+            sums.add(layer, weights)
+    return sums.compute()
+
+
+def _vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
+    """The beginning-of-text token, if any, and the ids of all tokens that are not special."""
+    config, tokenizer = model.hf_model.config.get_text_config(), model.tokenizer
+    size = int(model.hf_model.get_input_embeddings().num_embeddings)
+    special: set[int] = set(getattr(tokenizer, "all_special_ids", ()))
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        ids = getattr(config, name, None)  # some models have several tokens that end a text
+        special |= {int(i) for i in np.atleast_1d(ids)} if ids is not None else set()
+    begin = getattr(tokenizer, "bos_token_id", None)
+    begin = getattr(config, "bos_token_id", None) if begin is None else begin
+    # A configuration may name a token that its smaller vocabulary does not have.
+    start = [int(begin)] if begin is not None and begin < size else []
+    named = min(size, getattr(tokenizer, "vocab_size", None) or size)
+    return start, np.setdiff1d(np.arange(named), list(special))

@@ -1,0 +1,234 @@
+"""Norms: how much of each token really reaches the others, beside how much it is attended to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnwidget.capture.projection import Projections
+from attnwidget.kernels.norms import (
+    norms_of_products,
+    projection_factors,
+    summed_norm_maps,
+    value_norms,
+    value_products,
+)
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.studies.compared import (
+    compared_members,
+    compared_names,
+    compared_shown,
+    described,
+)
+from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.token_classes import TokenClass
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormsResult(Result):
+    """Attention to classes of tokens by weight and by norm (Kobayashi et al. 2020, section 4).
+
+    Means over documents; a document without a class counts as 0 in `weights`, `weighted_norms` and
+    `layer_norms` and is left out of `norms`.
+
+    Attributes:
+        classes: names of the C classes.
+        weights: [C, L, H], weight on all tokens of the class together, mean over the queries.
+        weighted_norms: [C, L, H], ||a f(x)|| likewise.
+        norms: [C, L, H], ||f(x)||, mean over the tokens of the class.
+        layer_norms: [C, L], ||sum over heads of a f(x)|| as `weighted_norms`; None where it was
+            not asked for.
+        documents: int64 [C], documents that have a token of the class.
+        n_documents: all documents.
+        model_name: what was measured.
+    """
+
+    classes: tuple[str, ...]
+    weights: Array
+    weighted_norms: Array
+    norms: Array
+    layer_norms: Array | None
+    documents: NDArray[np.int64]
+    n_documents: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """||a f(x)|| to each class, and ||f(x)|| of its tokens: float64 [L, H] by title."""
+        to = {f"norm to {name}": self.weighted_norms[c] for c, name in enumerate(self.classes)}
+        of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
+        return to | of
+
+    def chart(self) -> alt.HConcatChart:
+        """Weights and norms of every head, side by side (Kobayashi et al. 2020, figure 3)."""
+        import pandas as pd
+
+        from attnwidget.figures.panels import class_panels
+
+        quantities = {"attention weight a": self.weights, "norm ‖a f(x)‖": self.weighted_norms}
+        frames = []
+        for quantity, values in quantities.items():
+            c, layer, head = (i.ravel() for i in np.indices(values.shape))
+            columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
+            frames.append(pd.DataFrame(columns | {"quantity": quantity, "value": values.ravel()}))
+        title = (
+            f"Attention by weight and by norm: {self.model_name}, {self.n_documents} segments\n"
+            "sums over the tokens of a class, mean over queries and segments"
+        )
+        return class_panels(pd.concat(frames, ignore_index=True), title=title)
+
+
+class Norms(Accumulator[NormsResult]):
+    """Sums of a, ||a f(x)|| and ||f(x)|| of every head over classes of tokens.
+
+    f(x) is the value through the head's share of the output projection, with the value's bias and
+    without the output's (Kobayashi et al. 2020, section 3; their released code).
+
+    Args:
+        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
+            "other tokens".
+        layer_level: also the norm of the heads' sum, which costs some 20 % of the forward pass
+            where the rest costs 3 %.
+        variant: "skip" leaves documents without a class out of its ||f(x)||; "released" gives NaN
+            then, as the authors' code does.
+
+    Raises:
+        ValueError: when the measurement starts, where the model has no f(x); another variant.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.engine import measure
+        >>> from attnwidget.studies.inputs import make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> measure(model, segments, [Norms()], progress=False)["norms"].classes
+        ('[CLS]', '[SEP]', '. ,', 'other tokens')
+    """
+
+    name: ClassVar[str] = "norms"
+
+    def __init__(
+        self,
+        classes: Mapping[str, TokenClass] | None = None,
+        *,
+        layer_level: bool = False,
+        variant: Literal["skip", "released"] = "skip",
+    ) -> None:
+        if variant not in ("skip", "released"):
+            raise ValueError(f"variant is 'skip' or 'released', got {variant!r}")
+        self._asked = dict(classes or {})
+        self._names = compared_names(self._asked)
+        self._layer_level = layer_level
+        self._variant = variant
+        self._factors: dict[nn.Module, Tensor] = {}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What was asked for, as JSON."""
+        return {"classes": described(self._asked), "layer_level": self._layer_level}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        """The classes asked for."""
+        return self._asked
+
+    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+        """Find the output projections, and see in a short pass that they are what they seem.
+
+        Raises:
+            ValueError: the model's heads have no f(x).
+        """
+        super().start(model, n_layers, n_heads)
+        self._find_projections(model)
+        size = (len(self._names), n_layers, n_heads)
+        self.sums = {name: np.zeros(size) for name in ("weights", "weighted_norms", "norms")}
+        if self._layer_level:
+            self.sums["layer_norms"] = np.zeros(size[:2])
+        self.sums["documents"] = np.zeros(len(self._names), np.int64)
+        self.sums["n"] = np.zeros(1, np.int64)
+
+    def _find_projections(self, model: AttentionModel) -> None:
+        whole: Any = model.hf_model
+        backbone = whole.get_encoder() if self.stack == "encoder" else whole.base_model
+        self._projections = Projections(backbone)
+        self._factors = {}
+        ids = torch.tensor([model.tokenizer("a b c").input_ids], device=model.device)
+        with model.lock, torch.no_grad():
+            self._projections.check(backbone, {"input_ids": ids})
+        if refused := self._projections.refused:
+            raise ValueError(
+                f"norms are not defined for {type(whole).__name__}: {refused}, so that a token's "
+                "contribution through one head is no vector of its own; measure the weights alone"
+            )
+
+    def update(self, layer: LayerBatch) -> None:
+        """Add one layer of a batch."""
+        batch, index, weights = layer.batch, layer.layer, layer.weights
+        value, module = layer.seen.value, layer.seen.module
+        assert value is not None
+        members = compared_members(batch, self._names).float()  # [B, C, n]
+        rows = batch.row_weights
+        if self._layer_level:
+            shares = self._projections.of_heads(module, self.n_heads)
+            assert shares is not None
+            products = value_products(value, shares)
+            norms = norms_of_products(products)  # [B, H, n]
+            maps = summed_norm_maps(weights, products)
+            received = rows[:, None] @ maps  # [B, 1, n]
+            self._add("layer_norms", index, (received * members).sum(-1))
+        else:
+            norms = value_norms(value, self._factor(module))
+        received = (rows[:, None, None] @ weights).squeeze(-2)  # [B, H, n]
+        to_classes = members.transpose(-1, -2)  # [B, n, C]
+        self._add("weights", index, (received @ to_classes).transpose(-1, -2))
+        self._add("weighted_norms", index, ((received * norms) @ to_classes).transpose(-1, -2))
+        share = to_classes / to_classes.sum(-2, keepdim=True).clamp_min(1)
+        self._add("norms", index, (norms @ share).transpose(-1, -2))
+
+    def end_batch(self, batch: Batch) -> None:
+        """Count the documents."""
+        present = compared_members(batch, self._names).any(-1)
+        self.sums["documents"] += present.sum(0).cpu().numpy()
+        self.sums["n"] += len(present)
+
+    def compute(self) -> NormsResult:
+        """The means over all documents so far."""
+        documents, n = self.sums["documents"], int(self.sums["n"][0])
+        shown = compared_shown(self._names, documents)
+        having = documents[shown, None, None]
+        norms = self.sums["norms"][shown] / having
+        if self._variant == "released":
+            norms[documents[shown] < n] = np.nan
+        return NormsResult(
+            classes=tuple(self._names[c] for c in shown),
+            weights=self.sums["weights"][shown] / n,
+            weighted_norms=self.sums["weighted_norms"][shown] / n,
+            norms=norms,
+            layer_norms=self.sums["layer_norms"][shown] / n if self._layer_level else None,
+            documents=documents[shown],
+            n_documents=n,
+            model_name=self.model_name,
+        )
+
+    def _add(self, name: str, layer: int, values: Tensor) -> None:
+        """Add [B, C, ...] of the documents of a batch."""
+        self.sums[name][:, layer] += values.sum(0, dtype=torch.float64).cpu().numpy()
+
+    def _factor(self, module: nn.Module) -> Tensor:
+        if module not in self._factors:
+            shares = self._projections.of_heads(module, self.n_heads)
+            assert shares is not None
+            self._factors[module] = projection_factors(shares).contiguous()
+        return self._factors[module]

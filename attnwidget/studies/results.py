@@ -1,0 +1,116 @@
+"""Results of studies: arrays with named axes, their table and their chart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+HeadMetrics = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(ABC):
+    """What one study found. Subclasses add arrays with named axes.
+
+    A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`.
+    """
+
+    @abstractmethod
+    def heads(self) -> HeadMetrics:
+        """One number a head: float64 [L, H] by the metric's title."""
+
+    @abstractmethod
+    def chart(self) -> alt.TopLevelMixin:
+        """The study's figure; displays without network."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head and metric: layer and head (from 0), metric, value."""
+        return heads_frame(self.heads())
+
+    def __repr__(self) -> str:
+        heads = self.heads()
+        size = "×".join(map(str, next(iter(heads.values())).shape)) if heads else "no"
+        return f"{type(self).__name__}({size} heads: {', '.join(heads)})"
+
+
+class Measurements(Mapping[str, Result]):
+    """The results of one pass over segments, by the names of their metrics.
+
+    Attributes:
+        n_segments: segments that the numbers are means over.
+        complete: False where the pass was interrupted before the last segment.
+        model_name: what was measured.
+        stack: "self", or "encoder" of an encoder-decoder.
+
+    Example:
+        >>> from attnwidget.studies.engine import measure
+        >>> from attnwidget import load_model
+        >>> from attnwidget.text.segments import Segment
+        >>> segment = Segment(("the", "cat", "sat", "."), ("it", "slept", "."))
+        >>> found = measure(load_model(), [segment], ["entropy"], progress=False)
+        >>> found["entropy"].heads()["entropy"].shape
+        (6, 12)
+    """
+
+    def __init__(
+        self,
+        results: Mapping[str, Result],
+        *,
+        n_segments: int,
+        complete: bool,
+        model_name: str,
+        stack: str,
+    ) -> None:
+        self._results = dict(results)
+        self.n_segments = n_segments
+        self.complete = complete
+        self.model_name = model_name
+        self.stack = stack
+
+    def __getitem__(self, name: str) -> Result:
+        try:
+            return self._results[name]
+        except KeyError:
+            raise KeyError(f"{name!r} was not measured, only {', '.join(self)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def heads(self) -> HeadMetrics:
+        """One number a head of every result: float64 [L, H] by the metric's title."""
+        return {title: v for result in self.values() for title, v in result.heads().items()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head and metric: layer and head (from 0), metric, value."""
+        return heads_frame(self.heads())
+
+    def __repr__(self) -> str:
+        stopped = "" if self.complete else ", interrupted"
+        listed = ", ".join(self)
+        return f"Measurements({self.model_name}, {self.n_segments} segments{stopped}: {listed})"
+
+
+def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """[L, H] arrays by title as a table: layer, head, metric, value."""
+    import pandas as pd
+
+    frames = []
+    for title, values in heads.items():
+        layer, head = (i.ravel() for i in np.indices(values.shape))
+        frames.append(
+            pd.DataFrame({"layer": layer, "head": head, "metric": title, "value": values.ravel()})
+        )
+    columns = ["layer", "head", "metric", "value"]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)

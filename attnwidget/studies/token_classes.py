@@ -1,0 +1,86 @@
+"""Classes of tokens, such as separators, that attention is summed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from attnwidget.capture.spelling import readable, vocabulary_kind
+from attnwidget.text.tokens import Tokens
+
+TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]
+STANDARD_CLASSES = ("[CLS]", "[SEP]", ". ,", "first token")
+
+
+class TokenClasses:
+    """Says of each token of a segment which classes it is in.
+
+    Always "[CLS]" (the tokenizer's, else its beginning-of-text token), "[SEP]" (the tokenizer's,
+    else its end-of-text token), ". ,", "first token", in this order, then those `asked` for. A
+    token that a tokenizer does not add, as GPT-2's adds no end of text, is nowhere.
+
+    Args:
+        tokenizer: of the model.
+        asked: further classes by name, each a collection of tokens as a reader sees them ("the",
+            "##ing"), or a function from the tokens of a segment to one bool a token.
+
+    Raises:
+        ValueError: a class has the name of a standard one, or is empty.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.token_classes import TokenClasses
+        >>> tokenizer = load_model().tokenizer
+        >>> classes = TokenClasses(tokenizer, {"articles": {"a", "the"}})
+        >>> ids = tokenizer("The cat sat.")["input_ids"]
+        >>> classes.members(ids, None)["articles"]
+        [False, True, False, False, False, False]
+    """
+
+    def __init__(self, tokenizer: Any, asked: Mapping[str, TokenClass]) -> None:
+        for name, members in asked.items():
+            if name in STANDARD_CLASSES:
+                raise ValueError(f"{name!r} is a standard class: choose another name")
+            if isinstance(members, str) or (not callable(members) and not members):
+                raise ValueError(
+                    f"token class {name!r} is a non-empty collection of tokens or a function, got "
+                    f"{members!r}"
+                )
+        self._tokenizer = tokenizer
+        self._kind = vocabulary_kind(tokenizer)
+        spelt = {name: frozenset(c) for name, c in asked.items() if not callable(c)}
+        self._spelt = {". ,": frozenset(".,")} | spelt
+        self._functions = {name: c for name, c in asked.items() if callable(c)}
+        self._order = (*STANDARD_CLASSES, *asked)
+        self._begins = _first_known(tokenizer, "cls_token_id", "bos_token_id")
+        self._ends = _first_known(tokenizer, "sep_token_id", "eos_token_id")
+        self._classes_of: dict[int, frozenset[str]] = {}
+
+    def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
+        """By class one bool for each of `ids`; `tokens` makes their axis for functions that ask."""
+        classes = [self._of(token_id) for token_id in ids]
+        found = {name: [name in of_token for of_token in classes] for name in self._order}
+        found["first token"][0] = True
+        for name, function in self._functions.items():
+            found[name] = [bool(member) for member in function(tokens())]
+            if len(found[name]) != len(ids):
+                raise ValueError(
+                    f"the function of token class {name!r} gave {len(found[name])} values for "
+                    f"{len(ids)} tokens; it returns one bool a token"
+                )
+        return found
+
+    def _of(self, token_id: int) -> frozenset[str]:
+        """The classes of a vocabulary entry, looked up once."""
+        if token_id not in self._classes_of:
+            shown = readable(str(self._tokenizer.convert_ids_to_tokens(token_id)), self._kind)
+            names = {name for name, tokens in self._spelt.items() if shown in tokens}
+            names |= {"[CLS]"} if token_id == self._begins else set()
+            names |= {"[SEP]"} if token_id == self._ends else set()
+            self._classes_of[token_id] = frozenset(names)
+        return self._classes_of[token_id]
+
+
+def _first_known(tokenizer: Any, *names: str) -> int | None:
+    known = (getattr(tokenizer, name, None) for name in names)
+    return next((token_id for token_id in known if token_id is not None), None)

@@ -1,0 +1,335 @@
+"""The charts: valid, complete, legible to everyone, and clear about what they cannot draw."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from functools import cache
+from typing import Any
+from xml.etree import ElementTree
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnwidget.figures.fractions import stacked_fractions
+from attnwidget.figures.head_map import head_map
+from attnwidget.figures.heads import head_heatmap
+from attnwidget.figures.layers import layer_curves
+from attnwidget.figures.panels import class_panels
+from attnwidget.figures.series import spread
+from attnwidget.figures.theme import DARK, LIGHT, Theme, in_dark
+
+CLASSES = ["to [CLS]", "to [SEP]", "to . ,", "other"]
+
+
+def curve_frame(series: list[str] = CLASSES, n_layers: int = 6, n_heads: int = 12) -> pd.DataFrame:
+    rows = itertools.product(range(n_layers), range(n_heads), series)
+    frame = pd.DataFrame(rows, columns=["layer", "head", "series"])
+    return frame.assign(value=np.random.default_rng(0).uniform(0, 0.5, len(frame)))
+
+
+def map_frame() -> pd.DataFrame:
+    places = np.random.default_rng(1).normal(size=(72, 2))
+    layer, head = (index.ravel() for index in np.indices((6, 12)))
+    frame = pd.DataFrame({"layer": layer, "head": head, "x": places[:, 0], "y": places[:, 1]})
+    return frame.assign(behaviour=np.resize(["next token", "other", "to [SEP]"], 72))
+
+
+def fraction_frame() -> pd.DataFrame:
+    patterns = ["vertical", "heterogeneous", "diagonal"]
+    rows = [(layer, p, 1 / 3) for layer in range(6) for p in patterns]
+    return pd.DataFrame(rows, columns=["layer", "pattern", "value"])
+
+
+def panel_frame() -> pd.DataFrame:
+    frames = [curve_frame().assign(quantity=q) for q in ("weight a", "norm ‖a f(x)‖")]
+    return pd.concat(frames)
+
+
+CHARTS = {
+    "curves": lambda: layer_curves(
+        curve_frame(),
+        title="Special tokens\nthe embedded model",
+        value_title="mean weight",
+        reference={"uniform": 0.6},
+    ),
+    "heat map": lambda: head_heatmap(
+        np.random.default_rng(2).uniform(size=(6, 12)),
+        title="Entropy of all heads",
+        value_title="entropy (nats)",
+    ),
+    "map": lambda: head_map(map_frame(), color="behaviour", title="Heads alike\nstress 0.2"),
+    "map by layer": lambda: head_map(map_frame(), color="layer", title="Heads by layer"),
+    "panels": lambda: class_panels(panel_frame(), title="Weights and norms"),
+    "fractions": lambda: stacked_fractions(fraction_frame(), title="Attention patterns"),
+}
+every_chart = pytest.mark.parametrize("name", CHARTS)
+
+
+@cache
+def drawn(name: str, vl_version: str | None = None) -> str:
+    """One of the charts as SVG."""
+    return str(vl_convert.vegalite_to_svg(CHARTS[name]().to_dict(), vl_version=vl_version))
+
+
+def rows_of(spec: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:
+    return spec["datasets"][part["data"]["name"]]
+
+
+def texts(svg: str) -> list[str]:
+    root = ElementTree.fromstring(svg)
+    written = (e.itertext() for e in root.iter("{http://www.w3.org/2000/svg}text"))
+    return [line for lines in written for line in lines]
+
+
+def size(svg: str) -> tuple[float, float]:
+    view = ElementTree.fromstring(svg).attrib["viewBox"].split()
+    return float(view[2]), float(view[3])
+
+
+@every_chart
+def test_it_is_valid_and_drawn_with_its_titles_as_text(name: str) -> None:
+    spec = CHARTS[name]().to_dict(validate=True)
+    title = spec["title"]
+    for line in [*title["text"], *title.get("subtitle", [])]:
+        assert line in texts(drawn(name))
+    assert spec["description"].startswith(" ".join(title["text"]))
+    assert spec["config"]["background"] == LIGHT.ground
+
+
+@every_chart
+def test_vega_lite_5_draws_the_same_words(name: str) -> None:
+    assert sorted(texts(drawn(name, "5.20"))) == sorted(texts(drawn(name)))
+
+
+@every_chart
+def test_it_fits_a_narrow_output_with_no_text_outside_or_too_small(name: str) -> None:
+    assert size(drawn(name))[0] <= 560
+    assert min(float(s) for s in re.findall(r'font-size="([\d.]+)px"', drawn(name))) >= 10
+
+
+@every_chart
+def test_tooltips_name_what_is_under_the_pointer(name: str) -> None:
+    text = json.dumps(CHARTS[name]().to_dict())
+    assert '"tooltip"' in text
+    assert name == "fractions" or '"L5 H11"' in text
+
+
+@every_chart
+def test_in_dark_every_colour_has_its_counterpart(name: str) -> None:
+    light = CHARTS[name]()
+    dark = in_dark(light)
+    assert type(dark) is type(light)
+    spec = dark.to_dict(validate=True)
+    own = set(re.findall(r'"(#[0-9a-f]{6})"', json.dumps(spec)))
+    assert own <= colours(DARK)
+    assert spec["datasets"] == light.to_dict()["datasets"]
+    assert texts(vl_convert.vegalite_to_svg(spec))
+
+
+def colours(theme: Theme) -> set[str]:
+    return set(re.findall(r"#[0-9a-f]{6}", repr(theme)))
+
+
+def test_curves_hold_every_head_the_means_and_the_reference() -> None:
+    frame = curve_frame()
+    spec = CHARTS["curves"]().to_dict()
+    rules, points, lines, knots, names, levels = spec["layer"]
+    assert rows_of(spec, rules) == [{"name": "uniform", "value": 0.6}]
+    assert len(rows_of(spec, points)) == len(frame)
+    means = frame.groupby(["series", "layer"])["value"].mean()
+    for row in rows_of(spec, lines):
+        assert row["value"] == pytest.approx(means[row["series"], row["layer"]])
+    assert [part["mark"]["type"] for part in (points, lines, knots)] == ["point", "line", "point"]
+    assert (
+        lines["encoding"]["x"]["field"] == "layer" and lines["encoding"]["x"]["type"] == "ordinal"
+    )
+    assert {row["series"] for row in rows_of(spec, names)} == set(CLASSES)
+    assert [row["series"] for row in rows_of(spec, levels)] == ["uniform 0.6"]
+
+
+def test_axis_labels_count_layers_from_0() -> None:
+    written = texts(drawn("curves"))
+    assert [text for text in written if re.fullmatch(r"L\d+", text)] == [f"L{i}" for i in range(6)]
+
+
+def test_rows_without_a_value_are_left_out() -> None:
+    frame = curve_frame()
+    frame.loc[:9, "value"] = np.nan
+    spec = layer_curves(frame, title="t", value_title="v").to_dict()
+    assert len(rows_of(spec, spec["layer"][0])) == len(frame) - 10
+
+
+def test_one_series_needs_no_label() -> None:
+    frame = curve_frame(["to [SEP]"])
+    written = texts(
+        vl_convert.vegalite_to_svg(layer_curves(frame, title="t", value_title="v").to_dict())
+    )
+    assert "to [SEP]" not in written
+
+
+def test_more_rows_than_altair_allows_a_raw_frame() -> None:
+    frame = curve_frame(n_layers=48, n_heads=32)
+    assert len(frame) > 5000
+    layer_curves(frame, title="t", value_title="v").to_dict()
+
+
+def test_a_meaning_has_one_colour_in_every_figure() -> None:
+    def scale(part: dict[str, Any]) -> dict[str, str]:
+        scale = part["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    curves = scale(CHARTS["curves"]().to_dict()["layer"][1])
+    heads = scale(CHARTS["map"]().to_dict())
+    assert curves["to [SEP]"] == heads["to [SEP]"]
+    assert curves["other"] == heads["other"] == LIGHT.rest
+    assert len(set(curves.values())) == len(CLASSES)
+
+
+def test_a_heat_map_has_a_cell_for_every_head_from_zero() -> None:
+    values = np.arange(72.0).reshape(6, 12)
+    values[2, 3] = np.nan
+    spec = head_heatmap(values, title="t", value_title="v").to_dict()
+    cells, crosses = spec["layer"]
+    assert {(r["layer"], r["head"]): r["value"] for r in rows_of(spec, cells)} == {
+        (i, j): values[i, j] for i in range(6) for j in range(12) if (i, j) != (2, 3)
+    }
+    assert rows_of(spec, crosses) == [{"layer": 2, "head": 3}]
+    assert cells["encoding"]["color"]["scale"]["domain"] == [0, 71]
+
+
+@pytest.mark.parametrize(
+    ("values", "domain", "first"),
+    [
+        ([[-2.0, 1.0]], [-2, 0, 2], LIGHT.diverging[0]),
+        ([[-2.0, -1.0]], [-2, 0], LIGHT.ramp[-1]),
+        ([[0.0, 0.0]], [0, 1], LIGHT.ground),
+    ],
+)
+def test_zero_is_the_middle_or_the_end_of_a_heat_map(
+    values: list[list[float]], domain: list[float], first: str
+) -> None:
+    spec = head_heatmap(values, title="t", value_title="v").to_dict()
+    scale = spec["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["domain"] == domain and scale["range"][0] == first
+
+
+def test_a_map_has_units_of_one_length_and_its_layers_as_marks() -> None:
+    spec = CHARTS["map"]().to_dict()
+    x, y = (spec["encoding"][axis]["scale"]["domain"] for axis in "xy")
+    assert (x[1] - x[0]) / spec["width"] == pytest.approx((y[1] - y[0]) / spec["height"], rel=0.01)
+    rows = rows_of(spec, spec)
+    assert all(x[0] < row["x"] < x[1] and y[0] < row["y"] < y[1] for row in rows)
+    assert len(rows) == 72 and spec["encoding"]["text"]["field"] == "layer"
+
+
+@pytest.mark.parametrize("scale", [(0, 0), (1, 0), (0, 1), (1e-9, 1e9)])
+def test_a_map_of_any_extent_is_drawn(scale: tuple[float, float]) -> None:
+    frame = map_frame()
+    frame["x"] *= scale[0]
+    frame["y"] *= scale[1]
+    vl_convert.vegalite_to_svg(head_map(frame, color="layer", title="t").to_dict())
+
+
+def test_panels_share_their_layers_and_have_their_own_values() -> None:
+    spec = CHARTS["panels"]().to_dict()
+    titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in spec["hconcat"]]
+    assert titles == ["weight a", "norm ‖a f(x)‖"]
+    written = texts(drawn("panels"))
+    assert all(written.count(name) == 1 for name in CLASSES), "one legend for all panels"
+
+
+def test_fractions_fill_a_bar_a_layer_in_order_with_the_rest_last() -> None:
+    spec = CHARTS["fractions"]().to_dict()
+    rows = rows_of(spec, spec)
+    order = {row["pattern"]: row["order"] for row in rows}
+    assert order == {"vertical": 0, "diagonal": 1, "heterogeneous": 2}
+    by_layer = pd.DataFrame(rows).groupby("layer")["value"].sum()
+    assert by_layer.tolist() == pytest.approx([1] * 6)
+
+
+def test_fractions_of_heads_are_averaged() -> None:
+    frame = pd.DataFrame({"layer": 0, "head": [0, 1], "pattern": "block", "value": [0.2, 0.4]})
+    spec = stacked_fractions(frame, title="t").to_dict()
+    assert rows_of(spec, spec)[0]["value"] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: layer_curves(curve_frame().drop(columns="series"), title="t", value_title="v"),
+         "needs the columns layer, head, series, value; series missing among layer, head, value"),
+        (lambda: layer_curves(curve_frame()[:0], title="t", value_title="v"), "nothing to draw"),
+        (lambda: layer_curves(curve_frame().assign(value=np.nan), title="t", value_title="v"),
+         "no row with a value"),
+        (lambda: layer_curves(curve_frame().assign(value=np.inf), title="t", value_title="v"),
+         "infinite values of 'value'"),
+        (lambda: layer_curves(curve_frame().assign(value="a"), title="t", value_title="v"),
+         "numbers in 'value', got 'a'"),
+        (lambda: layer_curves(curve_frame().assign(layer=-1), title="t", value_title="v"),
+         "layer numbers 0, 1, 2"),
+        (lambda: layer_curves(curve_frame(list("abcdefg")), title="t", value_title="v"),
+         "tells 6 colours apart, not 7"),
+        (lambda: layer_curves(curve_frame(), title=" \n", value_title="v"), "title is empty"),
+        (lambda: layer_curves(
+            curve_frame(), title="t", value_title="v", reference={"uniform": np.nan}
+        ), "reference 'uniform' at nan"),
+        (lambda: head_heatmap(np.zeros(3), title="t", value_title="v"), r"\[L, H\], not \(3,\)"),
+        (lambda: head_heatmap(np.zeros((0, 2)), title="t", value_title="v"), r"not \(0, 2\)"),
+        (lambda: head_heatmap([[np.inf]], title="t", value_title="v"), "finite values"),
+        (lambda: head_heatmap([[np.nan]], title="t", value_title="v"), "all NaN"),
+        (lambda: head_map(map_frame(), color="cluster", title="t"), "cluster missing"),
+        (lambda: class_panels(curve_frame(), title="t"), "quantity missing"),
+        (lambda: stacked_fractions(fraction_frame().assign(value=30.0), title="t"),
+         "fractions from 0 to 1"),
+        (lambda: stacked_fractions(fraction_frame().assign(value=0.5), title="t"),
+         "layer 0 sum to 1.5"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_explained(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_only_a_frame_is_a_frame() -> None:
+    with pytest.raises(TypeError, match="pandas DataFrame, not dict"):
+        layer_curves({}, title="t", value_title="v")  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12).map(
+        lambda heights: {f"series {i}": height for i, height in enumerate(heights)}
+    )
+)
+def test_labels_keep_their_order_and_distance_inside_the_figure(places: dict[str, float]) -> None:
+    placed = spread(places, 0, 1, height=240)
+    in_order = sorted(placed, key=placed.__getitem__)
+    assert [places[name] for name in in_order] == sorted(places.values())
+    heights = [placed[name] for name in in_order]
+    assert np.diff(heights).min(initial=1) >= 13 / 240 - 1e-9
+    assert heights[0] >= 0 and heights[-1] <= 1 + 1e-9
+
+
+def test_labels_with_room_stay_where_they_belong() -> None:
+    places = {"a": 0.1, "b": 0.5, "c": 0.9}
+    assert spread(places, 0, 1) == pytest.approx(places)
+
+
+def test_altair_itself_is_left_as_it_was() -> None:
+    before = alt.theme.active, alt.renderers.active, alt.data_transformers.active
+    for make in CHARTS.values():
+        make()._repr_mimebundle_()
+    assert (alt.theme.active, alt.renderers.active, alt.data_transformers.active) == before
+
+
+@every_chart
+def test_nothing_in_it_is_fetched(name: str) -> None:
+    spec = CHARTS[name]().to_dict()
+    del spec["$schema"]
+    assert "://" not in json.dumps(spec) and '"url"' not in json.dumps(spec)

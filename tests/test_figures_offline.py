@@ -1,0 +1,109 @@
+"""Charts show and save without a network, and are Altair's own in everything else."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from pathlib import Path
+
+import altair as alt
+import nbformat
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from nbconvert import HTMLExporter
+
+from attnwidget.figures.layers import layer_curves
+from attnwidget.figures.offline import offline
+from test_figures import curve_frame
+
+VEGA_LITE = "application/vnd.vegalite.v5+json"
+
+
+def points() -> alt.Chart:
+    return alt.Chart(alt.Data(values=[{"x": 1}, {"x": 2}])).mark_point().encode(x="x:Q")
+
+
+@pytest.fixture(scope="module")
+def chart() -> alt.LayerChart:
+    return layer_curves(curve_frame(), title="Special tokens", value_title="weight")
+
+
+def test_a_notebook_gets_the_chart_and_a_picture_of_it(chart: alt.LayerChart) -> None:
+    data, metadata = DisplayFormatter().format(chart)
+    assert set(data) == {VEGA_LITE, "image/png", "text/plain"}
+    assert data[VEGA_LITE]["$schema"].endswith("/v5.json")
+    assert data[VEGA_LITE]["layer"] == chart.to_dict()["layer"]
+    png = base64.b64decode(data["image/png"])
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+    assert metadata["image/png"] == {
+        "width": width // 2, "height": height // 2, "alt": "Special tokens",
+    }  # fmt: skip
+
+
+def test_nbconvert_shows_the_picture_and_nothing_from_elsewhere(chart: alt.LayerChart) -> None:
+    data, metadata = DisplayFormatter().format(chart)
+    cell = nbformat.v4.new_code_cell("chart")
+    cell.outputs = [nbformat.v4.new_output("display_data", data, metadata=metadata)]
+    exporter = HTMLExporter(template_name="basic")
+    page, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    assert 'alt="Special tokens"' in page and "data:image/png;base64," in page
+    assert not re.search(r"<script[^>]+src=", page) and "cdn." not in page
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "json"])
+def test_it_saves_as_before(chart: alt.LayerChart, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"figure.{suffix}"
+    chart.save(path)
+    assert path.stat().st_size > 1000
+    if suffix == "svg":
+        assert ">Special tokens</text>" in path.read_text(encoding="utf-8")
+
+
+def test_a_saved_page_needs_no_network(chart: alt.LayerChart, tmp_path: Path) -> None:
+    chart.save(tmp_path / "figure.html")
+    pages = [(tmp_path / "figure.html").read_text(encoding="utf-8"), chart.to_html()]
+    buffer = io.StringIO()
+    chart.save(buffer, format="html")
+    for page in [*pages, buffer.getvalue()]:
+        assert len(page) > 100_000
+        assert not re.search(r"<script[^>]+src=", page)
+        assert not re.search(r"import .{0,80}https://", page)
+
+
+def test_a_page_may_still_link_to_its_scripts(chart: alt.LayerChart) -> None:
+    assert re.search(r"<script[^>]+src=", chart.to_html(inline=False))
+
+
+def test_the_same_chart_of_the_same_kind() -> None:
+    before = points()
+    after = offline(before)
+    assert isinstance(after, alt.Chart) and after is not before
+    assert after.to_dict() == before.to_dict()
+    assert offline(after) is after
+    assert "text/html" in (before._repr_mimebundle_() or {}), "the one given is as it was"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda chart: chart.properties(width=900),
+        lambda chart: chart.configure_axis(grid=False),
+        lambda chart: chart.copy(),
+        lambda chart: chart.interactive(),
+    ],
+    ids=["properties", "configure", "copy", "interactive"],
+)
+def test_changes_keep_it_offline(changed) -> None:
+    assert VEGA_LITE in changed(offline(points()))._repr_mimebundle_()[0]
+
+
+def test_combined_charts_are_wrapped_anew() -> None:
+    both = offline(points()) | offline(points())
+    assert VEGA_LITE in offline(both)._repr_mimebundle_()[0]
+
+
+def test_only_charts_are_taken() -> None:
+    with pytest.raises(TypeError, match="Altair chart, not dict"):
+        offline({})  # type: ignore[type-var]

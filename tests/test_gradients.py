@@ -1,0 +1,208 @@
+"""Gradient importance: the derivative itself, by central differences, and what it is taken of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
+
+import reference_norms
+import zoo
+from attnwidget import load_model
+from attnwidget.capture.gradients import attention_gradients
+from attnwidget.capture.losses import Task, masked_ids, task_for
+from attnwidget.kernels.gradients import class_importance, document_losses
+
+# These compute parts in float32 whatever they were loaded as: a longer step drowns the rounding.
+ROUNDING = {"llama", "gemma2", "bloom"}
+
+
+class Nudge(TorchFunctionMode):
+    """Adds to one entry of what the softmax of one layer returns."""
+
+    def __init__(self, layer: int, entry: tuple[int, ...], by: float) -> None:
+        super().__init__()
+        self.layer, self.entry, self.by, self.count = layer, entry, by, 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func in (torch.softmax, torch.nn.functional.softmax):
+            if self.count == self.layer:
+                result = result.double()  # some models take their softmax in float32
+                batch, head, *pair = self.entry
+                index = (batch * 4 + head, *pair) if result.ndim == 3 else self.entry
+                result[index] += self.by
+            self.count += 1
+        return result
+
+
+def last_logits(output: Any) -> torch.Tensor:
+    """A loss that every layer takes part in: some logits or states of every position."""
+    return output[0][..., :7].square().mean((1, 2))
+
+
+@pytest.mark.parametrize(
+    "name", ["bert", "gpt2", "llama", "gemma2", "deberta-v2", "bloom", "mpnet"]
+)
+def test_gradients_are_central_differences(name: str) -> None:
+    model, given = zoo.build(name, dtype=torch.float64), zoo.inputs(name)
+    step, allowed = (
+        (1e-2, {"rel": 5e-3, "abs": 1e-5}) if name in ROUNDING else (1e-4, {"rel": 1e-5})
+    )
+    task = Task("states", given, last_logits)
+    gradients, losses = attention_gradients(model, task)
+    assert [layer.layer for layer in gradients] == [0, 1, 2] and losses.shape == (2,)
+    for layer, entry in [(0, (0, 1, 5, 2)), (1, (1, 3, 6, 6)), (2, (0, 0, 9, 0))]:
+        nudged = []
+        for by in (step, -step):
+            with torch.no_grad(), Nudge(layer, entry, by):
+                nudged.append(last_logits(model(**given)).sum().item())
+        difference = (nudged[0] - nudged[1]) / (2 * step)
+        assert gradients[layer].values[entry].item() == pytest.approx(difference, **allowed)
+
+
+@pytest.mark.parametrize("name", ["bert", "bloom", "t5", "vit"])
+def test_frozen_models_have_gradients_and_keep_theirs(name: str) -> None:
+    model, given = zoo.build(name), zoo.inputs(name)
+    task = Task("states", given, last_logits)
+    expected, _ = attention_gradients(model, task)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    model.requires_grad_(False)
+    frozen, _ = attention_gradients(model, task)
+    for one, other in zip(expected, frozen, strict=True):
+        assert (one.layer, one.stack) == (other.layer, other.stack)
+        torch.testing.assert_close(one.values, other.values)
+    assert all(not module._forward_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_gradients_are_those_of_outputs_attentions(implementation: str) -> None:
+    given = zoo.inputs("bert")
+    eager = zoo.build("bert")
+    output = eager(**given, output_attentions=True)
+    expected = torch.autograd.grad(last_logits(output).sum(), output.attentions)
+    model = zoo.build("bert", implementation)
+    found, _ = attention_gradients(model, Task("states", given, last_logits))
+    for layer, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(layer.values, wanted, atol=1e-6, rtol=1e-5)
+
+
+def test_models_that_compute_sdpa_themselves_have_gradients() -> None:
+    config = transformers.FalconConfig(
+        vocab_size=zoo.VOCABULARY, hidden_size=32, num_hidden_layers=3, num_attention_heads=4
+    )
+    given = zoo.inputs("gpt2", padded=0)
+    found = []
+    for implementation in ("eager", "sdpa"):
+        torch.manual_seed(0)
+        model = transformers.FalconModel._from_config(config, attn_implementation=implementation)
+        found.append(attention_gradients(model.eval(), Task("states", given, last_logits))[0])
+    for eager, sdpa in zip(*found, strict=True):
+        visible = sdpa.visible.expand(2, 4, 14, 14)
+        torch.testing.assert_close(
+            eager.values[visible], sdpa.values[visible], atol=1e-6, rtol=1e-4
+        )
+
+
+@given(seed=st.integers(0, 2**31 - 1))
+def test_kernels_equal_the_reference(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    logits = random.normal(size=(2, 5, 7)).astype("f4")
+    targets, counted = random.integers(0, 7, (2, 5)), random.random((2, 5)) < 0.5
+    losses = document_losses(*map(torch.from_numpy, (logits, targets, counted)))
+    expected = [
+        reference_norms.mean_loss(*one) for one in zip(logits, targets, counted, strict=True)
+    ]
+    np.testing.assert_allclose(losses, expected, atol=1e-5)
+    gradients = random.normal(size=(2, 3, 5, 5)).astype("f4")
+    members = random.random((2, 5)) < 0.3
+    pairs = torch.from_numpy(members)[:, None, None]
+    values, present = class_importance(torch.from_numpy(gradients), pairs)
+    for item in range(2):
+        assert present[item] == members[item].any()
+        wanted = reference_norms.class_importance(gradients[item], members[item])
+        np.testing.assert_allclose(values[item], wanted, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Any:
+    return load_model(device="cpu")
+
+
+def encoded(model: Any, *texts: str) -> dict[str, torch.Tensor]:
+    return dict(model.tokenizer(list(texts), return_tensors="pt", padding=True))
+
+
+def test_a_batch_changes_no_document(embedded: Any) -> None:
+    texts = ["The captain told his men to leave.", "It slept on the old red mat, and it purred."]
+    hf, tokenizer = embedded.hf_model, embedded.tokenizer
+    together = task_for(hf, tokenizer, encoded(embedded, *texts), "auto", 3)
+    assert together.name == "masked-LM"
+    gradients, losses = attention_gradients(hf, together)
+    for item, text in enumerate(texts):
+        alone = task_for(hf, tokenizer, encoded(embedded, text), "masked", 3)
+        n = alone.inputs["input_ids"].shape[1]
+        assert torch.equal(alone.selected[0], together.selected[item, :n])
+        assert torch.equal(alone.inputs["input_ids"][0], together.inputs["input_ids"][item, :n])
+        own, loss = attention_gradients(hf, alone)
+        torch.testing.assert_close(loss[0], losses[item], atol=1e-5, rtol=1e-5)
+        for layer, wanted in zip(gradients, own, strict=True):
+            got = layer.values[item, :, :n, :n]
+            torch.testing.assert_close(got, wanted.values[0], atol=1e-6, rtol=1e-4)
+
+
+def test_masking_is_berts(embedded: Any) -> None:
+    random = torch.Generator().manual_seed(0)
+    special = set(embedded.tokenizer.all_special_ids)
+    ids = torch.randint(200, len(embedded.tokenizer), (200, 102), generator=random)
+    ids[:, 0], ids[:, -1] = embedded.tokenizer.cls_token_id, embedded.tokenizer.sep_token_id
+    assert not special & set(ids[:, 1:-1].flatten().tolist())
+    inputs = {"input_ids": ids}
+    changed, selected = masked_ids(embedded.hf_model, embedded.tokenizer, inputs, 0)
+    assert (selected.sum(-1) == 15).all() and not selected[:, [0, -1]].any()
+    assert torch.equal(changed[~selected], ids[~selected])
+    masked = changed[selected] == embedded.tokenizer.mask_token_id
+    kept = changed[selected] == ids[selected]
+    assert masked.float().mean() == pytest.approx(0.8, abs=0.03)
+    assert kept.float().mean() == pytest.approx(0.1, abs=0.03)
+    other, _ = masked_ids(embedded.hf_model, embedded.tokenizer, inputs, 1)
+    assert not torch.equal(changed, other)
+
+
+def test_the_causal_loss_is_transformers_own() -> None:
+    model, given = zoo.build("gpt2"), zoo.inputs("gpt2", batch=1, padded=0)
+    task = task_for(model, None, given, "auto", 0)
+    _, losses = attention_gradients(model, task)
+    with torch.no_grad():
+        expected = model(**given, labels=given["input_ids"]).loss
+    assert task.name == "causal-LM"
+    torch.testing.assert_close(losses[0], expected)
+
+
+def test_an_encoder_decoder_is_asked_for_its_target() -> None:
+    model, given = zoo.build("bart"), zoo.inputs("bart")
+    task = task_for(model, None, given, "auto", 0)
+    gradients, _ = attention_gradients(model, task)
+    assert task.name == "causal-LM"
+    assert {layer.stack for layer in gradients} == {"encoder", "decoder", "cross"}
+
+
+def test_what_cannot_be_asked_says_why(embedded: Any) -> None:
+    given = zoo.inputs("bert")
+    with pytest.raises(TypeError, match="RobertaModel has no language-modelling head"):
+        task_for(zoo.build("roberta"), None, given, "auto", 0)
+    with pytest.raises(ValueError, match="needs a tokenizer with a mask token"):
+        task_for(zoo.build("bert"), None, given, "auto", 0)
+    with pytest.raises(ValueError, match="'auto', 'masked', 'causal'"):
+        task_for(zoo.build("bert"), None, given, "mlm", 0)  # type: ignore[arg-type]
+    nothing = Task("nothing", given, lambda output: output[0].detach().mean())
+    with pytest.raises(ValueError, match="no gradient of the loss reaches"):
+        attention_gradients(zoo.build("bert"), nothing)
+    with pytest.raises(ValueError, match="one number an input"):
+        attention_gradients(zoo.build("bert"), Task("states", given, lambda output: output[0]))
