@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
-from typing import Any
 
 import comm
 import ipywidgets
@@ -16,17 +15,9 @@ import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, load_model
+from recording import RecordingComm, from_page, updates
 
 TEXT = "The captain told his men that he would not leave the ship until they were safe."
-
-
-class RecordingComm(comm.base_comm.BaseComm):
-    """Keeps what Python sends, plays the page's side."""
-
-    sent: list[tuple[str, dict[str, Any], list[Any]]]
-
-    def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys) -> None:
-        self.__dict__.setdefault("sent", []).append((msg_type, data or {}, buffers or []))
 
 
 @pytest.fixture(autouse=True)
@@ -44,19 +35,6 @@ def model() -> AttentionModel:
 @pytest.fixture(scope="module")
 def attention(model: AttentionModel) -> Attention:
     return model.attend(TEXT)
-
-
-def from_page(widget: ipywidgets.Widget, state: dict[str, Any]) -> None:
-    """A message as the page sends it: JSON lists, no tuples."""
-    widget._handle_msg({"content": {"data": {"method": "update", "state": state}}, "buffers": []})
-
-
-def updates(widget: ipywidgets.Widget) -> list[tuple[dict[str, Any], list[Any]]]:
-    return [
-        (data["state"], buffers)
-        for kind, data, buffers in widget.comm.sent
-        if kind == "comm_msg" and data.get("method") == "update"
-    ]
 
 
 def test_a_grid_opens_with_one_message_of_thumbnails(attention: Attention) -> None:

@@ -7,23 +7,35 @@ from typing import Any
 import traitlets
 
 from attnwidget.capture.attention import Attention
-from attnwidget.widgets.base import STATIC, AttentionWidget
+from attnwidget.widgets.base import AttentionWidget, attention_shapes
+from attnwidget.widgets.heads import STATIC
+from attnwidget.widgets.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.wire import axes_to_wire, to_wire
 
 
-class HeadGrid(AttentionWidget):
+class HeadGrid(MetricChoice, AttentionWidget):
     """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
 
     Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells, so that no strong weight is
-    lost and any input length costs the page the same 4 kB a head. Options are the traits below, as
-    keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `hidden`, `unit`. An unknown
-    one raises TypeError, a value out of range traitlets.TraitError.
+    lost and any input length costs the page the same 4 kB a head.
+
+    `metrics` are numbers of the heads: arrays [layers, heads] by title, or what has a `heads()`
+    method, such as the result of `measure`; by stack where there are several. Each is shown as a
+    bar with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
+    `similar()` finds heads whose numbers are alike. Further options are the traits below, as
+    keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `hidden`, `unit`,
+    `quantity`. An unknown one raises TypeError, a value out of range and metrics that do not fit
+    traitlets.TraitError, a quantity that the attention lacks ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
         >>> grid = HeadGrid(load_model().attend("The cat sat on the mat."), selected=[(3, 5)])
         >>> grid.selected
         [Head(layer=3, head=5, stack='self')]
+        >>> grid.metrics = {"strongest": grid.attention.weights().max(axis=(-2, -1))}
+        >>> grid.metric, grid.sort, grid.filter = "strongest", "all", (0.9, 1.0)
+        >>> len(grid.passing) < 72
+        True
     """
 
     # The text, not the path: anywidget keeps a widget made from a path alive after close().
@@ -40,8 +52,11 @@ class HeadGrid(AttentionWidget):
     # A dict once there is something to draw, else None.
     _thumbnails = traitlets.Any(None).tag(sync=True)
 
-    def __init__(self, attention: Attention, **traits: Any) -> None:
-        super().__init__(attention, **traits)
+    def __init__(self, attention: Attention, *, metrics: object = None, **traits: Any) -> None:
+        if isinstance(attention, Attention):
+            # Before the options that name one of them: traits are checked in no particular order.
+            metrics = checked_metrics(metrics, attention_shapes(attention))
+        super().__init__(attention, metrics=metrics, **traits)
 
     @traitlets.default("stack")
     def _first_stack(self) -> str:
@@ -63,7 +78,7 @@ class HeadGrid(AttentionWidget):
         if self.head:
             self.stack = self.head.stack
 
-    @traitlets.observe("stack", "unit", "hidden")
+    @traitlets.observe("stack", "quantity", "unit", "hidden")
     def _other_maps(self, change: object) -> None:
         if self._stacks:
             with self._answering():
@@ -72,10 +87,15 @@ class HeadGrid(AttentionWidget):
     def _compute(self) -> None:
         if self.stack not in self.attention.stacks:
             self.stack = next(iter(self.attention.stacks))
-        thumbnails = self.attention.thumbnails(self.stack, unit=self.unit, hidden=self.hidden)
+        self._drop_unfitting_metrics()
+        self._compute_metrics()
+        thumbnails = self.attention.thumbnails(
+            self.stack, unit=self.unit, hidden=self.hidden, quantity=self.quantity
+        )
         self._axes = axes_to_wire(self.attention.stacks[self.stack], self.unit)
         self._thumbnails = {
             "stack": self.stack,
+            "quantity": self.quantity,
             "unit": self.unit,
             "hidden": list(self.hidden),
             "values": to_wire(thumbnails.values),

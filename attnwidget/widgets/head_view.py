@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.attention import Attention
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.base import STATIC, AttentionWidget
+from attnwidget.widgets.base import AttentionWidget
+from attnwidget.widgets.heads import STATIC
 from attnwidget.widgets.wire import axes_to_wire, to_wire
 
 
@@ -78,22 +79,29 @@ class HeadView(AttentionWidget):
 
     @property
     def weights(self) -> NDArray[np.float32] | None:
-        """The shown head's map, float32 [query, key] in `unit`s; None without a head."""
+        """The shown head's weights, float32 [query, key] in `unit`s; None without a head."""
+        return self._shown("weights")
+
+    @property
+    def values(self) -> NDArray[np.float32] | None:
+        """The shown head's map of the `quantity` drawn, as `weights`."""
+        return self._shown(self.quantity)
+
+    def _shown(self, quantity: str) -> NDArray[np.float32] | None:
         if self.head is None:
             return None
-        if self.unit == "words":
-            return self.attention.word_weights(*self.head[:2], stack=self.head.stack)
-        return self.attention.weights(*self.head[:2], stack=self.head.stack)
+        layer, head, stack = self.head
+        return self.attention.map(quantity, layer, head, stack=stack, unit=self.unit)
 
-    @traitlets.observe("selected", "unit", "highlight")
+    @traitlets.observe("selected", "quantity", "unit", "highlight")
     def _other_map(self, change: object) -> None:
         if self._stacks:
             with self._answering():
                 self._compute()
 
     def _compute(self) -> None:
-        head, weights = self.head, self.weights
-        if head is None or weights is None:
+        head, values = self.head, self.values
+        if head is None or values is None:
             self._map = None
             return
         stack = self.attention.stacks[head.stack]
@@ -105,14 +113,15 @@ class HeadView(AttentionWidget):
         read = self.attention.word_visible if self.unit == "words" else self.attention.visible
         visible = read(*head[:2], stack=head.stack)
         if visible is not None:
-            weights = np.where(visible, weights, np.float32(np.nan))
+            values = np.where(visible, values, np.float32(np.nan))
         self._map = {
             "stack": head.stack,
             "layer": head.layer,
             "head": head.head,
+            "quantity": self.quantity,
             "unit": self.unit,
             "exact": True,
-            "values": to_wire(weights.astype(np.float32, copy=False)),
+            "values": to_wire(values.astype(np.float32, copy=False)),
         }
 
     def _positions(self, tokens: Tokens) -> list[int]:

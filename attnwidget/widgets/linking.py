@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attnwidget.widgets.base import SHARED, AttentionWidget
+from attnwidget.widgets.base import SHARED
+from attnwidget.widgets.heads import HeadWidget
+from attnwidget.widgets.relation_choice import ALL, RelationChoice
 
 
 class Link:
     """Two widgets that follow each other until `unlink()`; also a context manager."""
 
-    def __init__(
-        self, first: AttentionWidget, second: AttentionWidget, names: Sequence[str]
-    ) -> None:
+    def __init__(self, first: HeadWidget, second: HeadWidget, names: Sequence[str]) -> None:
         self._widgets = (first, second)
         self._names = list(names)
         self._busy = False
@@ -40,12 +40,14 @@ class Link:
         finally:
             self._busy = False
 
-    def _copy(self, source: AttentionWidget, target: AttentionWidget, name: str) -> None:
+    def _copy(self, source: HeadWidget, target: HeadWidget, name: str) -> None:
         value = getattr(source, name)
         if name == "selected":
-            value = [head for head in value if target.attention.has(head)]
+            value = [head for head in value if target.has(head)]
         elif name == "layer":
-            value = min(value, max(s.n_layers for s in target.attention.stacks.values()) - 1)
+            value = min(value, target.n_layers - 1)
+        elif isinstance(target, RelationChoice) and name == "relation":
+            value = value if target.has_relation(value) else ALL
         setattr(target, name, value)
 
     def unlink(self) -> None:
@@ -60,14 +62,15 @@ class Link:
         self.unlink()
 
 
-def link(first: AttentionWidget, second: AttentionWidget, names: Sequence[str] = SHARED) -> Link:
+def link(first: HeadWidget, second: HeadWidget, names: Sequence[str] | None = None) -> Link:
     """Link two widgets: what is selected, stepped, locked, hidden or scaled in one is so in both.
 
     `second` starts from `first`'s state; where `first` has no head selected, it takes `second`'s.
-    `names` are the traits to link, all shared ones by default. Widgets of different models can be
-    linked; a head that the other model lacks is left out there. Raises TypeError for anything but
-    widgets of this package. For single traits and for pages without a kernel, `ipywidgets.link` and
-    `ipywidgets.jslink` work as well.
+    `names` are the traits to link, by default all that both have of the shared ones. Widgets of
+    different models can be linked; a head that the other model lacks is left out there, and for a
+    relation that the other has no word of it shows all. Raises TypeError for anything but widgets
+    of this package, ValueError for a trait that one lacks. For single traits and for pages without
+    a kernel, `ipywidgets.link` and `ipywidgets.jslink` work as well.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, link, load_model
@@ -79,6 +82,13 @@ def link(first: AttentionWidget, second: AttentionWidget, names: Sequence[str] =
         'L2 H4'
     """
     for widget in (first, second):
-        if not isinstance(widget, AttentionWidget):
+        if not isinstance(widget, HeadWidget):
             raise TypeError(f"link takes two attnwidget widgets, got {type(widget).__name__}")
-    return Link(first, second, names)
+    both = [name for name in SHARED if first.has_trait(name) and second.has_trait(name)]
+    for name in both if names is None else names:
+        for widget in (first, second):
+            if not widget.has_trait(name):
+                raise ValueError(
+                    f"{type(widget).__name__} has no trait {name!r}; both have {', '.join(both)}"
+                )
+    return Link(first, second, both if names is None else names)

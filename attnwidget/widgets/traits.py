@@ -13,19 +13,19 @@ from attnwidget.capture.head import Head
 class Heads(traitlets.List[Head]):
     """A list of heads: `Head`s, (layer, head) or (layer, head, stack), or one of these alone.
 
-    Values become `Head`s, checked against the owner's attention; a head it lacks raises TraitError.
+    Values become `Head`s, checked against the owner's stacks; a head they lack raises TraitError.
     """
 
     info_text = "a list of heads such as [(3, 5)] or [Head(3, 5)]"
 
     def validate(self, obj: Any, value: Any) -> list[Head]:
-        """The value as a list of heads that the owner's attention has."""
+        """The value as a list of heads that the owner has."""
         if isinstance(value, tuple) and len(value) in (2, 3) and isinstance(value[0], int):
             value = [value]
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
         try:
-            heads = [obj.attention.head(item) for item in value]
+            heads = [obj._named(item) for item in value]
         except (ValueError, TypeError) as error:
             raise traitlets.TraitError(f"{self.name!r}: {error}") from None
         return list(dict.fromkeys(heads))

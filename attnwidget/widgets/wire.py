@@ -11,6 +11,9 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.stack import Stack
 from attnwidget.text.tokens import Tokens
 
+# Masked tokens that a caption names.
+_MASKED_NAMED = 6
+
 
 def to_wire(array: NDArray[Any]) -> dict[str, Any]:
     """An array as its shape, its dtype and its bytes (little endian, C order).
@@ -67,3 +70,13 @@ def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
         }
         for stack in attention.stacks.values()
     ]
+
+
+def loss_to_wire(attention: Attention) -> str:
+    """What gradients are of, for a caption, with the tokens that were masked; "" without any."""
+    loss = attention.loss
+    if loss is None:
+        return ""
+    masked = [attention.tokens[i] for i in loss.masked[:_MASKED_NAMED]]
+    more = ", …" if len(loss.masked) > _MASKED_NAMED else ""
+    return f"{loss}{': ' if masked else ''}{', '.join(masked)}{more}"

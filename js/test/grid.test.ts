@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { lookup } from "../src/draw/colour.js";
 import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/draw/grid_layout.js";
+import { orderHeads } from "../src/draw/grid_order.js";
 import { bytePixels, compose, drawHead, type Picture, spans } from "../src/draw/grid_pixels.js";
 import { headingAfter, placeBeside } from "../src/draw/grid_place.js";
 
 const table = lookup(false);
+const WISH = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
 
 describe("layout", () => {
   test("144 heads fit 900 px, 24 x 16 heads at 480 px overflow with the smallest cells", () => {
@@ -47,7 +49,7 @@ describe("layout", () => {
 
 describe("pixels", () => {
   const picture = (values: number[], side: number, maxima: number[]): Picture => ({
-    ...{ rows: 1, cols: maxima.length, height: side, width: side },
+    ...{ rows: 1, cols: maxima.length, height: side, width: side, quantity: "weights" },
     values: Uint8Array.from(values),
     maxima: Float32Array.from(maxima),
     strongest: new Int32Array(2 * maxima.length),
@@ -84,7 +86,10 @@ describe("pixels", () => {
   test("the composed grid has cells edge to edge and background between", () => {
     const layout = gridLayout(1, 1, 2, false, 1);
     const two = picture([255, 255], 1, [1, 0.25]);
-    const { width, pixels } = compose(layout, two, { table, scale: "linear", shared: true });
+    const order = orderHeads(1, 2, undefined, WISH);
+    const { width, pixels } = compose(layout, two, order, {
+      ...{ table, scale: "linear", shared: true },
+    });
     expect([pixels[0], pixels[27], pixels[28]]).toEqual([table[255], table[255], table[0]]);
     expect(pixels[30]).toBe(table[64]);
     expect(pixels[27 * width]).toBe(table[255]);

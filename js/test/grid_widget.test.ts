@@ -21,6 +21,7 @@ function thumbnails(
   const n = layers * heads;
   return {
     ...{ stack, hidden, unit: "tokens" },
+    quantity: "weights",
     values: wire(new Uint8Array(n * 9).fill(255), "|u1", [layers, heads, 3, 3]),
     maxima: wire(new Float32Array(n).fill(0.8312), "<f4", [layers, heads]),
     strongest: wire(new Int32Array(2 * n).fill(1), "<i4", [layers, heads, 2]),
@@ -42,13 +43,32 @@ function state(change: Partial<GridState> = {}): GridState {
   return {
     ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens" },
     ...{ scale: "sqrt", stack: "self", shared_scale: false, _error: "" },
-    _source: { model: "BertModel", note: "weights only" },
+    ...{ metric: null, sort: "none", descending: true, filter: null, outside: "dim" },
+    _metrics: null,
+    _source: { model: "BertModel", note: "weights only", loss: "" },
+    _quantities: ["weights"],
     _axes: { stack: "self", unit: "tokens", query: axis, key: axis },
     _stacks: [info("self", 4, 6)],
     _thumbnails: thumbnails("self", 4, 6),
     ...change,
   };
 }
+
+/** One metric whose value is the head's place among all, 4 layers of 6. */
+const METRICS: GridState["_metrics"] = {
+  stack: "self",
+  titles: ["entropy", "to [SEP]"],
+  values: wire(
+    Float32Array.from({ length: 48 }, (_, i) => i % 24),
+    "<f4",
+    [2, 4, 6],
+  ),
+  similar: wire(
+    Int32Array.from({ length: 48 }, (_, i) => (i + 2) % 24),
+    "<i4",
+    [24, 2],
+  ),
+};
 
 const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
 let controller = new AbortController();
@@ -137,7 +157,7 @@ test("stepping another stack than the selection's brings the selection there", a
 test("the controls set the traits, and the stack switch is there only for several stacks", async () => {
   const { model, el, find } = await show();
   const selects = [...el.querySelectorAll("select")];
-  expect(selects.filter((s) => !s.closest("label")?.hidden)).toHaveLength(2);
+  expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
   const scale = selects.at(-1) as HTMLSelectElement;
   await pick(scale, () => {
     scale.value = "log";
@@ -199,4 +219,76 @@ test("play steps the layers and wraps; leaving removes every listener", async ()
   vi.advanceTimersByTime(1400);
   expect(model.get("layer")).toBe(2);
   expect(el.childElementCount).toBe(0);
+});
+
+test("the metric row is there only for metrics; choosing one starts without a filter", async () => {
+  expect((await show()).find(".attnw-metric-controls").hidden).toBe(true);
+  const { model, find } = await show({ _metrics: METRICS, metric: "entropy", filter: [1, 2] });
+  const select = find<HTMLSelectElement>(".attnw-metric-controls select");
+  expect([...select.options].map(({ text }) => text)).toEqual(["none", "entropy", "to [SEP]"]);
+  await pick(select, () => {
+    select.value = "to [SEP]";
+  });
+  expect(model.sent).toEqual([{ metric: "to [SEP]", filter: null }]);
+});
+
+test("sorted heads are selected by what they are, not by where they stand", async () => {
+  const { model, find, press } = await show({ _metrics: METRICS, metric: "entropy", sort: "all" });
+  await press("ArrowRight");
+  await press("Enter");
+  expect(model.get("selected")).toEqual([[3, 4, "self"]]);
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
+    "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 0.831, selected",
+  );
+  expect(find(".attnw-grid-caption").textContent).toContain(
+    "bars: entropy, 0 to 23 · all heads by entropy, largest first",
+  );
+});
+
+test("heads outside the filter can be removed; an empty place cannot be selected", async () => {
+  const { model, find, press } = await show({
+    ...{ _metrics: METRICS, metric: "entropy", filter: [1, 3], outside: "remove" },
+  });
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head: filtered out");
+  await press("Enter");
+  expect(model.sent).toEqual([]);
+  expect(find(".attnw-grid-caption").textContent).toContain(
+    "3 of 24 heads have 1 to 3, the others removed",
+  );
+  model.fromKernel({ sort: "all" });
+  await frame();
+  expect(find(".attnw-grid").dataset.layout).toContain('"rows":1,"cols":6');
+});
+
+test("the ends of the range push each other, and the whole range is no filter", async () => {
+  const { model, el } = await show({ _metrics: METRICS, metric: "entropy" });
+  const [from, to] = [...el.querySelectorAll<HTMLInputElement>("input[type=range]")];
+  const slide = async (input: HTMLInputElement | undefined, value: number) => {
+    if (!input) throw new Error("no slider");
+    input.value = String(value);
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await frame();
+  };
+  await slide(from, 100);
+  expect(model.get("filter")).toEqual([11.5, 23]);
+  await slide(to, 50);
+  expect(model.get("filter")).toEqual([5.75, 5.75]);
+  await slide(from, 0);
+  await slide(to, 200);
+  expect(model.get("filter")).toBeNull();
+});
+
+test("heads like the shown one are selected with it, and Escape goes back", async () => {
+  const { model, find, press } = await show({ _metrics: METRICS, selected: [[0, 1, "self"]] });
+  const button = find<HTMLButtonElement>(".attnw-metric-controls > button");
+  expect(button.textContent).toBe("select 2 heads like L0 H1");
+  button.click();
+  await frame();
+  expect(model.get("selected")).toEqual([
+    [0, 4, "self"],
+    [0, 5, "self"],
+    [0, 1, "self"],
+  ]);
+  await press("Escape");
+  expect(model.get("selected")).toEqual([[0, 1, "self"]]);
 });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { asFloat32, asInt32, asUint8 } from "../src/model/wire.js";
+import { join } from "../src/standalone/joined.js";
 import { localModel } from "../src/standalone/local_model.js";
 import { type EmbeddedMaps, headMap, thumbnails } from "../src/standalone/maps.js";
+import { revive } from "../src/standalone/revive.js";
 
 const axis = (special: string[]) => ({
   text: special.map((_, i) => `t${i}`),
@@ -16,7 +18,7 @@ function maps(size: number, fill: (q: number, k: number) => number): EmbeddedMap
     fill(Math.floor(i / size), i % size),
   );
   const axes = { stack: "self", unit: "tokens", query: axis(special), key: axis(special) };
-  return { axes, shape: [1, 1, size, size], maxima: [0.5], values };
+  return { quantity: "weights", axes, shape: [1, 1, size, size], maxima: [0.5], values };
 }
 
 describe("a page without a kernel", () => {
@@ -57,5 +59,37 @@ describe("a page without a kernel", () => {
     model.off("change:layer", callback);
     model.set("layer", 3);
     expect(seen).toEqual([2]);
+  });
+});
+
+describe("figures on a page", () => {
+  it("get their arrays back from text", () => {
+    const wire = { shape: [2], dtype: "<f4", view: btoa("\x00\x00\x80?\x00\x00\x00@") };
+    const state = revive({ list: [{ values: wire }], view: "text", none: null }) as {
+      list: { values: Parameters<typeof asFloat32>[0] }[];
+      view: string;
+    };
+    const values = state.list[0]?.values;
+    expect(values && [...asFloat32(values)]).toEqual([1, 2]);
+    expect(state.view).toBe("text");
+  });
+
+  it("follow each other in what they share; heads that one lacks do not come back as none", () => {
+    type State = { selected: [number, number, string][]; layer: number; _error: string };
+    const figure = () => localModel<State>({ selected: [], layer: 0, _error: "" });
+    const [grid, view, map] = [figure(), figure(), figure()];
+    const scaled = localModel({ selected: [], layer: 0, _error: "", scale: "sqrt" });
+    join([
+      { model: grid },
+      { model: view },
+      { model: map, stacks: ["encoder"] },
+      { model: scaled },
+    ]);
+    map.set("selected", [[0, 1, "encoder"]]);
+    expect(view.get("selected")).toEqual([[0, 1, "encoder"]]);
+    grid.set("selected", [[2, 3, "cross"]]);
+    expect([grid, view, map].map((model) => model.get("selected").length)).toEqual([1, 1, 0]);
+    scaled.set("scale", "log");
+    expect((grid.get as (name: string) => unknown)("scale")).toBeUndefined();
   });
 });

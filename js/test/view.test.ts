@@ -30,12 +30,16 @@ const state = (): ViewState => ({
   top_mass: 1,
   renormalise: false,
   sentences: "all",
-  _source: { model: "Bert", note: "weights only" },
+  _source: { model: "Bert", note: "weights only", loss: "" },
+  _quantities: ["weights"],
   _axes: axes,
   _stacks: [stack],
   _error: "",
   _highlighted: { query: [], key: [] },
-  _map: { stack: "self", layer: 1, head: 5, unit: "tokens", exact: true, values: wire(weights) },
+  _map: {
+    ...{ stack: "self", layer: 1, head: 5, quantity: "weights", unit: "tokens", exact: true },
+    values: wire(weights),
+  },
 });
 
 let ended = new AbortController();

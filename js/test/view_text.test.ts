@@ -17,7 +17,13 @@ describe("the caption", () => {
   });
   const facts = {
     ...{ head: [7, 9, "cross"] as [number, number, string], model: "T5", note: "", mask: "" },
-    ...{ quantity: "weights", unit: "words", scale: "log" as const, mode: "lines" as const },
+    ...{
+      quantity: "weights",
+      loss: "",
+      unit: "words",
+      scale: "log" as const,
+      mode: "lines" as const,
+    },
     ...{
       topMass: 0.8,
       hidden: ["[CLS]"],
@@ -45,9 +51,9 @@ describe("the caption", () => {
     expect(caption(sinks)).toContain("rows sum to 0.08–0.93 (attention sinks)");
     expect(caption(facts)).not.toContain("rows sum");
     expect(caption({ ...facts, exact: false })).toContain("rounded to 8 bits");
-    expect(printer(false)(0.8313)).toBe("≈0.831");
-    expect(printer(true)(0.8313)).toBe("0.831");
-    expect(printer(true)(Number.NaN)).toBe("masked");
+    expect(printer(false, "weights")(0.8313)).toBe("≈0.831");
+    expect(printer(true, "weights")(0.8313)).toBe("0.831");
+    expect(printer(true, "weights")(Number.NaN)).toBe("masked");
   });
 
   test("names who shares keys", () => {
@@ -60,7 +66,7 @@ describe("the caption", () => {
     const all = { hidden: [], sentences: "all" as const, renormalise: false };
     const full = visibleMap(Float32Array.from(weights.flat()), axes, all);
     const read = (target: { query?: number; key?: number }) =>
-      describeTarget(full, axes, target, printer(true));
+      describeTarget(full, axes, target, printer(true, "weights"));
     expect(read({ query: 1, key: 2 })).toBe("cat → sat 0.831");
     expect(read({ key: 2 })).toBe("sat ← cat 0.831, sat 0.25, [SEP] 0.2");
   });

@@ -52,7 +52,8 @@ class GridOnPage:
     def corner(self, layer: int, head: int) -> tuple[float, float]:
         """Top-left of a thumbnail in CSS pixels of the canvas."""
         pitch = self.layout["cell"] + self.layout["gap"]
-        return self.layout["x0"] + head * pitch, self.layout["y0"] + layer * pitch
+        down = pitch + self.layout["band"]
+        return self.layout["x0"] + head * pitch, self.layout["y0"] + layer * down
 
     def click(self, layer: int, head: int) -> None:
         x, y = self.corner(layer, head)

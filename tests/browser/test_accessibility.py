@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from browser.axe import AXE, complaints
 from browser.figures import LINKED, SETUP, GridOnPage
 from browser.notebook import OpenNotebook
 
 pytestmark = pytest.mark.browser
-
-AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
-# axe exports itself to a module loader where it finds one; here it is wanted on the window.
-INJECT = "(source) => { new Function('module', 'exports', 'define', source)(); }"
-RUN = """async () => {
-  const { violations } = await window.axe.run({ include: [[".attnw-root"]] });
-  return violations.flatMap(({ id, help, nodes }) =>
-    nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
-}"""
-
-
-def complaints(page: Page) -> list[str]:
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(INJECT, AXE.read_text(encoding="utf-8"))
-    return list(page.evaluate(RUN))
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")

@@ -9,12 +9,13 @@ export function digits(x: number): string {
   return String(Number(x.toPrecision(3)));
 }
 
-/** Fill `canvas` with the scale, left to right; returns the weights at its start, middle and end. */
+/** Fill `canvas` with the scale, left to right; returns the values at its start, middle and end. */
 export function drawColourBar(
   canvas: HTMLCanvasElement,
   theme: Theme,
   scale: Scale,
   maximum: number,
+  print: (x: number) => string = digits,
 ): [string, string, string] {
   canvas.width = 256;
   canvas.height = 1;
@@ -25,6 +26,6 @@ export function drawColourBar(
     context.putImageData(image, 0, 0);
   }
   const at = inverse(scale);
-  const low = scale === "log" ? `≤${digits(at(0) * maximum)}` : "0";
-  return [low, digits(at(0.5) * maximum), digits(maximum)];
+  const low = scale === "log" ? `≤${print(at(0) * maximum)}` : "0";
+  return [low, print(at(0.5) * maximum), print(maximum)];
 }

@@ -4,6 +4,7 @@ import type { GridState, Model, Scale } from "../model/types.js";
 import { drawColourBar } from "./colour_bar.js";
 import type { Picture } from "./grid_pixels.js";
 import { SPECIALS, scaleText, specialName } from "./grid_text.js";
+import { printValue } from "./quantity.js";
 
 const PLAY_MS = 700;
 const SCALES: Scale[] = ["linear", "sqrt", "log"];
@@ -81,6 +82,7 @@ export function gridControls(
   signal.addEventListener("abort", () => clearInterval(timer));
 
   const stack = choice(row, "stack", signal, (name) => set("stack", name));
+  const quantity = choice(row, "quantity", signal, (value) => set("quantity", value));
   const unit = choice(row, "unit", signal, (value) => set("unit", value as GridState["unit"]));
 
   const hide = element(row, "span", { role: "group", "aria-label": "hide" }, "hide ");
@@ -126,6 +128,7 @@ export function gridControls(
         stacks.map(({ name }) => name),
         model.get("stack"),
       );
+      quantity(model.get("_quantities"), model.get("quantity"));
       unit(["tokens", "words"], model.get("unit"));
       scale(SCALES, model.get("scale"));
       shared.input.checked = model.get("shared_scale");
@@ -138,13 +141,15 @@ export function gridControls(
       hide.hidden = toggles.every(({ label: box }) => box.hidden);
       const maximum = picture?.maximum ?? 1;
       const isShared = model.get("shared_scale");
-      const texts = drawColourBar(strip, theme, model.get("scale"), isShared ? maximum : 100);
+      const print = isShared ? printValue(model.get("quantity")) : undefined;
+      const top = isShared ? maximum : 100;
+      const texts = drawColourBar(strip, theme, model.get("scale"), top, print);
       // Without a common maximum the scale is in parts of each head's own.
       const perHead = ["0", `${texts[1]} %`, "head max"];
       if (texts[0] !== "0") perHead[0] = `${texts[0]} %`;
       for (const [i, node] of ends.entries())
         node.textContent = (isShared ? texts : perHead)[i] ?? "";
-      inUse.textContent = scaleText(model.get("scale"), isShared, maximum);
+      inUse.textContent = scaleText(model.get("scale"), isShared, picture);
     },
   };
 }

@@ -1,9 +1,17 @@
+import type { MetricState } from "../model/head_types.js";
 import type { Theme } from "../model/theme.js";
+import { drawBadges } from "./grid_badges.js";
 import { type Cell, canvasSize, corner, type GridLayout } from "./grid_layout.js";
+import { headIn, type Metric, type Order } from "./grid_order.js";
 
-/** What is drawn around and over the thumbnails. */
+/** What is drawn around and over the thumbnails; all places are cells, wherever their heads come from. */
 export interface Marks {
   layer: number;
+  order: Order;
+  metric: Metric | undefined;
+  filter: MetricState["filter"];
+  /** How the heads are sorted, in words; "" where they are not. */
+  sorting: string;
   /** The last one is the head that a view shows. */
   selected: Cell[];
   hovered: Cell | undefined;
@@ -11,6 +19,7 @@ export interface Marks {
   nKeyHeads: number;
   /** How far the grid is scrolled: row labels stay in sight. */
   scrolled: number;
+  /** Font family of the labels. */
   font: string;
 }
 
@@ -48,6 +57,12 @@ function notch(context: Context, layout: GridLayout, cell: Cell, theme: Theme, s
 }
 
 function columnLabels(context: Context, layout: GridLayout, theme: Theme, marks: Marks) {
+  if (marks.sorting) {
+    context.textAlign = "left";
+    context.fillStyle = theme.text;
+    context.fillText(marks.sorting, marks.scrolled + layout.x0, 9);
+    return;
+  }
   context.textAlign = "center";
   context.fillStyle = theme.muted;
   const marked = new Set(marks.selected.map(([, col]) => col)).add(marks.hovered?.[1] ?? -1);
@@ -73,12 +88,32 @@ function rowLabels(context: Context, layout: GridLayout, theme: Theme, marks: Ma
   }
   context.textAlign = "right";
   context.fillStyle = theme.muted;
-  context.fillText("head", right, 9);
+  const ranks = marks.order.sort === "all";
+  if (!marks.sorting) context.fillText("head", right, 9);
+  if (ranks) context.fillText("rank", right, 9);
   for (let row = 0; row < layout.rows; row++) {
-    const current = row === marks.layer;
+    const current = row === marks.layer && !ranks;
     context.fillStyle = current || row === marks.hovered?.[0] ? theme.text : theme.muted;
     const middle = corner(layout, [row, 0])[1] + layout.cell / 2;
-    context.fillText(row ? String(row) : "layer 0", right, middle);
+    const layer = row ? String(row) : "layer 0";
+    context.fillText(ranks ? String(row * layout.cols + 1) : layer, right, middle);
+  }
+}
+
+/** A line under the stepped layer: its row, or each of its heads where they are scattered. */
+function layerLine(context: Context, layout: GridLayout, theme: Theme, { layer, order }: Marks) {
+  const { cell, gap, band, rows, cols } = layout;
+  context.fillStyle = theme.text;
+  if (order.sort !== "all") {
+    if (layer >= rows) return;
+    const [x, y] = corner(layout, [layer + 1, 0]);
+    context.fillRect(x, y - gap, cols * (cell + gap) - gap, gap);
+    return;
+  }
+  for (const i of order.heads.keys()) {
+    const at = [Math.floor(i / cols), i % cols] as const;
+    const [x, y] = corner(layout, at);
+    if (headIn(order, at)?.[0] === layer) context.fillRect(x, y + cell + band - gap, cell, gap);
   }
 }
 
@@ -91,12 +126,12 @@ export function paint(
   marks: Marks,
 ): void {
   const [width, height] = canvasSize(layout);
-  const { x0, cell, gap, dpr } = layout;
+  const { x0, cell, dpr, gap } = layout;
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
   context.imageSmoothingEnabled = false;
   context.fillStyle = theme.background;
   context.fillRect(0, 0, width, height);
-  context.font = marks.font;
+  context.font = `11px ${marks.font}`;
   context.textBaseline = "middle";
   if (image) {
     context.drawImage(image, x0, layout.y0, image.width / dpr, image.height / dpr);
@@ -107,11 +142,9 @@ export function paint(
         context.fillRect(...corner(layout, [row, col]), cell, cell);
   }
   columnLabels(context, layout, theme, marks);
-  if (marks.layer < layout.rows) {
-    const [x, y] = corner(layout, [marks.layer + 1, 0]);
-    context.fillStyle = theme.text;
-    context.fillRect(x, y - gap, layout.cols * (cell + gap) - gap, gap);
-  }
+  layerLine(context, layout, theme, marks);
+  if (marks.metric && image)
+    drawBadges(context, layout, theme, marks.order, marks.metric, marks.filter, marks.font);
   for (const [i, at] of marks.selected.entries()) {
     // A line of background keeps the accent apart from cells of a like colour.
     context.strokeStyle = theme.background;
@@ -130,5 +163,6 @@ export function paint(
     context.strokeStyle = theme.text;
     outline(context, layout, marks.focused, 2, -1);
   }
+  context.font = `11px ${marks.font}`;
   rowLabels(context, layout, theme, marks);
 }

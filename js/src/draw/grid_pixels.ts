@@ -2,6 +2,7 @@ import type { Scale, Thumbnails } from "../model/types.js";
 import { asFloat32, asInt32, asUint8 } from "../model/wire.js";
 import { transfer } from "./colour.js";
 import type { Cell, GridLayout } from "./grid_layout.js";
+import { headIn, type Order } from "./grid_order.js";
 
 /** Decoded thumbnails of one stack: rows x cols heads of height x width cells. */
 export interface Picture {
@@ -12,7 +13,8 @@ export interface Picture {
   values: Uint8Array;
   maxima: Float32Array;
   strongest: Int32Array;
-  /** Largest weight of all heads. */
+  quantity: string;
+  /** Largest value of all heads. */
   maximum: number;
 }
 
@@ -21,6 +23,7 @@ export function decode(thumbnails: Thumbnails): Picture {
   const maxima = asFloat32(thumbnails.maxima);
   return {
     ...{ rows, cols, height, width, maxima },
+    quantity: thumbnails.quantity,
     values: asUint8(thumbnails.values),
     strongest: asInt32(thumbnails.strongest),
     maximum: maxima.reduce((a, b) => Math.max(a, b), 0),
@@ -91,15 +94,19 @@ export function drawHead(
 }
 
 /** Width, height and ABGR pixels of all cells with their gaps, in device pixels. */
-export function compose(layout: GridLayout, picture: Picture, look: Look) {
+export function compose(layout: GridLayout, picture: Picture, order: Order, look: Look) {
   const size = Math.round(layout.cell * layout.dpr);
-  const pitch = size + Math.round(layout.gap * layout.dpr);
-  const width = layout.cols * pitch;
-  const height = layout.rows * pitch;
+  const across = size + Math.round(layout.gap * layout.dpr);
+  const down = across + Math.round(layout.band * layout.dpr);
+  const width = layout.cols * across;
+  const height = layout.rows * down;
   const pixels = new Uint32Array(width * height).fill(look.table[0] ?? 0);
   for (let row = 0; row < layout.rows; row++)
-    for (let col = 0; col < layout.cols; col++)
-      drawHead(pixels, width, row * pitch * width + col * pitch, size, picture, [row, col], look);
+    for (let col = 0; col < layout.cols; col++) {
+      const head = headIn(order, [row, col]);
+      const offset = row * down * width + col * across;
+      if (head) drawHead(pixels, width, offset, size, picture, head, look);
+    }
   return { width, height, pixels };
 }
 

@@ -26,6 +26,7 @@ export function gridPreview(root: HTMLElement, model: Model<GridState>) {
   pair.append(" → ");
   const key = element(pair, "span", { class: "attnw-grid-token" });
   const weight = element(pair, "b");
+  const number = element(box, "div", { class: "attnw-grid-number" });
   const floats = typeof box.showPopover === "function";
   let heading: Heading = [0, 0];
   let last: Cell | undefined;
@@ -37,11 +38,14 @@ export function gridPreview(root: HTMLElement, model: Model<GridState>) {
       box.hidden = true;
       if (floats && box.matches(":popover-open")) box.hidePopover();
     },
+    /** Show head `at` beside the cell it stands in. */
     show(
       grid: HTMLCanvasElement,
       layout: GridLayout,
       picture: Picture,
       cell: Cell,
+      at: Cell,
+      metric: string,
       look: Look,
       theme: Theme,
     ): void {
@@ -49,20 +53,23 @@ export function gridPreview(root: HTMLElement, model: Model<GridState>) {
       last = cell;
       const size = Math.round(SIDE * layout.dpr);
       const pixels = new Uint32Array(size * size);
-      drawHead(pixels, size, 0, size, picture, cell, look);
+      drawHead(pixels, size, 0, size, picture, at, look);
       putPixels(canvas, size, size, pixels);
       canvas.style.borderColor = theme.hairline;
 
       const stack = model.get("_stacks").find((s) => s.name === model.get("stack"));
-      const head: Head = [cell[0], cell[1], model.get("stack")];
+      const head: Head = [at[0], at[1], model.get("stack")];
       const sharing = stack ? stack.n_heads / stack.n_key_heads : 1;
-      name.textContent = `${headName(head)} · ${paperName(head)}`;
-      group.textContent = sharing > 1 ? `keys ${Math.floor(cell[1] / sharing)}` : "";
-      const most = strongest(picture, model.get("_axes"), cell);
+      const of = picture.quantity === "weights" ? [] : [picture.quantity];
+      name.textContent = [headName(head), paperName(head), ...of].join(" · ");
+      group.textContent = sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : "";
+      const most = strongest(picture, model.get("_axes"), at);
       pair.hidden = !most;
       query.textContent = most?.query ?? "";
       key.textContent = most?.key ?? "";
       weight.textContent = most?.weight ?? "";
+      number.textContent = metric;
+      number.hidden = !metric;
 
       box.hidden = false;
       if (floats && !box.matches(":popover-open")) box.showPopover();
@@ -75,8 +82,8 @@ export function gridPreview(root: HTMLElement, model: Model<GridState>) {
         ...{ left: EDGE, top: EDGE },
         ...{ right: view.clientWidth - EDGE, bottom: view.clientHeight - EDGE },
       };
-      const at = placeBeside(anchor, box.offsetWidth, box.offsetHeight, bounds, heading);
-      box.style.translate = `${Math.round(at[0])}px ${Math.round(at[1])}px`;
+      const corners = placeBeside(anchor, box.offsetWidth, box.offsetHeight, bounds, heading);
+      box.style.translate = `${Math.round(corners[0])}px ${Math.round(corners[1])}px`;
     },
   };
 }

@@ -4,14 +4,15 @@ import type { Scale } from "../model/types.js";
 import { drawColourBar } from "./colour_bar.js";
 import { linesFigure } from "./lines_figure.js";
 import { matrixFigure } from "./matrix_figure.js";
+import { printValue, symbolOf } from "./quantity.js";
 
 /** From this width on the legend stands beside the figure. */
 const WIDE = 840;
 const ASIDE = 224 + 24;
 const UNATTACHED = 640;
-const HINT = "Point at a token for its weights, click to lock it.";
+const HINT = "Point at a token for its values, click to lock it.";
 
-/** The figure with what stands beside or under it: the weights pointed at, the colour bar, the caption. */
+/** The figure with what stands beside or under it: the values pointed at, the colour bar, the caption. */
 export function viewBody(parent: HTMLElement) {
   const message = element(parent, "p", { class: "attnw-message", hidden: true });
   const body = element(parent, "div", { class: "attnw-view-body" });
@@ -63,10 +64,10 @@ export function viewBody(parent: HTMLElement) {
     announce: (text: string) => setText(live, text),
     setCaption: (text: string) => setText(caption, text),
     setHighlight: (text: string) => setText(second, text),
-    setLegend(theme: Theme, scale: Scale, maximum: number): void {
-      const texts = drawColourBar(strip, theme, scale, maximum);
+    setLegend(theme: Theme, scale: Scale, maximum: number, quantity: string): void {
+      const texts = drawColourBar(strip, theme, scale, maximum, printValue(quantity));
       for (const [i, node] of ends.entries()) setText(node, texts[i] ?? "");
-      setText(inUse, `${scale} · this head`);
+      setText(inUse, [symbolOf(quantity), scale, "this head"].filter(Boolean).join(" · "));
     },
     /** Text beside a point of the page, kept inside the widget. */
     point(text: string, clientX: number, clientY: number): void {

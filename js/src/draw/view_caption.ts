@@ -1,7 +1,7 @@
 import type { Axes, Head, Scale, StackInfo, ViewState } from "../model/types.js";
 import { headName, paperName } from "../model/types.js";
-import { digits } from "./colour_bar.js";
 import { labelOf } from "./labels.js";
+import { printValue, quantityNote } from "./quantity.js";
 import { type Target, weightAt } from "./scene.js";
 import type { VisibleMap } from "./visible_map.js";
 
@@ -16,10 +16,10 @@ export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
   return `shares keys with H${first}–H${first + size - 1}`;
 }
 
-/** Prints a weight; rounded ones say so. */
-export const printer = (exact: boolean) => (weight: number) => {
-  if (Number.isNaN(weight)) return "masked";
-  return `${exact || !(weight > 0) ? "" : "≈"}${digits(weight)}`;
+/** Prints a value of a quantity; rounded ones say so. */
+export const printer = (exact: boolean, quantity: string) => (value: number) => {
+  if (Number.isNaN(value)) return "masked";
+  return `${exact || !(value > 0) ? "" : "≈"}${printValue(quantity)(value)}`;
 };
 
 const FILTERS = { aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
@@ -33,6 +33,8 @@ export interface Facts {
   model: string;
   note: string;
   quantity: string;
+  /** What gradients are of. */
+  loss: string;
   unit: string;
   scale: Scale;
   mode: ViewState["mode"];
@@ -58,22 +60,25 @@ export function caption(facts: Facts): string {
   const { head, map, hidden, sentences, topMass } = facts;
   const [low, high] = facts.rowSums;
   const counts = [map.rows.length, map.cols.length];
+  const whole = facts.quantity === "weights" ? "weight" : facts.quantity;
   return [
     facts.model,
     head[2] === "self" ? "" : `${head[2]} attention`,
     `${headName(head)} (${paperName(head)} counted from 1)`,
-    facts.quantity,
+    quantityNote(facts.quantity, facts.loss) || facts.quantity,
     `${counts[0] === counts[1] ? counts[0] : counts.join(" × ")} ${facts.unit}`,
     `${facts.scale} scale`,
     facts.mode === "lines" && topMass < 1
       ? `lines that make up ${Math.round(100 * topMass)} % of each row`
       : "",
-    hidden.length ? `hidden: ${hidden.join(" ")} (${percent(map.hiddenShare)} of the weight)` : "",
+    hidden.length
+      ? `hidden: ${hidden.join(" ")} (${percent(map.hiddenShare)} of the ${whole})`
+      : "",
     sentences === "all"
       ? ""
-      : `only ${sentencesName(sentences)} (${percent(map.filteredShare)} of the weight goes to the other sentence)`,
+      : `only ${sentencesName(sentences)} (${percent(map.filteredShare)} of the ${whole} goes to the other sentence)`,
     map.renormalised ? "rows renormalised" : "",
-    low < (facts.exact ? FULL_SUM : FULL_SUM_ROUNDED)
+    facts.quantity === "weights" && low < (facts.exact ? FULL_SUM : FULL_SUM_ROUNDED)
       ? `rows sum to ${low.toFixed(2)}–${high.toFixed(2)} (attention sinks)`
       : "",
     facts.mask,
@@ -135,10 +140,12 @@ export function describe(
 /** What assistive technology reads on the figure. */
 export function figureName(
   head: Head,
+  quantity: string,
   map: VisibleMap,
   axes: Axes,
   print: (weight: number) => string,
 ): string {
   const pairs = strongest(map, {}, 3).map((pair) => describe(map, axes, pair, print));
-  return `Attention of ${headName(head)}; strongest: ${pairs.join(", ")}. Question mark lists the keys.`;
+  const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
+  return `${of} of ${headName(head)}; strongest: ${pairs.join(", ")}. Question mark lists the keys.`;
 }

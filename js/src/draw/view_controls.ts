@@ -18,9 +18,14 @@ function choice<T extends string>(
 ) {
   const label = element(parent, "label", {}, `${name} `);
   const select = element(label, "select", { "data-control": name });
-  for (const value of values) element(select, "option", { value }, print(value));
+  const offer = (offered: T[]) => {
+    if (offered.join("\n") === [...select.options].map((o) => o.value).join("\n")) return;
+    select.replaceChildren();
+    for (const value of offered) element(select, "option", { value }, print(value));
+  };
+  offer(values);
   select.addEventListener("change", () => onPick(select.value as T), { signal });
-  return { label, select };
+  return { label, select, offer };
 }
 
 function tick(
@@ -77,6 +82,7 @@ export function viewControls(
   keys.addEventListener("click", () => actions.toggleKeys(), { signal });
 
   const row = element(parent, "div", { class: "attnw-view-controls" });
+  const quantity = choice(row, "quantity", [], same, signal, (value) => set("quantity", value));
   const unit = choice(row, "unit", UNITS, same, signal, (value) => {
     // A lock is a position on the axis: on the other unit's axis it would be another token.
     model.set("tokens", []);
@@ -120,6 +126,9 @@ export function viewControls(
       const mode = model.get("mode");
       for (const { mode: value, button } of modes)
         button.setAttribute("aria-pressed", String(value === mode));
+      quantity.offer(model.get("_quantities"));
+      quantity.label.hidden = quantity.select.options.length < 2;
+      quantity.select.value = model.get("quantity");
       unit.select.value = model.get("unit");
       scale.select.value = model.get("scale");
       sentences.label.hidden = !twoSentences(axes);
@@ -135,7 +144,8 @@ export function viewControls(
         input.checked = model.get("hidden").includes(kind);
       }
       hide.hidden = present.size === 0;
-      renormalise.label.hidden = present.size === 0 && !twoSentences(axes);
+      renormalise.label.hidden =
+        model.get("quantity") !== "weights" || (present.size === 0 && !twoSentences(axes));
       renormalise.input.disabled = !leavesOut;
       renormalise.input.checked = model.get("renormalise");
     },

@@ -5,6 +5,7 @@ import { maskName, rowSumRange } from "./visible_map.js";
 /** A map with the axes it belongs to, as last seen to agree. */
 export interface Shown {
   head: Head;
+  quantity: string;
   unit: string;
   axes: Axes;
   values: Float32Array;
@@ -23,11 +24,13 @@ export function shownMap(model: Model<ViewState>, head: Head, last: Shown | null
   const map = model.get("_map");
   const axes = model.get("_axes");
   const unit = model.get("unit");
+  const quantity = model.get("quantity");
   const agrees =
     map?.layer === head[0] &&
     map.head === head[1] &&
     map.stack === head[2] &&
     map.unit === unit &&
+    map.quantity === quantity &&
     axes?.stack === map.stack &&
     axes.unit === unit &&
     map.values.shape[0] === axes.query.text.length &&
@@ -42,6 +45,7 @@ export function shownMap(model: Model<ViewState>, head: Head, last: Shown | null
   const nKeys = axes.key.text.length;
   const shown: Shown = {
     head,
+    quantity,
     unit,
     axes,
     values,

@@ -1,12 +1,13 @@
-import type { Head, Model, SharedState } from "./types.js";
+import type { HeadsState } from "./head_types.js";
+import type { Head, Model } from "./types.js";
 
 /** The head that a view of one head shows: the last one selected. */
-export function shownHead(model: Model<SharedState>): Head | undefined {
+export function shownHead(model: Model<HeadsState>): Head | undefined {
   return model.get("selected").at(-1);
 }
 
 /** Select heads and move the stepped row with them, in one message. */
-export function selectHeads(model: Model<SharedState>, heads: Head[]): void {
+export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
   const last = heads.at(-1);
   model.set("selected", heads);
   if (last) model.set("layer", last[0]);
@@ -14,7 +15,7 @@ export function selectHeads(model: Model<SharedState>, heads: Head[]): void {
 }
 
 /** Step to a layer; the selection follows to the same head of that layer. */
-export function stepTo(model: Model<SharedState>, layer: number, nLayers: number): void {
+export function stepTo(model: Model<HeadsState>, layer: number, nLayers: number): void {
   const target = Math.max(0, Math.min(nLayers - 1, layer));
   const last = shownHead(model);
   model.set("layer", target);

@@ -1,3 +1,4 @@
+import type { MetricState } from "./head_types.js";
 import type { WireArray } from "./wire.js";
 
 /** [layer, head, stack], all 0-based, as `attnwidget.Head`. */
@@ -36,10 +37,14 @@ export interface SharedState {
   layer: number;
   tokens: [Side, number][];
   hidden: Special[];
+  /** "weights", "norms" or "gradients". */
   quantity: string;
   unit: "tokens" | "words";
   scale: Scale;
-  _source: { model: string; note: string };
+  /** `loss`: what the gradients are of; "" without any. */
+  _source: { model: string; note: string; loss: string };
+  /** The quantities that there are. */
+  _quantities: string[];
   _axes: Axes;
   _stacks: StackInfo[];
   _error: string;
@@ -47,17 +52,18 @@ export interface SharedState {
 
 export interface Thumbnails {
   stack: string;
+  quantity: string;
   unit: string;
   hidden: string[];
-  /** uint8 [L,H,R,C]: round(255 sqrt(weight / the head's maximum)). */
+  /** uint8 [L,H,R,C]: round(255 sqrt(value / the head's maximum)). */
   values: WireArray;
-  /** float32 [L,H]: each head's largest weight. */
+  /** float32 [L,H]: each head's largest value. */
   maxima: WireArray;
-  /** int32 [L,H,2]: query and key index of that weight. */
+  /** int32 [L,H,2]: query and key index of that value. */
   strongest: WireArray;
 }
 
-export interface GridState extends SharedState {
+export interface GridState extends SharedState, MetricState {
   stack: string;
   shared_scale: boolean;
   _thumbnails: Thumbnails | null;
@@ -68,6 +74,7 @@ export interface HeadMap {
   stack: string;
   layer: number;
   head: number;
+  quantity: string;
   unit: string;
   /** False where the values were rounded to bytes, as in a standalone page. */
   exact: boolean;

@@ -2,6 +2,7 @@ import type { Axes, Head, HeadMap, Thumbnails } from "../model/types.js";
 
 /** The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight / maximum. */
 export interface EmbeddedMaps {
+  quantity: string;
   axes: Axes;
   shape: [layers: number, heads: number, queries: number, keys: number];
   maxima: number[];
@@ -20,7 +21,7 @@ function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
   } as const;
 }
 
-/** One head's weights; NaN where masked. */
+/** One head's values; NaN where masked. */
 export function headMap(maps: EmbeddedMaps, [layer, head, stack]: Head): HeadMap {
   const [, heads, queries, keys] = maps.shape;
   const index = layer * heads + head;
@@ -28,7 +29,8 @@ export function headMap(maps: EmbeddedMaps, [layer, head, stack]: Head): HeadMap
   const bytes = maps.values.subarray(index * queries * keys, (index + 1) * queries * keys);
   const weights = Float32Array.from(bytes, (b) => (b ? maximum * share(b) ** 2 : Number.NaN));
   const values = wire(weights, [queries, keys]);
-  return { stack, layer, head, unit: maps.axes.unit, exact: false, values };
+  const { quantity, axes } = maps;
+  return { stack, layer, head, quantity, unit: axes.unit, exact: false, values };
 }
 
 function kept(special: string[], hidden: string[]): number[] {
@@ -71,6 +73,7 @@ export function thumbnails(maps: EmbeddedMaps, hidden: string[]): Thumbnails {
   }
   return {
     stack: maps.axes.stack,
+    quantity: maps.quantity,
     unit: maps.axes.unit,
     hidden,
     values: wire(values, [layers, heads, height, width]),

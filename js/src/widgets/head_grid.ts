@@ -9,10 +9,19 @@ import {
   gridLayout,
   sameCell,
 } from "../draw/grid_layout.js";
+import { cellOf, chosenMetric, headIn, type Metric, orderHeads } from "../draw/grid_order.js";
 import { paint } from "../draw/grid_paint.js";
 import { compose, decode, type Look, type Picture, putPixels } from "../draw/grid_pixels.js";
 import { gridPreview } from "../draw/grid_preview.js";
-import { announcement, caption, describe, strongest } from "../draw/grid_text.js";
+import {
+  announcement,
+  caption,
+  describe,
+  metricText,
+  sortingText,
+  strongest,
+} from "../draw/grid_text.js";
+import { metricControls, similarHeads } from "../draw/metric_controls.js";
 import { element } from "../model/dom.js";
 import { perFrame } from "../model/frame.js";
 import { releasing } from "../model/release.js";
@@ -22,7 +31,8 @@ import { type GridState, type Head, type RenderContext, sameHead } from "../mode
 
 const WATCHED = [
   ...["selected", "layer", "hidden", "quantity", "unit", "scale", "stack", "shared_scale"],
-  ...["_thumbnails", "_axes", "_stacks", "_source", "_error"],
+  ...["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_error"],
+  ...["metric", "sort", "descending", "filter", "outside", "_metrics"],
 ];
 /** Width to lay out for before the host has attached the widget. */
 const UNATTACHED = 640;
@@ -42,6 +52,7 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
   });
   const canvas = element(box, "canvas", { class: "attnw-grid", "aria-hidden": "true" });
   const setCursor = gridCursor(box);
+  const measured = metricControls(body, model, signal, selectSimilar);
   const controls = gridControls(body, model, signal, { step, toggleKeys });
   const keys = keyList(body);
   const line = element(body, "p", { class: "attnw-grid-caption" });
@@ -52,6 +63,8 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
   let theme: Theme | undefined;
   let layout: GridLayout = gridLayout(UNATTACHED, 0, 0, false, 1);
   let picture: Picture | null = null;
+  let metric: Metric | undefined;
+  let order = orderHeads(0, 0, undefined, wish());
   let decoded: GridState["_thumbnails"] = null;
   let composed = "";
   let changed = true;
@@ -70,18 +83,24 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
     const set = (kinds: string[]) => [...kinds].sort().join();
     return (
       shown?.stack !== model.get("stack") ||
+      shown.quantity !== model.get("quantity") ||
       shown.unit !== model.get("unit") ||
       set(shown.hidden) !== set(model.get("hidden"))
     );
   };
   const selectedCells = () =>
-    model
-      .get("selected")
-      .filter(([layer, head, stack]) => {
-        const inside = layer >= 0 && layer < layout.rows && head >= 0 && head < layout.cols;
-        return inside && stack === model.get("stack");
-      })
-      .map(([layer, head]): Cell => [layer, head]);
+    model.get("selected").flatMap(([layer, head, stack]) => {
+      const inside = stack === model.get("stack") && head < order.cols;
+      const cell = inside ? cellOf(order, [layer, head]) : undefined;
+      return cell ? [cell] : [];
+    });
+
+  function wish() {
+    return {
+      ...{ sort: model.get("sort"), descending: model.get("descending") },
+      ...{ filter: model.get("filter"), outside: model.get("outside") },
+    };
+  }
 
   function step(layer: number): void {
     const last = shownHead(model);
@@ -102,14 +121,28 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
   function choose(cell: Cell, add: boolean): void {
     // While another stack's picture is still up, what is under the pointer is not what would be selected.
     if (model.get("_thumbnails")?.stack !== model.get("stack")) return;
+    const at = headIn(order, cell);
+    if (!at) return;
     const before = model.get("selected");
-    const head: Head = [cell[0], cell[1], model.get("stack")];
+    const head: Head = [...at, model.get("stack")];
     const others = before.filter((other) => !sameHead(other, head));
-    const after = !add ? [head] : others.length < before.length ? others : [...before, head];
-    if (JSON.stringify(after) === JSON.stringify(before)) return;
+    select(!add ? [head] : others.length < before.length ? others : [...before, head]);
+  }
+
+  function select(heads: Head[]): void {
+    const before = model.get("selected");
+    if (JSON.stringify(heads) === JSON.stringify(before)) return;
     history.push(before);
     if (history.length > HISTORY) history.shift();
-    selectHeads(model, after);
+    selectHeads(model, heads);
+  }
+
+  /** Select the shown head with those most like it; it stays the one that is shown. */
+  function selectSimilar(): void {
+    const shown = shownHead(model);
+    if (!shown) return;
+    const alike = similarHeads(model, shown[0], shown[1]);
+    select([...alike.map(([layer, head]): Head => [layer, head, shown[2]]), shown]);
   }
 
   function undo(): boolean {
@@ -120,11 +153,16 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
 
   function resize(): void {
     const stack = stackInfo();
-    const rows = picture?.rows ?? stack?.n_layers ?? 0;
     const cols = picture?.cols ?? stack?.n_heads ?? 0;
-    const banded = stack !== undefined && stack.n_key_heads < stack.n_heads;
+    // While another stack's picture is still up, the metric is not that of its heads.
+    const stays = !picture || model.get("_thumbnails")?.stack === model.get("stack");
+    metric = stays ? chosenMetric(model) : undefined;
+    order = orderHeads(picture?.rows ?? stack?.n_layers ?? 0, cols, metric, wish());
+    const sorted = order.sort !== "none";
+    const banded = !sorted && stack !== undefined && stack.n_key_heads < stack.n_heads;
     const dpr = pixelRatio();
-    layout = gridLayout(box.clientWidth || UNATTACHED, rows, cols, banded, dpr);
+    const below = sorted ? "name" : metric ? "bar" : "nothing";
+    layout = gridLayout(box.clientWidth || UNATTACHED, order.rows, cols, banded, dpr, below);
     const [width, height] = canvasSize(layout);
     canvas.width = Math.round(width * dpr);
     canvas.height = Math.round(height * dpr);
@@ -143,9 +181,9 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
     }
     resize();
     const { scale, shared, table } = look(dark);
-    const key = JSON.stringify([layout, scale, shared, dark]);
+    const key = JSON.stringify([layout, order.heads, scale, shared, dark]);
     if (!picture || key === composed) return;
-    const { width, height, pixels } = compose(layout, picture, { scale, shared, table });
+    const { width, height, pixels } = compose(layout, picture, order, { scale, shared, table });
     putPixels(image, width, height, pixels);
     composed = key;
   }
@@ -160,8 +198,9 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
     progress.hidden = !isStale();
     root.classList.toggle("attnw-grid-stale", isStale());
     box.setAttribute("aria-busy", String(isStale()));
+    measured(now, metric);
     controls.update(now, picture);
-    line.textContent = caption(model, picture);
+    line.textContent = caption(model, picture, metric, order);
     const selection = JSON.stringify(model.get("selected"));
     if (selection !== spoken) live.textContent = announcement(model.get("selected"));
     spoken = selection;
@@ -182,18 +221,24 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
     const context = canvas.getContext("2d");
     if (context)
       paint(context, layout, theme, picture && image, {
-        ...{ layer: model.get("layer"), selected, hovered },
+        ...{ layer: model.get("layer"), selected, hovered, order, metric },
+        filter: model.get("filter"),
+        sorting: sortingText(order, metric, model.get("descending")),
         focused: byKeyboard ? focused : undefined,
         nKeyHeads: stackInfo()?.n_key_heads ?? cols,
         scrolled: box.scrollLeft,
-        font: `11px ${getComputedStyle(root).fontFamily}`,
+        font: getComputedStyle(root).fontFamily,
       });
-    const pair = picture ? strongest(picture, model.get("_axes"), focused) : undefined;
+    const own = headIn(order, focused);
+    const pair = picture && own ? strongest(picture, model.get("_axes"), own) : undefined;
     const isSelected = selected.some((at) => sameCell(at, focused));
-    setCursor(focused, rows, cols, describe(focused, pair, isSelected), isSelected);
-    const at = hovered ?? (byKeyboard ? focused : undefined);
+    const number = (at: Cell) => metricText(metric, at, cols);
+    const words = describe(own, pair, own ? number(own) : "", isSelected);
+    setCursor(focused, rows, cols, words, isSelected);
+    const cell = hovered ?? (byKeyboard ? focused : undefined);
+    const at = cell && headIn(order, cell);
     if (at && picture && !model.get("_error"))
-      preview.show(canvas, layout, picture, at, look(theme.dark), theme);
+      preview.show(canvas, layout, picture, cell, at, number(at), look(theme.dark), theme);
     else preview.hide();
   });
   const invalidate = () => {

@@ -1,4 +1,5 @@
 import { labelOf } from "../draw/labels.js";
+import { symbolOf } from "../draw/quantity.js";
 import { type Figure, isEmpty, isPair, positions, type Scene, type Target } from "../draw/scene.js";
 import { viewBody } from "../draw/view_body.js";
 import { caption, describe, figureName, keyGroup, printer, title } from "../draw/view_caption.js";
@@ -16,7 +17,7 @@ import type { Head, RenderContext, Side, ViewState } from "../model/types.js";
 const WATCHED = [
   ...["selected", "layer", "tokens", "hidden", "quantity", "unit", "scale"],
   ...["mode", "top_mass", "renormalise", "sentences", "_highlighted"],
-  ...["_map", "_axes", "_stacks", "_source", "_error"],
+  ...["_map", "_axes", "_stacks", "_source", "_quantities", "_error"],
 ];
 const NO_SELECTION =
   "Select a head: click one in a HeadGrid linked to this view, or set view.selected = [(layer, head)].";
@@ -50,7 +51,8 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
 
   function visible(of: Shown): VisibleMap {
     const [hidden, sentences] = [model.get("hidden"), model.get("sentences")];
-    const renormalise = model.get("renormalise");
+    // Shares of one are a property of weights: other quantities stay as they were measured.
+    const renormalise = model.get("renormalise") && of.quantity === "weights";
     const now = [of, hidden.join(), sentences, renormalise];
     if (!map || now.some((value, i) => value !== mapOf[i])) {
       const before = map;
@@ -60,7 +62,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
         before?.rows.length !== map.rows.length || before.cols.length !== map.cols.length;
       if (moves) active = {};
       body.point("", 0, 0);
-      name = figureName(of.head, map, of.axes, printer(of.exact));
+      name = figureName(of.head, of.quantity, map, of.axes, printer(of.exact, of.quantity));
     }
     mapOf = now;
     return map;
@@ -109,11 +111,11 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       ...{ map: now, axes: of.axes, theme: colours, active },
       ...{ scale: model.get("scale"), topMass: model.get("top_mass") },
       font: getComputedStyle(root).fontFamily || "sans-serif",
-      print: printer(of.exact),
+      print: printer(of.exact, of.quantity),
       locked: positions(now, side("query"), side("key")),
       highlighted: positions(now, query, key),
     };
-    body.setLegend(colours, scene.scale, now.maximum);
+    body.setLegend(colours, scene.scale, now.maximum, of.quantity);
     const words = [...new Set(query.map((index) => labelOf(of.axes.query, index)))]
       .join(", ")
       .replaceAll(", ##", "");
@@ -128,7 +130,8 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     body.setCaption(
       caption({
         ...{ head: of.head, unit: of.unit, exact: of.exact, rowSums: of.rowSums, mask: of.mask },
-        ...{ model: source.model, note: source.note, quantity: model.get("quantity") },
+        ...{ model: source.model, note: source.note, loss: source.loss },
+        quantity: of.quantity,
         ...{ scale: model.get("scale"), mode: model.get("mode"), topMass: model.get("top_mass") },
         sentences: twoSentences(of.axes) ? model.get("sentences") : "all",
         ...{ hidden, map: now, drawing: figure().note() },
@@ -223,9 +226,10 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   }
 
   function hover(target: Target, event?: PointerEvent): void {
+    const quantity = shown?.quantity ?? "weights";
     const text =
       event && scene && isPair(target)
-        ? describe(scene.map, scene.axes, target, scene.print)
+        ? `${describe(scene.map, scene.axes, target, scene.print)} ${symbolOf(quantity)}`.trim()
         : fullText(target);
     body.point(text, event?.clientX ?? 0, event?.clientY ?? 0);
     if (target.query === active.query && target.key === active.key) return;

@@ -1,0 +1,155 @@
+import { describe, expect, test } from "vitest";
+import { groupColour, groupShape, layerColour } from "../src/draw/map_marks.js";
+import {
+  decodePoints,
+  mapLayout,
+  movedPoint,
+  type Point,
+  pointAt,
+  toCanvas,
+  within,
+} from "../src/draw/map_points.js";
+import { wireOf } from "./wire_of.js";
+
+const at = (x: number, y: number, head = 0): Point => ({ head: [0, head, "self"], x, y, group: 0 });
+
+/** Numbers that look random and are the same in every run. */
+function scatter(count: number): Point[] {
+  let seed = 1;
+  const next = () => {
+    seed = (seed * 48271) % 2147483647;
+    return seed / 2147483647;
+  };
+  return Array.from({ length: count }, (_, i) => at(300 * next(), 200 * next(), i));
+}
+
+function luminance(colour: string): number {
+  const parts = colour.startsWith("#")
+    ? [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16))
+    : (colour.match(/\d+/g) ?? []).map(Number);
+  const [r = 0, g = 0, b = 0] = parts.map((value) => {
+    const c = value / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+const contrast = (colour: string, dark: boolean) => {
+  const [a, b] = [luminance(colour), luminance(dark ? "#111111" : "#ffffff")];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+};
+
+describe("layout", () => {
+  test("decodes layer by layer", () => {
+    const points = decodePoints({
+      stack: "encoder",
+      positions: wireOf(Float32Array.from([0, 1, 2, 3, 4, 5, 6, 7]), [2, 2, 2]),
+      groups: [],
+      group: wireOf(Int32Array.from([0, 1, 0, 1]), [2, 2]),
+    });
+    expect(points[2]).toEqual({ head: [1, 0, "encoder"], x: 4, y: 5, group: 0 });
+  });
+
+  test.each([320, 480, 900, 1200])("every point is inside at %s px, on one scale", (width) => {
+    const plane = scatter(72);
+    const layout = mapLayout(plane, width);
+    const points = toCanvas(layout, plane);
+    for (const { x, y } of points) {
+      expect(x).toBeGreaterThanOrEqual(19);
+      expect(x).toBeLessThanOrEqual(width - 19);
+      expect(y).toBeGreaterThanOrEqual(19);
+      expect(y).toBeLessThanOrEqual(layout.height - 19);
+    }
+    const [a, b] = [points[0], points[1]];
+    const [c, d] = [plane[0], plane[1]];
+    if (!a || !b || !c || !d) throw new Error("no points");
+    const ratio = Math.hypot(a.x - b.x, a.y - b.y) / Math.hypot(c.x - d.x, c.y - d.y);
+    expect(ratio).toBeCloseTo(layout.scale, 9);
+    expect(layout.height).toBeLessThanOrEqual(Math.max(240, Math.min(560, width)));
+  });
+
+  test("up in the plane is up on the canvas; points in one place or one line are drawn", () => {
+    const [low, high] = toCanvas(mapLayout([at(0, 0), at(0, 1)], 400), [at(0, 0), at(0, 1)]);
+    expect(high?.y).toBeLessThan(low?.y ?? 0);
+    for (const points of [[at(3, 3)], [at(0, 0), at(1, 0)], []]) {
+      const layout = mapLayout(points, 400);
+      for (const { x, y } of toCanvas(layout, points)) {
+        expect(x).toBeGreaterThanOrEqual(0);
+        expect(y).toBeLessThanOrEqual(layout.height);
+      }
+      expect(Number.isFinite(layout.height)).toBe(true);
+    }
+  });
+});
+
+describe("pointer", () => {
+  const points = [at(10, 10, 0), at(20, 10, 1), at(100, 100, 2)];
+
+  test("the nearest point in reach is hit", () => {
+    expect(pointAt(points, 16, 10)?.head[1]).toBe(1);
+    expect(pointAt(points, 60, 60)).toBeUndefined();
+  });
+
+  test("a rectangle may be drawn from any corner", () => {
+    const box = { x0: 110, y0: 110, x1: 15, y1: 5 };
+    expect(within(points, box).map(({ head }) => head[1])).toEqual([1, 2]);
+  });
+});
+
+describe("keys", () => {
+  const points = [at(0, 0, 0), at(10, 1, 1), at(12, -30, 2), at(-5, 0, 3), at(0, 40, 4)];
+  const go = (key: string, from: number) => movedPoint(key, points, points[from] as Point)?.head[1];
+
+  test("arrows go to the nearest head in their direction, what is ahead before what is aside", () => {
+    expect(go("ArrowRight", 0)).toBe(1);
+    expect(go("ArrowLeft", 0)).toBe(3);
+    expect(go("ArrowUp", 0)).toBe(2);
+    expect(go("ArrowDown", 0)).toBe(4);
+    expect(go("ArrowLeft", 3)).toBe(3);
+    expect(go("x", 0)).toBeUndefined();
+  });
+
+  test("heads in one place are left one after the other", () => {
+    const stacked = [at(5, 5, 0), at(5, 5, 1), at(5, 5, 2)];
+    const step = (key: string, from: number) =>
+      movedPoint(key, stacked, stacked[from] as Point)?.head[1];
+    expect([step("ArrowRight", 0), step("ArrowRight", 1), step("ArrowRight", 2)]).toEqual([
+      1, 2, 2,
+    ]);
+    expect([step("ArrowLeft", 2), step("ArrowUp", 1)]).toEqual([1, 0]);
+  });
+
+  test("every head can be reached from the first, and every arrow gets somewhere or stays", () => {
+    const many = scatter(384);
+    let point = many[0] as Point;
+    const seen = new Set<number>();
+    for (let i = 0; i < many.length; i++) {
+      seen.add(point.head[1]);
+      point = movedPoint("PageDown", many, point) as Point;
+    }
+    expect(seen.size).toBe(384);
+    for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"])
+      for (const from of many) expect(many).toContain(movedPoint(key, many, from));
+    expect(movedPoint("End", many, point)).toBe(many.at(-1));
+    expect(movedPoint("Home", many, point)).toBe(many[0]);
+  });
+});
+
+describe("marks", () => {
+  test("numbers of layers can be read in both themes, and go one way in lightness", () => {
+    for (const dark of [false, true]) {
+      const steps = Array.from({ length: 24 }, (_, layer) => layerColour(dark, layer, 24));
+      for (const colour of steps) expect(contrast(colour, dark)).toBeGreaterThanOrEqual(4.5);
+      for (let i = 4; i < 24; i += 4)
+        expect(contrast(steps[i] ?? "", dark)).toBeGreaterThan(contrast(steps[i - 4] ?? "", dark));
+    }
+    expect(layerColour(false, 0, 1)).toBe(layerColour(false, 0, 12));
+  });
+
+  test("24 behaviours differ in colour or shape, and all marks stand out", () => {
+    const marks = Array.from({ length: 24 }, (_, i) => `${groupColour(false, i)} ${groupShape(i)}`);
+    expect(new Set([...marks, `${groupColour(false, -1)} ${groupShape(-1)}`]).size).toBe(25);
+    for (const dark of [false, true])
+      for (let slot = -1; slot < 8; slot++)
+        expect(contrast(groupColour(dark, slot), dark)).toBeGreaterThanOrEqual(3);
+  });
+});

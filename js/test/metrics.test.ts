@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { badgeTexts, barRange, decimals } from "../src/draw/grid_badges.js";
+import { gridLayout, hasText } from "../src/draw/grid_layout.js";
+import {
+  cellOf,
+  figures,
+  headIn,
+  type Metric,
+  orderHeads,
+  passes,
+} from "../src/draw/grid_order.js";
+import { percentile, stripPlace } from "../src/draw/strip.js";
+
+const metric = (...values: number[]): Metric => ({
+  title: "entropy",
+  values: Float32Array.from(values),
+  low: Math.min(...values),
+  high: Math.max(...values),
+});
+type Wish = Parameters<typeof orderHeads>[3];
+const wish = (change: Partial<Wish> = {}): Wish => ({
+  ...{ sort: "none", descending: true, filter: null, outside: "dim" },
+  ...change,
+});
+// Two layers of three heads.
+const own = metric(1, 3, 2, 6, 4, 3);
+
+describe("order", () => {
+  test("without a metric heads stand in their own places, whatever is wished", () => {
+    const order = orderHeads(2, 3, undefined, wish({ sort: "all", outside: "remove" }));
+    expect(order).toEqual({ sort: "none", rows: 2, cols: 3, heads: [0, 1, 2, 3, 4, 5] });
+  });
+
+  test("rows are sorted within their layers", () => {
+    expect(orderHeads(2, 3, own, wish({ sort: "rows" })).heads).toEqual([1, 2, 0, 3, 4, 5]);
+    const up = orderHeads(2, 3, own, wish({ sort: "rows", descending: false }));
+    expect(up.heads).toEqual([0, 2, 1, 5, 4, 3]);
+  });
+
+  test("all heads are sorted together, of equal ones the first first", () => {
+    const order = orderHeads(2, 3, own, wish({ sort: "all" }));
+    expect(order.heads).toEqual([3, 4, 1, 5, 2, 0]);
+    expect(headIn(order, [0, 1])).toEqual([1, 1]);
+    expect(cellOf(order, [0, 0])).toEqual([1, 2]);
+  });
+
+  test("heads outside the filter stay in their places or leave gaps", () => {
+    const filter: [number, number] = [2.5, 4];
+    expect(orderHeads(2, 3, own, wish({ filter })).heads).toEqual([0, 1, 2, 3, 4, 5]);
+    const removed = orderHeads(2, 3, own, wish({ filter, outside: "remove" }));
+    expect(removed.heads).toEqual([-1, 1, -1, -1, 4, 5]);
+    expect(headIn(removed, [0, 0])).toBeUndefined();
+    expect(cellOf(removed, [1, 0])).toBeUndefined();
+  });
+
+  test("sorted rows keep their layers, all heads close up", () => {
+    const gone = { outside: "remove", filter: [3.5, 9] as [number, number] } as const;
+    const rows = orderHeads(2, 3, own, wish({ sort: "rows", ...gone }));
+    expect([rows.rows, rows.heads]).toEqual([2, [-1, -1, -1, 3, 4, -1]]);
+    const all = orderHeads(2, 3, own, wish({ sort: "all", ...gone }));
+    expect([all.rows, all.heads]).toEqual([1, [3, 4, -1]]);
+    const none = orderHeads(2, 3, own, wish({ sort: "all", outside: "remove", filter: [7, 9] }));
+    expect([none.rows, none.heads]).toEqual([0, []]);
+  });
+
+  test("the ends of a filter belong to it, in float32", () => {
+    const tenth = Math.fround(0.1);
+    expect(passes(tenth, [0.1, 0.1])).toBe(true);
+    expect(passes(Math.fround(0.3), [0, 0.3])).toBe(true);
+    expect(passes(0.31, [0, 0.3])).toBe(false);
+    expect(passes(5, null)).toBe(true);
+  });
+});
+
+describe("badges", () => {
+  const letters = (text: string) => 6 * text.length;
+  const texts = (of: Metric, sort: Wish["sort"], width: number) =>
+    badgeTexts(orderHeads(2, 3, of, wish({ sort })), of, width, letters);
+
+  test("numbers under each other have as many decimals as the largest needs", () => {
+    expect([0.139, 0.00174, 0].map(decimals(metric(0, 0.139), 3))).toEqual([
+      "0.139",
+      "0.002",
+      "0.000",
+    ]);
+    expect([12.34, -3].map(decimals(metric(-3, 12.34), 3))).toEqual(["12.3", "−3.0"]);
+    expect(decimals(metric(0, 4321), 3)(4321)).toBe("4321");
+    expect(decimals(metric(0, 3e-9), 3)(3e-9)).toBe("3.0e-9");
+    expect(decimals(metric(-0.5, 0.5), 2)(-0.001)).toBe("0.00");
+  });
+
+  test("what does not fit is spelled shorter, the name is the last to go", () => {
+    expect(texts(own, "none", 60)[1]).toEqual(["", "3.00"]);
+    expect(texts(own, "rows", 60)[0]).toEqual(["H1", "3.00"]);
+    expect(texts(own, "all", 64)[0]).toEqual(["L1 H0", "6.00"]);
+    expect(texts(own, "all", 56)[0]).toEqual(["L1 H0", "6.0"]);
+    expect(texts(own, "all", 50)[0]).toEqual(["1·0", "6.00"]);
+    expect(texts(own, "all", 34)[0]).toEqual(["L1 H0", ""]);
+    expect(texts(own, "all", 24)[0]).toEqual(["1·0", ""]);
+  });
+
+  test("bars start at zero", () => {
+    expect(barRange(metric(2, 5))).toEqual([0, 5]);
+    expect(barRange(metric(-2, 5))).toEqual([-2, 5]);
+    expect(barRange(metric(-2, -1))).toEqual([-2, 0]);
+  });
+
+  test("small cells have a bar alone, unless their names are needed", () => {
+    expect(gridLayout(480, 24, 16, false, 1).band).toBe(0);
+    const small = gridLayout(480, 24, 16, false, 1, "bar");
+    expect([small.cell, hasText(small)]).toEqual([28, false]);
+    expect(hasText(gridLayout(900, 12, 12, false, 1, "bar"))).toBe(true);
+    const named = gridLayout(480, 24, 16, false, 1, "name");
+    expect([named.cell, hasText(named)]).toEqual([36, true]);
+  });
+});
+
+describe("figures", () => {
+  test.each([
+    [0, "0"],
+    [0.12345, "0.123"],
+    [-2.5, "−2.5"],
+    [1234.5, "1230"],
+    [3.2e-4, "3.2e-4"],
+    [2e7, "2.0e7"],
+  ])("%s is printed as %s", (value, text) => expect(figures(value)).toBe(text));
+});
+
+describe("strip", () => {
+  test("the percentile is the share of the others below, ties by half", () => {
+    const values = Float32Array.from([1, 2, 2, 3, 9]);
+    expect([0, 1, 3, 4].map((i) => percentile(values, i))).toEqual([0, 37.5, 75, 100]);
+    expect(percentile(Float32Array.from([4]), 0)).toBeNaN();
+  });
+
+  test("marks at the ends are whole, a constant stands in the middle", () => {
+    expect(stripPlace(0, 0, 1, 100)).toBe(4);
+    expect(stripPlace(1, 0, 1, 100)).toBe(96);
+    expect(stripPlace(2, 2, 2, 100)).toBe(50);
+  });
+});

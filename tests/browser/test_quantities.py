@@ -1,0 +1,47 @@
+"""Weights, norms and gradients in the same grid and view, switched on the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from attnwidget import load_model, save_page
+from browser.figures import LINKED, SETUP, GridOnPage
+from browser.notebook import OpenNotebook
+from browser.pages import Watched
+
+pytestmark = pytest.mark.browser
+
+TEXT = "The captain told his men that he would not leave the ship."
+
+
+def test_the_page_switches_the_quantity_of_grid_and_view(in_lab: OpenNotebook) -> None:
+    with_loss = SETUP.replace('ship.")', "ship.\", loss='auto')")
+    notebook = in_lab([with_loss + LINKED, "grid", "view"])
+    for cell in range(3):
+        notebook.run_cell(cell)
+    grid, view = (notebook.output(cell).locator(".attnw-root") for cell in (1, 2))
+    GridOnPage(grid)
+    for quantity, symbol in (("norms", "‖a·f(x)‖"), ("gradients", "|∂L/∂a|")):
+        grid.get_by_role("combobox", name="quantity").select_option(quantity)
+        notebook.wait_for_value("(grid.quantity, view.quantity)", (quantity, quantity))
+        expect(view.locator(".attnw-title")).to_contain_text(quantity)
+        for root in (grid, view):
+            expect(root).to_contain_text(f"{symbol} · sqrt")
+            expect(root).to_contain_text("rows do not sum to 1")
+        notebook.wait_for_value("grid._thumbnails['quantity']", quantity)
+    view.get_by_role("combobox", name="quantity").select_option("weights")
+    notebook.wait_for_value("grid._thumbnails['quantity']", "weights")
+    expect(grid).not_to_contain_text("rows do not sum to 1")
+
+
+def test_a_standalone_page_shows_the_chosen_quantity(seen: Watched, tmp_path: Path) -> None:
+    attention = load_model(device="cpu").attend(TEXT)
+    page = save_page(attention, tmp_path / "norms.html", quantity="norms", selected=[(1, 2)])
+    seen.page.goto(page.as_uri())
+    expect(seen.page.locator(".attnw-title")).to_have_text("L1 H2 · 2-3 · norms · tokens")
+    for root in seen.page.locator(".attnw-root").all():
+        expect(root).to_contain_text("rows do not sum to 1")
+        expect(root.get_by_role("combobox", name="quantity")).to_have_count(0)

@@ -1,0 +1,308 @@
+"""Metrics of heads in HeadGrid and MetricStrip: what is read, sent, chosen and refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import comm
+import ipywidgets
+import numpy as np
+import pytest
+import torch
+import traitlets
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from transformers.utils import ModelOutput
+
+from attnwidget import Attention, Head, HeadGrid, link
+from attnwidget.studies.results import Measurements
+from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget.widgets.metrics import nearest_heads, read_metrics
+from recording import RecordingComm, from_page, updates
+
+L, H = 3, 4
+rng = np.random.default_rng(0)
+METRICS = {
+    "entropy": np.arange(12.0).reshape(L, H),
+    "to [SEP]": rng.random((L, H)),
+    "constant": np.full((L, H), 0.1),
+}
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+    yield
+    ipywidgets.Widget.close_all()
+
+
+def attention(layers: int = L, heads: int = H) -> Attention:
+    return Attention.from_weights(np.full((layers, heads, 5, 5), 0.2, "f4"), list("abcde"))
+
+
+def three_stacks() -> Attention:
+    def maps(layers: int, heads: int) -> tuple[torch.Tensor, ...]:
+        return tuple(torch.full((layers, heads, 5, 5), 0.2))
+
+    output = ModelOutput(
+        encoder_attentions=maps(2, 4),
+        decoder_attentions=maps(L, H),
+        cross_attentions=maps(L, H),
+    )
+    return Attention.from_weights(output, list("abcde"), key_tokens=list("abcde"))
+
+
+class Found:
+    """What a study returns, as far as widgets are concerned."""
+
+    def __init__(self, heads: dict[str, np.ndarray], stack: str = "self") -> None:
+        self._heads, self.stack = heads, stack
+
+    def heads(self) -> dict[str, np.ndarray]:
+        return self._heads
+
+
+def sent(widget: HeadGrid | MetricStrip) -> dict[str, np.ndarray]:
+    wire = widget.get_state()["_metrics"]
+    values = np.frombuffer(wire["values"]["view"], "<f4").reshape(wire["values"]["shape"])
+    return dict(zip(wire["titles"], values, strict=True))
+
+
+# -- what is read --
+
+
+def test_the_page_gets_every_metric_as_float32() -> None:
+    values = sent(HeadGrid(attention(), metrics=METRICS))
+    assert list(values) == list(METRICS)
+    for title, own in METRICS.items():
+        np.testing.assert_array_equal(values[title], own.astype("f4"))
+    assert HeadGrid(attention()).get_state()["_metrics"] is None
+
+
+def test_results_and_measurements_are_read_by_their_heads() -> None:
+    result = Found(METRICS)
+    measured = Measurements(
+        {"all": result}, n_segments=1, complete=True, model_name="m", stack="self"
+    )
+    for given_ in (result, measured, {"self": measured}):
+        assert list(read_metrics(given_, {"self": (L, H)})["self"]) == list(METRICS)
+
+
+def test_a_metric_that_could_not_be_measured_is_left_out_of_a_result() -> None:
+    missing = {**METRICS, "entropy from [CLS]": np.full((L, H), np.nan)}
+    assert list(read_metrics(Found(missing))["self"]) == list(METRICS)
+    with pytest.raises(ValueError, match="'entropy from \\[CLS\\]' is nan at L0 H0 and 11 more"):
+        read_metrics(missing)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ({"entropy": np.zeros((L, H + 1))}, r"\[3, 5\]; expected one number a head, \[3, 4\]"),
+        ({"entropy": np.zeros(12)}, r"\[12\]; expected one number a head"),
+        ({"entropy": [["high"] * H] * L}, "not an array of numbers"),
+        ({"entropy": np.where(np.eye(L, H) > 0, np.nan, 0)}, "nan at L0 H0 and 2 more heads"),
+        ({"entropy": np.where(np.arange(12).reshape(L, H) == 6, np.inf, 0)}, "inf at L1 H2:"),
+        ({"decoder": METRICS}, "stacks 'self' were expected, got some of 'decoder'"),
+        (METRICS["entropy"], "a mapping of titles to arrays.*got ndarray"),
+        ("entropy", "got str"),
+        ({"self": Found({"entropy": 3})}, r"has the shape \[\]"),
+    ],
+)
+def test_metrics_that_do_not_fit_are_refused(metrics: object, said: str) -> None:
+    with pytest.raises(traitlets.TraitError, match=said):
+        HeadGrid(attention(), metrics=metrics)
+    grid = HeadGrid(attention())
+    with pytest.raises(traitlets.TraitError, match=said):
+        grid.metrics = metrics
+
+
+def test_metrics_of_several_stacks_are_sent_one_at_a_time() -> None:
+    metrics = {"encoder": {"entropy": np.ones((2, 4))}, "cross": METRICS}
+    grid = HeadGrid(three_stacks(), metrics=metrics, metric="to [SEP]")
+    assert list(sent(grid)) == ["entropy"]
+    grid.comm.sent.clear()
+    from_page(grid, {"stack": "cross"})
+    states = [state for state, _ in updates(grid) if "_metrics" in state]
+    assert len(states) == 1 and "_thumbnails" in states[0]
+    assert list(sent(grid)) == list(METRICS)
+    from_page(grid, {"stack": "decoder"})
+    assert grid.get_state()["_metrics"] is None
+    assert grid.metric == "to [SEP]"
+    with pytest.raises(traitlets.TraitError, match="'encoder', 'decoder', 'cross': say which"):
+        HeadGrid(three_stacks(), metrics=METRICS)
+    assert "cross" in HeadGrid(three_stacks(), metrics=Found(METRICS, "cross")).metrics
+
+
+def test_other_tokens_do_not_send_the_metrics_again() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS)
+    grid.comm.sent.clear()
+    from_page(grid, {"unit": "words"})
+    assert not any("_metrics" in state for state, _ in updates(grid))
+
+
+def test_metrics_stay_with_a_model_of_their_shape() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS, metric="entropy", filter=(1, 2))
+    grid.attention = attention()
+    assert (grid.metric, grid.filter) == ("entropy", (1.0, 2.0))
+    grid.attention = attention(2, 2)
+    assert (grid.metrics, grid.metric, grid.filter) == ({}, None, None)
+    assert grid.get_state()["_metrics"] is None
+
+
+# -- the chosen one --
+
+
+def test_the_page_chooses_sorts_and_filters() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS)
+    from_page(grid, {"metric": "entropy", "filter": None})
+    from_page(grid, {"sort": "all", "descending": False, "outside": "remove"})
+    from_page(grid, {"filter": [9.5, 11]})
+    assert (grid.metric, grid.sort, grid.descending) == ("entropy", "all", False)
+    assert (grid.filter, grid.outside) == ((9.5, 11.0), "remove")
+    assert grid.passing == [Head(2, 2), Head(2, 3)]
+
+
+def test_options_may_come_in_any_order() -> None:
+    grid = HeadGrid(
+        attention(), filter=(2, 3), sort="rows", metric="entropy", metrics=METRICS, selected=(1, 1)
+    )
+    assert grid.passing == [Head(0, 2), Head(0, 3)]
+
+
+def test_another_metric_starts_without_a_filter() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS, metric="entropy", filter=(2, 3))
+    grid.metric = "to [SEP]"
+    assert grid.filter is None and len(grid.passing) == 12
+    grid.filter = (0, 1)
+    grid.metric = None
+    assert grid.filter is None
+
+
+def test_the_ends_of_a_filter_belong_to_it_in_float32_as_on_the_page() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS, metric="constant", filter=(0.1, 0.1))
+    assert len(grid.passing) == 12
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("metric", "entrophy", "one of 'entropy', 'to \\[SEP\\]', 'constant', got 'entrophy'"),
+        ("sort", "layer", "'none'"),
+        ("outside", "hide", "'dim'"),
+        ("filter", (1, 0), r"\(smallest, largest\)"),
+        ("filter", 3, r"\(smallest, largest\)"),
+        ("filter", (np.nan, 1), r"\(smallest, largest\)"),
+    ],
+)
+def test_bad_choices_are_refused(option: str, value: object, said: str) -> None:
+    grid = HeadGrid(attention(), metrics=METRICS, metric="entropy")
+    with pytest.raises(traitlets.TraitError, match=said):
+        setattr(grid, option, value)
+
+
+def test_choices_without_metrics_are_refused() -> None:
+    with pytest.raises(traitlets.TraitError, match="there are no metrics"):
+        HeadGrid(attention(), metric="entropy")
+    with pytest.raises(traitlets.TraitError, match="choose `metric` first"):
+        HeadGrid(attention(), metrics=METRICS, filter=(0, 1))
+
+
+# -- heads like one --
+
+
+def slow_nearest(metrics: dict[str, np.ndarray], head: tuple[int, int], n: int) -> list[Head]:
+    """The nearest heads, one distance at a time."""
+    away = {}
+    for other in np.ndindex(L, H):
+        total = 0.0
+        for values in metrics.values():
+            if len(set(values.ravel())) > 1:
+                total += ((values[head] - values[other]) / values.std()) ** 2
+        away[Head(*other)] = total
+    del away[Head(*head)]
+    return sorted(away, key=lambda other: (away[other], other))[:n]
+
+
+def test_similar_heads_are_the_nearest_in_standardised_metrics() -> None:
+    metrics = {**METRICS, "large": 1e6 * rng.random((L, H))}
+    grid = HeadGrid(attention(), metrics=metrics)
+    for head in np.ndindex(L, H):
+        assert grid.similar(head, n=4) == slow_nearest(metrics, head, 4)
+    grid.selected = [(1, 2)]
+    assert grid.similar() == slow_nearest(metrics, (1, 2), 5)
+    assert len(grid.similar(n=99)) == L * H - 1
+    wire = grid.get_state()["_metrics"]["similar"]
+    table = np.frombuffer(wire["view"], "<i4").reshape(wire["shape"])
+    assert [Head(*divmod(int(i), H)) for i in table[1 * H + 2]] == grid.similar()
+
+
+@given(arrays(np.float64, (2, L, H), elements=st.floats(-1e9, 1e9)))
+def test_no_head_is_like_itself_and_none_comes_twice(values: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = nearest_heads({"a": values[0], "b": values[1]}, 5)
+    for head, others in enumerate(table):
+        assert head not in others and len(set(others)) == 5
+
+
+def test_similar_says_what_it_lacks() -> None:
+    grid = HeadGrid(attention(), metrics=METRICS)
+    with pytest.raises(ValueError, match="no head is selected"):
+        grid.similar()
+    with pytest.raises(ValueError, match="n is 1 or more"):
+        grid.similar((0, 0), n=0)
+    with pytest.raises(ValueError, match="assign `metrics`"):
+        HeadGrid(attention()).similar((0, 0))
+
+
+# -- the strip --
+
+
+def test_a_strip_gives_the_shown_heads_numbers() -> None:
+    strip = MetricStrip(METRICS, selected=[(0, 0), (2, 1)])
+    frame = strip.to_frame().set_index("metric")
+    assert frame.loc["entropy", "value"] == 9.0
+    assert frame.loc["entropy", "percentile"] == pytest.approx(100 * 9 / 11)
+    assert frame.loc["constant", "percentile"] == pytest.approx(50)
+    assert MetricStrip(METRICS).to_frame().empty
+
+
+def test_a_strip_follows_a_grid_through_its_stacks() -> None:
+    metrics = {"encoder": {"entropy": np.ones((2, 4))}, "cross": METRICS}
+    grid, strip = HeadGrid(three_stacks(), metrics=metrics), MetricStrip(metrics)
+    link(grid, strip)
+    from_page(grid, {"selected": [[2, 1, "cross"]], "layer": 2})
+    assert strip.selected == [Head(2, 1, "cross")]
+    assert list(sent(strip)) == list(METRICS)
+    grid.selected = [(1, 3, "encoder")]
+    assert list(sent(strip)) == ["entropy"]
+    grid.selected = [(0, 0, "decoder")]
+    assert strip.selected == []
+
+
+def test_other_metrics_keep_the_heads_that_they_have() -> None:
+    strip = MetricStrip(METRICS, selected=[(2, 1)])
+    strip.metrics = {"norm": np.ones((2, 2))}
+    assert (strip.selected, strip.layer, list(sent(strip))) == ([], 1, ["norm"])
+
+
+def test_a_strip_refuses_what_the_grid_refuses() -> None:
+    with pytest.raises(traitlets.TraitError, match="no metrics to show"):
+        MetricStrip({})
+    with pytest.raises(traitlets.TraitError, match=r"'b' has the shape \[1, 4\]"):
+        MetricStrip({"a": np.ones((2, 4)), "b": np.ones((1, 4))})
+    with pytest.raises(traitlets.TraitError, match="layer 3"):
+        MetricStrip(METRICS, selected=(3, 0))
+    with pytest.raises(TypeError, match="did you mean 'selected'"):
+        MetricStrip(METRICS, select=[(0, 0)])
+
+
+def test_every_trait_has_help() -> None:
+    for widget in (HeadGrid(attention()), MetricStrip(METRICS)):
+        own = set(widget.trait_names()) - set(ipywidgets.DOMWidget.class_trait_names())
+        public = [name for name in own if not name.startswith("_") and name != "comm"]
+        assert all(widget.traits()[name].help for name in public)
+        assert len(repr(widget)) < 120
