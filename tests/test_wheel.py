@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DEMO = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+DEMO = [
+    "config.json",
+    "model.safetensors",
+    "prose.txt",
+    "texts.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "treebank.conllu",
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,7 @@ def test_holds_every_bundle(wheel: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("name", DEMO)
-def test_holds_the_demo_model(wheel: dict[str, int], name: str) -> None:
+def test_holds_the_demo_model_and_its_texts(wheel: dict[str, int], name: str) -> None:
     assert wheel[f"attnwidget/demo/{name}"] == (ROOT / "attnwidget" / "demo" / name).stat().st_size
 
 

@@ -11,6 +11,10 @@ import torch
 
 from attnwidget.capture.model import AttentionModel
 
+# The models that come with the package: the folder in attnwidget/demo by the name that load_model
+# takes. The first is what it loads without a name.
+EMBEDDED = {"embedded": ".", "attnwidget/genre": "genre"}
+
 
 def load_model(
     model: Any = None,
@@ -24,8 +28,9 @@ def load_model(
     """A model ready to have its attention read.
 
     Args:
-        model: None for the small BERT that comes with this package (needs no network); a name on
-            the Hugging Face hub or a folder, with safetensors weights; or a transformers model.
+        model: None for the small BERT that comes with this package, "attnwidget/genre" for its
+            sibling fine-tuned to tell genres (neither needs a network); a name on the Hugging Face
+            hub or a folder, with safetensors weights; or a transformers model.
         tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
             model; a model passed as an object then has none, as a vision model needs none.
         revision: branch, tag or commit on the hub.
@@ -70,11 +75,11 @@ def find_model(
         if device != "auto" or dtype is not None:
             model.to(None if device == "auto" else torch.device(device), dtype)
         return model, tokenizer, type(model).__name__
-    if model is None:
+    if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
-        hf_model, tokenizer = load_embedded()
-        name = "embedded"
+        name = "embedded" if model is None else model
+        hf_model, tokenizer = load_embedded(name)
     elif isinstance(model, (str, Path)):
         hf_model, tokenizer = load_named(
             model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
@@ -88,24 +93,26 @@ def find_model(
     return hf_model, tokenizer, name
 
 
-def load_embedded() -> tuple[Any, Any]:
-    """The embedded BERT in float32 and its tokenizer. Needs no network."""
-    from transformers import BertForMaskedLM, PreTrainedTokenizerFast
+def load_embedded(name: str = "embedded") -> tuple[Any, Any]:
+    """An embedded BERT of EMBEDDED in float32 and its tokenizer. Needs no network."""
+    import transformers
     from transformers.utils import logging
 
-    with as_file(files("attnwidget").joinpath("demo")) as folder:
+    with as_file(files("attnwidget").joinpath("demo", EMBEDDED[name])) as folder:
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
         # The class is named by its 5.x name, which 4.x does not know.
         settings = {k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")}
-        tokenizer = PreTrainedTokenizerFast(
+        tokenizer = transformers.PreTrainedTokenizerFast(
             tokenizer_file=str(folder / "tokenizer.json"), **settings
         )
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        model_class = getattr(transformers, config["architectures"][0])
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
             # The class of attention whose maps are read: under another one the layers below a map
             # would round differently outside of the tap and within.
-            model = BertForMaskedLM.from_pretrained(
+            model = model_class.from_pretrained(
                 folder,
                 dtype=torch.float32,
                 attn_implementation="eager",
@@ -152,8 +159,8 @@ def load_named(
         raise OSError(
             f"cannot load {str(name)!r}: it is neither a complete model folder nor in the local "
             "cache, or the Hugging Face hub does not answer or does not have it with safetensors "
-            "weights. load_model() without a name loads the embedded model, which needs no "
-            f"network. The reason given: {error}"
+            "weights. load_model() without a name loads the embedded model; the package comes with "
+            f"{' and '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
         ) from error
     return model, tokenizer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -56,7 +57,8 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
     # The last heads have the most pairs: begin with them, so that no thread is left with them.
     firsts = range(0, heads, _HEADS)[::-1]
     joint = np.zeros((heads, heads))
-    with ThreadPoolExecutor(max(1, min(torch.get_num_threads(), len(firsts)))) as pool:
+    # Not torch's count of threads: numpy's loops need none of them, and run beside each other.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(firsts))) as pool:
         columns = pool.map(lambda first: _joint(smooth, first), firsts)
         for first, sums in zip(firsts, columns, strict=True):
             joint[: len(sums), first : first + _HEADS] = sums
@@ -82,8 +84,7 @@ def _joint(cells: NDArray[np.float32], first: int) -> NDArray[np.float64]:
             total, logs = buffers[:, : last - low, : block.shape[1]]
             np.add(block[low:], block[i], out=total)
             _log2(total, logs)
-            # A matrix product of one row and one column each: a dot product.
-            sums[i, low - first :] += np.matmul(total[:, None], logs[:, :, None])[:, 0, 0]
+            sums[i, low - first :] += np.vecdot(total, logs)
     return sums
 
 

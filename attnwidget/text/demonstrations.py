@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from attnwidget.text.treebank import Sentence, load_treebank
+
 
 @dataclass(frozen=True)
 class DemoText:
@@ -54,3 +56,21 @@ def demo_prose() -> Path:
         71
     """
     return Path(str(files("attnwidget").joinpath("demo/prose.txt")))
+
+
+def demo_treebank() -> list[Sentence]:
+    """A treebank to probe heads on: 115 English sentences, 1,849 words, of seventeen kinds of text.
+
+    Written and annotated for the package in Universal Dependencies (version 2), with the labels of
+    UD English EWT 2.16; a sentence's `name` begins with its kind: "news-01", "recipe-01". Enough to
+    see what a probe finds; too little for the rarer relations, and to publish.
+
+    Example:
+        >>> from attnwidget.text.demonstrations import demo_treebank
+        >>> sentence = demo_treebank()[39]
+        >>> sentence.text
+        'Before you add the milk, mix the flour with a little cold water.'
+        >>> list(zip(sentence.words, sentence.relations))[:3]
+        [('Before', 'mark'), ('you', 'nsubj'), ('add', 'advcl')]
+    """
+    return load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu"))))

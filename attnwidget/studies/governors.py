@@ -1,0 +1,141 @@
+"""The governors that every head predicts for the words of one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.governors import predicted_governors, word_maps
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.studies.reader import Reader
+from attnwidget.studies.relation_results import Unit
+from attnwidget.studies.templates import Template
+from attnwidget.studies.word_segments import WordSegment, WordSegmenter
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True, eq=False)
+class GovernorPredictions:
+    """What every head predicts for one sentence of m words.
+
+    Attributes:
+        sentence: the sentence.
+        maps: float32 [L, H, m, m], attention between words, rows attend; without the special
+            tokens, so that rows sum to less than 1.
+    """
+
+    sentence: Sentence
+    maps: NDArray[np.float32]
+
+    @cached_property
+    def governors(self) -> NDArray[np.int64]:
+        """Int64 [L, H, 2, m], the predicted governor of each word, from 1; never the root."""
+        return predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """Float32 [L, H, 2, m], the weight behind each prediction.
+
+        From the word to its governor, or from the governor to the word.
+        """
+        index = self.governors - 1
+        rows = np.take_along_axis(self.maps, index[:, :, 0, :, None], -1)[..., 0]
+        columns = np.take_along_axis(self.maps, index[:, :, 1, None], -2)[..., 0, :]
+        weights: NDArray[np.float32] = np.stack([rows, columns], axis=2)
+        return weights
+
+    def map(self, layer: int, head: int) -> NDArray[np.float32]:
+        """Float32 [m, m], one head's attention between words, rows attend."""
+        weights: NDArray[np.float32] = self.maps[layer, head]
+        return weights
+
+    def __repr__(self) -> str:
+        n_layers, n_heads, m, _ = self.maps.shape
+        return f"GovernorPredictions({n_layers}×{n_heads} heads, {m} words: {self.sentence.text!r})"
+
+
+def predict_governors(
+    model: AttentionModel, sentence: Sentence, *, unit: Unit = "words"
+) -> GovernorPredictions:
+    """What every head predicts for one sentence (Clark et al. 2019, section 4.2).
+
+    Args:
+        model: what `load_model` gave; of an encoder-decoder the encoder is read.
+        sentence: of a treebank, or made with `Sentence.from_lists`.
+        unit: as in `probe_relations`.
+
+    Raises:
+        ValueError: the sentence is too long for the model, or has a word without tokens.
+        RuntimeError: the model was closed.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.governors import predict_governors
+        >>> from attnwidget.text.treebank import Sentence
+        >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+        >>> predicted = predict_governors(load_model(), cats)
+        >>> predicted.governors.shape, predicted.map(0, 0).shape
+        ((6, 12, 2, 3), (3, 3))
+    """
+    segment = WordSegmenter(model)(sentence.words, label=sentence.label)
+    kept = _WordMaps(unit)
+    reader = Reader(model, [kept], None)
+    reader.start(segment)
+    reader.add([segment])
+    return GovernorPredictions(sentence, torch.stack(kept.maps).numpy())
+
+
+class WordPooling:
+    """How much each token of a batch of `WordSegment`s counts for each word.
+
+    Attributes:
+        rows: float32 [B, m, n], for the word that attends.
+        columns: float32 [B, n, m], for the word that is attended to.
+    """
+
+    def __init__(self, batch: Batch, template: Template, unit: Unit) -> None:
+        segments = [one for one in batch.segments if isinstance(one, WordSegment)]
+        n, m = batch.real.shape[1], max(one.words[-1] + 1 for one in segments)
+        before = [m] * len(template.before)
+        words = [[*before, *one.words, *[m] * (n - len(before) - len(one))] for one in segments]
+        owners = torch.tensor(words, device=batch.real.device)
+        members = torch.nn.functional.one_hot(owners, m + 1)[..., :m].float()
+        counted = members.cumsum(1)  # 1 from a word's first token up to its second
+        first = members * (counted == 1)
+        mean = members / counted[:, -1:].clamp_min(1)
+        self.columns = first if unit == "tokens" else members
+        self.rows = (mean if unit == "words" else first).transpose(1, 2)
+
+    def __call__(self, weights: Tensor) -> Tensor:
+        """The word maps [B, H, m, m] of `weights` [B, H, n, n]."""
+        return word_maps(weights, self.rows, self.columns)
+
+
+class _WordMaps(Accumulator[Any]):
+    """Keeps the word maps of one sentence."""
+
+    name: ClassVar[str] = "word maps"
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self.maps: list[Tensor] = []
+
+    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+        super().start(model, n_layers, n_heads)
+        self._template = Template.of(model.tokenizer, pair=False)
+
+    def update(self, layer: LayerBatch) -> None:
+        pooling = WordPooling(layer.batch, self._template, self._unit)
+        self.maps.append(pooling(layer.weights)[0].cpu())
+
+    def compute(self) -> Any:
+        raise NotImplementedError("word maps are no result of their own")

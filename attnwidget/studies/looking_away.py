@@ -1,0 +1,274 @@
+"""Does a head look away when its function is not called for? (Clark et al. 2019, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.figures.panels import class_panels
+from attnwidget.kernels.classes import class_mass
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.studies.engine import measure
+from attnwidget.studies.relations import DIRECTIONS
+from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.templates import Template
+from attnwidget.studies.word_segments import WordAxes, WordSegmenter
+from attnwidget.text.features import feature_words
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+TARGETS = ("[SEP]", "[CLS]", "punctuation")
+
+
+def probe_looking_away(
+    model: AttentionModel,
+    sentences: Iterable[Sentence],
+    relation: str,
+    *,
+    direction: str = DIRECTIONS[0],
+    skip_unaligned: bool = False,
+    batch_size: int = 32,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+) -> LookingAway:
+    """Weight on [SEP], [CLS] and punctuation from words that have a relation and from the others.
+
+    Clark et al. 2019, section 3.2: a head whose function does not apply to a word attends to [SEP],
+    which does nothing. Then words with the relation put less on [SEP] than words without it.
+
+    Args:
+        model: what `load_model` gave.
+        sentences: of a treebank.
+        relation: "obj", a subtype ("nsubj:pass"), or a relation with its subtypes ("nsubj (all)").
+        direction: whose weights are taken. "dependent to governor": words that depend by the
+            relation; "governor to dependent": words on which another depends by it.
+        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
+            model; the result counts them.
+        batch_size: sentences that go through the model together.
+        progress: show a bar.
+        checkpoint: file to go on from, as in `measure`.
+
+    Raises:
+        ValueError: an unknown direction, no word or every word has the relation, or a word has no
+            tokens.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.looking_away import probe_looking_away
+        >>> from attnwidget.text.treebank import Sentence
+        >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2],
+        ...     ["nsubj", "root", "obj"], tags=["NOUN", "VERB", "NOUN"])
+        >>> found = probe_looking_away(load_model(), [cats], "obj", progress=False)
+        >>> found.weights.shape, found.counts
+        ((2, 3, 6, 12), (1, 2))
+    """
+    sentences = list(sentences)
+    if direction not in DIRECTIONS:
+        raise ValueError(f"direction is {' or '.join(map(repr, DIRECTIONS))}, got {direction!r}")
+    has = [_words_with(sentence, relation, direction) for sentence in sentences]
+    segments, n_skipped = WordSegmenter(model).segments(
+        [(sentence.words, sentence.label) for sentence in sentences], skip_unaligned
+    )
+    n_with = sum(len(has[segment.index]) for segment in segments)
+    n_words = sum(len(sentences[segment.index]) for segment in segments)
+    if n_with in (0, n_words):
+        known = sorted({r for sentence in sentences for r in sentence.relations})
+        raise ValueError(
+            f"{n_with} of {n_words} words have the relation {relation!r}, so that there is nothing "
+            f"to compare; the sentences have {', '.join(known)}"
+        )
+    punctuation = [_punctuation(sentence) for sentence in sentences]
+    accumulator = LookingAwayFrom(has, punctuation, relation, direction, n_skipped)
+    found = measure(
+        model,
+        segments,
+        [accumulator],
+        batch_size=batch_size,
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+    result = found[accumulator.name]
+    assert isinstance(result, LookingAway)
+    return result
+
+
+def _words_with(sentence: Sentence, relation: str, direction: str) -> frozenset[int]:
+    pooled = relation.removesuffix(" (all)")
+    dependents = [
+        word
+        for word, label in enumerate(sentence.relations)
+        if label == relation or (pooled != relation and label.split(":")[0] == pooled)
+    ]
+    if direction == DIRECTIONS[0]:
+        return frozenset(dependents)
+    return frozenset(sentence.governors[w] - 1 for w in dependents if sentence.governors[w])
+
+
+def _punctuation(sentence: Sentence) -> frozenset[int]:
+    if any(sentence.tags) or any(sentence.xpos):
+        return frozenset(feature_words(sentence, "PUNCT"))
+    return frozenset(
+        i for i, word in enumerate(sentence.words) if not any(c.isalnum() for c in word)
+    )
+
+
+class LookingAwayFrom(Accumulator["LookingAway"]):
+    """Weight on tokens that mean nothing, summed over words with a relation and over the others.
+
+    Args:
+        has: by sentence the words that have the relation; segment i of the study is sentence i.
+        punctuation: by sentence the words that are punctuation.
+        relation: as in `probe_looking_away`.
+        direction: as in `probe_looking_away`.
+        n_skipped: sentences that were left out, for the result to say.
+    """
+
+    name: ClassVar[str] = "looking_away"
+
+    def __init__(
+        self,
+        has: Sequence[frozenset[int]],
+        punctuation: Sequence[frozenset[int]],
+        relation: str,
+        direction: str,
+        n_skipped: int = 0,
+    ) -> None:
+        self._has = has
+        self._punctuation = punctuation
+        self._relation = relation
+        self._direction = direction
+        self._n_skipped = n_skipped
+        self._groups: tuple[Batch, torch.Tensor, torch.Tensor, NDArray[np.int64]] | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        said = repr([sorted(words) for words in (*self._has, *self._punctuation)])
+        digest = blake2b(said.encode(), digest_size=16).hexdigest()
+        return {"relation": self._relation, "direction": self._direction, "words": digest}
+
+    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+        super().start(model, n_layers, n_heads)
+        self._template = Template.of(model.tokenizer, pair=False)
+        self.sums = {
+            "weights": np.zeros((2, len(TARGETS), n_layers, n_heads)),
+            "words": np.zeros(2, np.int64),
+            "sentences": np.zeros((), np.int64),
+        }
+
+    def update(self, layer: LayerBatch) -> None:
+        rows, members, _ = self._of(layer.batch)
+        mass = class_mass(layer.weights, rows, members)  # [B, H, 2, 3]
+        total = mass.double().sum(0).permute(1, 2, 0)  # [2, 3, H]
+        self.sums["weights"][:, :, layer.layer] += total.cpu().numpy()
+
+    def end_batch(self, batch: Batch) -> None:
+        self.sums["words"] += self._of(batch)[2]
+        self.sums["sentences"] += len(batch.segments)
+        self._groups = None
+
+    def compute(self) -> LookingAway:
+        with_it, without = self.sums["words"].tolist()
+        with np.errstate(invalid="ignore"):  # where the pass was interrupted before any such word
+            weights = self.sums["weights"] / self.sums["words"][:, None, None, None]
+        n = int(self.sums["sentences"])
+        return LookingAway(
+            relation=self._relation,
+            direction=self._direction,
+            weights=weights,
+            counts=(with_it, without),
+            n_sentences=n,
+            n_skipped=self._n_skipped,
+            model_name=self.model_name,
+            complete=n == len(self._has) - self._n_skipped,
+        )
+
+    def _of(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, NDArray[np.int64]]:
+        """Rows [B, 2, n] that sum words, members [B, 3, n] of the targets, and word counts [2]."""
+        if self._groups is None or self._groups[0] is not batch:
+            axes = WordAxes(batch, self._template)
+            n_segments, n = batch.real.shape
+            rows = torch.zeros(n_segments, 2, n)
+            counts = np.zeros(2, np.int64)
+            members = torch.stack(
+                [batch.classes["[SEP]"], batch.classes["[CLS]"], torch.zeros_like(batch.real)], 1
+            )
+            members = members.float().cpu()
+            for item, segment in enumerate(axes.segments):
+                for word in range(segment.words[-1] + 1):
+                    tokens = axes.tokens(item, word)
+                    group = int(word not in self._has[segment.index])
+                    rows[item, group, tokens] = 1 / len(tokens)
+                    counts[group] += 1
+                    members[item, 2, tokens] = float(word in self._punctuation[segment.index])
+            device = batch.real.device
+            self._groups = batch, rows.to(device), members.to(device), counts
+        return self._groups[1:]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LookingAway(Result):
+    """Weight on [SEP], [CLS] and punctuation, with the relation and without.
+
+    Attributes:
+        relation: the relation.
+        direction: whose weights are taken.
+        weights: float64 [2, 3, L, H], mean over words of the weight on all tokens of each of
+            `TARGETS` together: from words that have the relation, from the others.
+        counts: how many words have it, and how many do not.
+        n_sentences: sentences read.
+        n_skipped: sentences left out because a word has no tokens or the model takes fewer.
+        model_name: what was probed.
+        complete: False where the pass was interrupted.
+    """
+
+    relation: str
+    direction: str
+    weights: NDArray[np.float64]
+    counts: tuple[int, int]
+    n_sentences: int
+    n_skipped: int
+    model_name: str
+    complete: bool
+
+    def heads(self) -> HeadMetrics:
+        return {
+            f"to {target} {group}": self.weights[i, j]
+            for j, target in enumerate(TARGETS)
+            for i, group in enumerate(self._groups)
+        }
+
+    def head(self, layer: int, head: int) -> pd.DataFrame:
+        """One head's weights: one row a target, columns of both groups of words, and n."""
+        columns = dict(zip(self._groups, self.weights[:, :, layer, head], strict=True))
+        return pd.DataFrame(columns, index=list(TARGETS))
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Weights from words with the relation beside those from others, a panel a target."""
+        frames = []
+        for j, target in enumerate(TARGETS):
+            series = {name: self.weights[i, j] for i, name in enumerate(self._groups)}
+            frames.append(heads_frame(series).assign(quantity=f"to {target}"))
+        frame = pd.concat(frames, ignore_index=True).rename(columns={"metric": "series"})
+        with_it, without = self.counts
+        return class_panels(
+            frame,
+            title=f"Weight from words with {self.relation} and from others\n"
+            f"{self.direction}; {with_it} words with it, {without} without",
+        )
+
+    @property
+    def _groups(self) -> tuple[str, str]:
+        role = "as dependent" if self.direction == DIRECTIONS[0] else "as governor"
+        return f"with {self.relation} {role}", f"without {self.relation} {role}"

@@ -1,0 +1,179 @@
+"""Segments that know their words: what studies of words and not of tokens read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.encode import length_limit
+from attnwidget.studies.accumulator import Batch
+from attnwidget.studies.templates import Template
+from attnwidget.text.segments import Segment
+from attnwidget.text.words import token_words, words_without_tokens
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True)
+class WordSegment(Segment):
+    """One text of whole words.
+
+    Attributes:
+        words: the word of each token of `first`, from 0, without gaps.
+        index: which of a study's texts it is, in whatever order batches take them.
+    """
+
+    words: tuple[int, ...] = ()
+    index: int = 0
+
+
+class WordSegmenter:
+    """Cuts lists of words into the tokens of one model.
+
+    Words are joined with spaces, so that every vocabulary reads them as running text (Clark et al.
+    2019, section 4.1).
+
+    Args:
+        model: whose tokenizer is used, and which limits the length.
+
+    Raises:
+        ValueError: the model has no fast tokenizer.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.word_segments import WordSegmenter
+        >>> WordSegmenter(load_model())(["Cats", "purr"]).words
+        (0, 1, 1)
+    """
+
+    def __init__(self, model: AttentionModel) -> None:
+        tokenizer = model.tokenizer
+        if not getattr(tokenizer, "is_fast", False):
+            raise ValueError(
+                f"this {type(model.hf_model).__name__} has no fast tokenizer, which tells the word "
+                "of each token: pass one to load_model(model, tokenizer)"
+            )
+        self._tokenizer: Any = tokenizer
+        limit = length_limit(model.hf_model, tokenizer)
+        n_special = tokenizer.num_special_tokens_to_add(pair=False)
+        self.n_special: int = n_special
+        self.room: int | None = None if limit is None else limit - n_special
+
+    def pieces(self, words: Sequence[str]) -> list[int]:
+        """How many tokens each word has in running text."""
+        counts = [0] * len(words)
+        for word in self._encoded(words)[1]:
+            counts[word] += 1
+        return counts
+
+    def __call__(self, words: Sequence[str], index: int = 0, label: str = "text") -> WordSegment:
+        """The segment of `words`.
+
+        Args:
+            words: one or more.
+            index: which of a study's texts it is.
+            label: what errors call it.
+
+        Raises:
+            ValueError: a word has no tokens, or the model takes fewer.
+        """
+        tokens, owners = self._encoded(words)
+        if missing := words_without_tokens(owners, len(words)):
+            raise ValueError(
+                f"{label}: word {missing[0] + 1} {words[missing[0]]!r} has no tokens; remove the "
+                "word, or pass skip_unaligned=True to leave such texts out"
+            )
+        if self.room is not None and len(tokens) > self.room:
+            raise ValueError(
+                f"{label} is too long for the model: {len(words)} words have {len(tokens)} tokens, "
+                f"it takes {self.room} beside the special ones; shorten it, or pass "
+                "skip_unaligned=True to leave such texts out"
+            )
+        return WordSegment(tuple(tokens), words=tuple(owners), index=index)
+
+    def segments(
+        self, texts: Iterable[tuple[Sequence[str], str]], skip_unaligned: bool
+    ) -> tuple[list[WordSegment], int]:
+        """The segment of each of `texts` (its words and label), and how many were left out.
+
+        Raises:
+            ValueError: without `skip_unaligned`, as for one text; or no text is left.
+        """
+        made, n_skipped = [], 0
+        for index, (words, label) in enumerate(texts):
+            try:
+                made.append(self(words, index, label))
+            except ValueError:
+                if not skip_unaligned:
+                    raise
+                n_skipped += 1
+        if not made:
+            raise ValueError(f"there are no texts to read; {n_skipped} were left out")
+        return made, n_skipped
+
+    def _encoded(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The tokens of the words in running text, and the word of each."""
+        encoding = self._tokenizer(
+            " ".join(words), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        tokens = self._tokenizer.convert_ids_to_tokens(encoding["input_ids"])
+        return list(tokens), token_words(words, encoding["offset_mapping"])
+
+
+class WordAxes:
+    """Where the words of a batch of `WordSegment`s are among its tokens.
+
+    Args:
+        batch: B segments padded to n tokens.
+        template: what the tokenizer puts around one text.
+    """
+
+    def __init__(self, batch: Batch, template: Template) -> None:
+        self.segments = [one for one in batch.segments if isinstance(one, WordSegment)]
+        if len(self.segments) != len(batch.segments):
+            raise TypeError("this study reads WordSegments, made with WordSegmenter")
+        self._before = len(template.before)
+        self._n = batch.real.shape[1]
+        self._device = batch.real.device
+        self.n_words = max(one.words[-1] + 1 for one in self.segments)
+
+    def tokens(self, item: int, word: int) -> list[int]:
+        """Positions of a word's tokens in the maps of segment `item`."""
+        return self._positions[item][word]
+
+    @property
+    def columns(self) -> Tensor:
+        """Float32 [B, n, m]: 1 where token is part of word; weights times it are to words."""
+        columns = torch.zeros(len(self.segments), self._n, self.n_words)
+        for item, segment in enumerate(self.segments):
+            at = torch.arange(len(segment.words)) + self._before
+            columns[item, at, torch.tensor(segment.words)] = 1
+        return columns.to(self._device)
+
+    def rows(self, words: Sequence[Sequence[int]]) -> Tensor:
+        """Float32 [B, E, n]: row e of segment b is the mean over the tokens of `words[b][e]`.
+
+        Padded with rows of 0 where a segment has fewer words than another.
+        """
+        rows = torch.zeros(len(words), max(1, *map(len, words)), self._n)
+        for item, asked in enumerate(words):
+            for row, word in enumerate(asked):
+                tokens = self.tokens(item, word)
+                rows[item, row, tokens] = 1 / len(tokens)
+        return rows.to(self._device)
+
+    @cached_property
+    def _positions(self) -> list[dict[int, list[int]]]:
+        found = []
+        for segment in self.segments:
+            of_word: dict[int, list[int]] = {}
+            for position, word in enumerate(segment.words, self._before):
+                of_word.setdefault(word, []).append(position)
+            found.append(of_word)
+        return found

@@ -1,0 +1,179 @@
+"""Which mentions have an antecedent in a window of text, and what three simple rules choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from attnwidget.text.mentions import Document, Mention
+
+Rule = Callable[[Document, "Anaphor"], int | None]
+Number = Literal["singular", "plural"]
+
+_PLURAL = "we us our ours ourselves 's they them 'em their theirs themselves yourselves"
+_SINGULAR = (
+    "i me my mine myself yourself he him his himself she her hers herself it its itself themself"
+)
+_FIRST = "i me my mine myself we us our ours ourselves 's"
+_SECOND = "you your yours yourself yourselves"
+_THIRD = (
+    "he him his himself she her hers herself it its itself they them 'em their theirs themselves "
+    "themself"
+)
+
+
+def _listed(**words: str) -> dict[str, str]:
+    return {word: value for value, listed in words.items() for word in listed.split()}
+
+
+_NUMBER = _listed(singular=_SINGULAR, plural=_PLURAL)
+_PERSON = _listed(first=_FIRST, second=_SECOND, third=_THIRD)
+_GENDER = _listed(
+    masculine="he him his himself", feminine="she her hers herself", neuter="it its itself"
+)
+_NOUN_NUMBER = {"NN": "singular", "NNP": "singular", "NNS": "plural", "NNPS": "plural"}
+
+
+@dataclass(frozen=True)
+class Anaphor:
+    """A mention that is evaluated: something earlier in its window corefers with it.
+
+    Attributes:
+        mention: index of it in `document.mentions`.
+        antecedents: indices of the preceding mentions of its cluster.
+        candidates: indices of all preceding mentions of the window, the nearest first.
+    """
+
+    mention: int
+    antecedents: tuple[int, ...]
+    candidates: tuple[int, ...]
+
+
+def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
+    """The mentions to evaluate among those within words `start` to `end` (exclusive).
+
+    A mention precedes another if its first word does. Evaluated is what has a preceding mention of
+    its cluster; of mentions with the same head word the longest alone. A mention with the same head
+    word is neither antecedent nor candidate. The nearest has the largest start, then the largest
+    end.
+
+    Example:
+        >>> from attnwidget.text.antecedents import anaphors
+        >>> from attnwidget.text.mentions import Document
+        >>> words = "The captain told his men .".split()
+        >>> document = Document.from_spans(words, [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
+        >>> anaphors(document, 0, 6)
+        [Anaphor(mention=1, antecedents=(0,), candidates=(0,))]
+    """
+    inside = [
+        (index, mention)
+        for index, mention in enumerate(document.mentions)
+        if start <= mention.start and mention.end < end
+    ]
+    longest: dict[int, tuple[int, Mention]] = {}
+    for index, mention in inside:
+        known = longest.get(mention.head)
+        if known is None or len(mention.words) > len(known[1].words):
+            longest[mention.head] = (index, mention)
+    found = []
+    for index, mention in sorted(longest.values()):
+        preceding = [
+            (other.start, other.end, i)
+            for i, other in inside
+            if other.start < mention.start and other.head != mention.head
+        ]
+        candidates = tuple(i for *_, i in sorted(preceding, reverse=True))
+        antecedents = tuple(
+            i for i in sorted(candidates) if document.mentions[i].cluster == mention.cluster
+        )
+        if antecedents:
+            found.append(Anaphor(index, antecedents, candidates))
+    return found
+
+
+def nearest(document: Document, anaphor: Anaphor) -> int | None:
+    """The nearest preceding mention."""
+    return anaphor.candidates[0] if anaphor.candidates else None
+
+
+def head_match(document: Document, anaphor: Anaphor) -> int | None:
+    """The nearest preceding mention with the same head word, in whatever case."""
+    return _first(document, anaphor, _same_head)
+
+
+def rule_based(document: Document, anaphor: Anaphor) -> int | None:
+    """The nearest preceding mention that passes the first of four sieves that any passes.
+
+    Sieves: same words; same head word; number, gender and person agree; any (Clark et al. 2019,
+    section 4.3, after Lee et al. 2011). What is unknown of a mention agrees with everything.
+
+    Example:
+        >>> from attnwidget.text.antecedents import anaphors, nearest, rule_based
+        >>> from attnwidget.text.mentions import Document
+        >>> words = "John told the men that he slept .".split()
+        >>> tags = ["NNP", "VBD", "DT", "NNS", "IN", "PRP", "VBD", "."]
+        >>> spans = [(0, 0, "John"), (2, 3, "men"), (5, 5, "John")]
+        >>> document = Document.from_spans(words, spans, tags=tags)
+        >>> he = anaphors(document, 0, 8)[0]
+        >>> nearest(document, he), rule_based(document, he)  # the men; John
+        (1, 0)
+    """
+    for agrees in (_same_words, _same_head, agreement, _any):
+        chosen = _first(document, anaphor, agrees)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def agreement(document: Document, one: Mention, other: Mention) -> bool:
+    """Whether nothing known of number, person and gender differs.
+
+    Of pronouns all three by lists of English pronouns; of other mentions the number by the tag of
+    the head word: NN and NNP singular, NNS and NNPS plural.
+    """
+    return all(
+        a is None or b is None or a == b
+        for a, b in zip(_features(document, one), _features(document, other), strict=True)
+    )
+
+
+BASELINES: dict[str, Rule] = {
+    "nearest": nearest,
+    "head match": head_match,
+    "rule-based": rule_based,
+}
+
+
+def _first(
+    document: Document, anaphor: Anaphor, agrees: Callable[[Document, Mention, Mention], bool]
+) -> int | None:
+    mention = document.mentions[anaphor.mention]
+    for index in anaphor.candidates:
+        if agrees(document, mention, document.mentions[index]):
+            return index
+    return None
+
+
+def _same_words(document: Document, one: Mention, other: Mention) -> bool:
+    return _lowered(document, one.words) == _lowered(document, other.words)
+
+
+def _same_head(document: Document, one: Mention, other: Mention) -> bool:
+    return _lowered(document, [one.head]) == _lowered(document, [other.head])
+
+
+def _any(document: Document, one: Mention, other: Mention) -> bool:
+    return True
+
+
+def _lowered(document: Document, words: Sequence[int]) -> list[str]:
+    return [document.words[word].lower() for word in words]
+
+
+def _features(document: Document, mention: Mention) -> tuple[str | None, str | None, str | None]:
+    if mention.kind == "pronoun":
+        word = document.words[mention.head].lower()
+        return _NUMBER.get(word), _PERSON.get(word), _GENDER.get(word)
+    tag = document.tags[mention.head] if document.tags else ""
+    return _NOUN_NUMBER.get(tag), None, None

@@ -1,0 +1,246 @@
+"""Documents with coreference from files: CorefUD and CoNLL-2012."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnwidget.text.brackets import Brackets
+from attnwidget.text.lines import decoded_lines
+from attnwidget.text.mentions import Document, Mention, MentionKind
+from attnwidget.text.treebank import tree_fault
+
+__all__ = ["Document", "Mention", "MentionKind", "load_coreference"]
+
+# Only the Penn Treebank's tags name kinds of mentions; other files are read by their UPOS.
+_PENN = frozenset({"PRP", "PRP$", "NNP", "NNPS"})
+_CLUSTER_FIELDS = ("GRP", "eid")
+
+Lines = Iterator[tuple[int, str]]
+
+
+def load_coreference(path: str | Path) -> list[Document]:
+    """Documents with their mentions, from CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz.
+
+    The format is told by the file's beginning. CorefUD: brackets in `Entity=` of the MISC column,
+    their fields as `# global.Entity` says, documents at `# newdoc`; mentions may nest, cross and be
+    discontinuous; those of empty nodes alone are left out. CoNLL-2012: brackets in the last column,
+    documents between `#begin document` and `#end document`. Head words come from the dependency
+    tree where there is one (`head_word`).
+
+    Args:
+        path: UTF-8 file, plain or .gz.
+
+    Returns:
+        The documents in the order of the file, every mention among them, also those that corefer
+        with no other.
+
+    Raises:
+        ValueError: the file is of another format, broken or empty; the message names the line.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> from attnwidget.text.coreference import load_coreference
+        >>> documents = load_coreference("en_gum.conllu.gz")  # doctest: +SKIP
+    """
+    path = Path(path)
+    lines = enumerate(decoded_lines(path), 1)
+    before: list[tuple[int, str]] = []
+    for number, line in lines:
+        before.append((number, line))
+        if line.startswith("#begin document"):
+            return _checked(list(_conll_2012(path, before, lines)), path)
+        if line and not line.startswith("#"):
+            break
+    return _checked(list(_corefud(path, before, lines)), path)
+
+
+def _checked(documents: list[Document], path: Path) -> list[Document]:
+    if not documents:
+        raise ValueError(f"{path}: no documents; expected CorefUD (.conllu) or CoNLL-2012 lines")
+    if not any(document.mentions for document in documents):
+        raise ValueError(
+            f"{path}: no mentions in {len(documents)} documents; expected Entity=(…) in the MISC "
+            "column (CorefUD) or brackets in the last column (CoNLL-2012)"
+        )
+    return documents
+
+
+@dataclass
+class _Open:
+    """A document while its lines are read."""
+
+    name: str
+    source: str
+    brackets: Brackets
+    words: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    xpos: list[str] = field(default_factory=list)
+    upos: list[str] = field(default_factory=list)
+    governors: list[int] = field(default_factory=list)
+
+    def close(self) -> Document:
+        penn = not _PENN.isdisjoint(self.xpos)
+        tags = self.xpos if penn else self.upos
+        return Document.from_spans(
+            self.words,
+            self.brackets.finish(),
+            sentence_starts=self.starts,
+            tags=["" if tag == "_" else tag for tag in tags] if any(tags) else (),
+            governors=self.governors,
+            name=self.name,
+            source=self.source,
+        )
+
+
+def _corefud(path: Path, before: Iterable[tuple[int, str]], lines: Lines) -> Iterator[Document]:
+    document: _Open | None = None
+    cluster_field: int | None = None
+    rows: list[tuple[int, list[str]]] = []
+    number = 0
+
+    def end_sentence() -> None:
+        nonlocal document
+        if rows:
+            document = document or _Open(path.stem, f"{path.name}:{rows[0][0]}", Brackets())
+            _add_sentence(document, rows, path, cluster_field)
+            rows.clear()
+
+    for number, line in _chained(before, lines):
+        where = f"{path}:{number}"
+        if line.startswith("#"):
+            key, _, value = (part.strip() for part in line[1:].partition("="))
+            if key.split(" ")[0] == "newdoc":
+                end_sentence()
+                if document is not None and document.words:
+                    yield document.close()
+                document = _Open(value, f"{path.name}:{number}", Brackets(cluster_field or 0))
+            elif key == "global.Entity":
+                cluster_field = _cluster_field(value, where)
+                if document is not None and not document.words:
+                    document.brackets = Brackets(cluster_field)
+        elif line.strip():
+            columns = line.split("\t")
+            if len(columns) != 10:
+                raise ValueError(
+                    f"{where}: expected the 10 tab-separated columns of CoNLL-U, got {len(columns)}"
+                )
+            rows.append((number, columns))
+        else:
+            end_sentence()
+    end_sentence()
+    if document is not None and document.words:
+        yield document.close()
+
+
+def _cluster_field(value: str, where: str) -> int:
+    fields = value.split("-")
+    for name in _CLUSTER_FIELDS:
+        if name in fields:
+            return fields.index(name)
+    raise ValueError(
+        f"{where}: global.Entity has the fields {', '.join(fields)}; expected "
+        f"{' or '.join(_CLUSTER_FIELDS)} among them, which names the cluster"
+    )
+
+
+def _add_sentence(
+    document: _Open, rows: list[tuple[int, list[str]]], path: Path, cluster_field: int | None
+) -> None:
+    start = len(document.words)
+    document.starts.append(start)
+    governors: list[tuple[str, str]] = []
+    for number, columns in rows:
+        where = f"{path}:{number}"
+        index, misc = columns[0], columns[9]
+        is_word = "." not in index and "-" not in index
+        if is_word:
+            if index != str(len(governors) + 1):
+                raise ValueError(
+                    f"{where}: expected the word number {len(governors) + 1}, got {index!r}"
+                )
+            document.words.append(columns[1])
+            document.upos.append(columns[3])
+            document.xpos.append(columns[4])
+            governors.append((columns[6], where))
+        for attribute in misc.split("|"):
+            if attribute.startswith("Entity="):
+                if cluster_field is None:
+                    raise ValueError(f"{where}: Entity= comes before any # global.Entity = … line")
+                word = len(document.words)
+                document.brackets.read(
+                    attribute.removeprefix("Entity="),
+                    word=word - is_word,
+                    last=word - 1,
+                    where=where,
+                )
+    if not governors:
+        raise ValueError(f"{path}:{rows[0][0]}: a sentence without words")
+    document.governors += _governors(governors, start)
+
+
+def _governors(given: list[tuple[str, str]], start: int) -> list[int]:
+    """Governors as indices into the document, checked to be a tree."""
+    local = []
+    for word, (text, where) in enumerate(given, 1):
+        if not text.isdecimal():
+            raise ValueError(
+                f"{where}: the governor of word {word} is the number of a word, or 0 for the root; "
+                f"got {text!r}"
+            )
+        local.append(int(text))
+    if fault := tree_fault(local):
+        word, problem = fault
+        raise ValueError(f"{given[word - 1][1]}: word {word} {problem}")
+    return [start + governor - 1 if governor else -1 for governor in local]
+
+
+def _conll_2012(path: Path, before: Iterable[tuple[int, str]], lines: Lines) -> Iterator[Document]:
+    document: _Open | None = None
+    in_sentence = False
+    for number, line in _chained(before, lines):
+        where = f"{path}:{number}"
+        if line.startswith("#begin document"):
+            if document is not None:
+                raise ValueError(f"{where}: the document of {document.source} has not ended")
+            name, _, part = line.removeprefix("#begin document").partition(";")
+            title = " ".join([name.strip().strip("()"), part.strip()]).strip()
+            document = _Open(title, f"{path.name}:{number}", Brackets())
+            in_sentence = False
+        elif line.startswith("#end document"):
+            if document is None:
+                raise ValueError(f"{where}: a document ends that did not begin")
+            if document.words:
+                yield document.close()
+            document = None
+        elif not line.strip():
+            in_sentence = False
+        elif not line.startswith("#"):
+            columns = line.split()
+            if document is None or len(columns) < 12:
+                raise ValueError(
+                    f"{where}: expected 12 or more columns between #begin and #end document, "
+                    f"got {len(columns)}{' outside of a document' if document is None else ''}"
+                )
+            if not in_sentence:
+                document.starts.append(len(document.words))
+            in_sentence = True
+            if columns[2] != str(len(document.words) - document.starts[-1]):
+                raise ValueError(
+                    f"{where}: expected the word number "
+                    f"{len(document.words) - document.starts[-1]}, got {columns[2]!r}"
+                )
+            document.words.append(columns[3])
+            document.xpos.append(columns[4])
+            document.upos.append("")
+            if columns[-1] != "-":
+                for bracket in columns[-1].split("|"):
+                    document.brackets.read(bracket, word=len(document.words) - 1, where=where)
+    if document is not None:
+        raise ValueError(f"{document.source}: the document has no #end document")
+
+
+def _chained(before: Iterable[tuple[int, str]], lines: Lines) -> Lines:
+    yield from before
+    yield from lines

@@ -1,0 +1,121 @@
+"""Links from frame elements to the words that evoke their frames, from FrameNet's XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attnwidget.text.links import Link, LinkedSentence
+
+_FILES = r"frame/.*\.xml|lu/.*\.xml|.*\.xml"
+_LAYOUT = ("frame", "lu", "frameIndex.xml", "luIndex.xml", "frRelation.xml")
+
+
+def load_framenet(
+    source: str | Path | Any,
+    *,
+    max_words: int = 12,
+    max_element: int = 3,
+    min_distance: int = 3,
+) -> list[LinkedSentence]:
+    """Frame elements linked to their target, as Kovaleva et al. 2019 chose them (section 4.2).
+
+    Exemplar sentences of lexical units are taken that have at most `max_words` words, one target
+    span, frame elements (first layer) of at most `max_element` words each, and none of these, core
+    or not, nearer to the target than `min_distance` words. Of their frame elements those are linked
+    that are in a core set of the frame; at least one has to be. Words are cut as in the Penn
+    Treebank; spans are found where they are annotated, not by their spelling, so that sentences may
+    differ from the paper's 473 of FrameNet 1.7.
+
+    Args:
+        source: FrameNet's folder (the one that holds frameIndex.xml), or nltk's reader of it.
+        max_words: words of a sentence at most.
+        max_element: words of a frame element at most.
+        min_distance: words from the target to the nearest word of an element at least; 3 leaves two
+            words between them.
+
+    Returns:
+        A sentence for each exemplar; the source of a link is the frame element, which attends, the
+        target the word that evokes the frame, the label "Frame.Element".
+
+    Raises:
+        ImportError: nltk is not installed.
+        ValueError: `source` is no such folder, or no sentence passes.
+
+    Example:
+        >>> from attnwidget.text.framenet import load_framenet
+        >>> sentences = load_framenet("nltk_data/corpora/framenet_v17")  # doctest: +SKIP
+    """
+    try:
+        from nltk.tokenize import NLTKWordTokenizer
+    except ImportError as error:
+        raise ImportError(
+            "load_framenet reads FrameNet with nltk, which is not installed: "
+            'pip install "attnwidget[framenet]"'
+        ) from error
+    cutter = NLTKWordTokenizer()
+    with _reader(source) as reader:
+        linked = [
+            _linked(exemplar, cutter, max_words, max_element, min_distance)
+            for unit in reader.lus()
+            for exemplar in unit.exemplars
+        ]
+    found = [sentence for sentence in linked if sentence is not None]
+    if not found:
+        raise ValueError(f"no exemplar sentence of {source} passes the filters")
+    return found
+
+
+@contextmanager
+def _reader(source: str | Path | Any) -> Iterator[Any]:
+    """Open a folder with nltk's reader, or pass on a reader."""
+    if not isinstance(source, (str, Path)):
+        yield source
+        return
+    import nltk.data
+    from nltk.corpus.reader.framenet import FramenetCorpusReader
+
+    folder = Path(source).resolve()
+    if missing := [name for name in _LAYOUT if not (folder / name).exists()]:
+        raise ValueError(
+            f"{folder} is not FrameNet's folder: it has no {', '.join(missing)}; name the one with "
+            "frameIndex.xml in it"
+        )
+    # Later versions of nltk read nothing outside of the folders that are listed there.
+    nltk.data.path.append(str(folder))
+    try:
+        yield FramenetCorpusReader(str(folder), _FILES)
+    finally:
+        nltk.data.path.remove(str(folder))
+
+
+def _linked(
+    exemplar: Any, cutter: Any, max_words: int, max_element: int, min_distance: int
+) -> LinkedSentence | None:
+    targets, elements = exemplar.get("Target"), exemplar.get("FE")
+    if not targets or len(targets) != 1 or not elements or not elements[0]:
+        return None
+    spans = list(cutter.span_tokenize(exemplar.text))
+    if len(spans) > max_words:
+        return None
+    target = _words(spans, *targets[0])
+    core = {element.name for core_set in exemplar.frame.FEcoreSets for element in core_set}
+    links = []
+    for start, end, name in elements[0]:
+        words = _words(spans, start, end)
+        too_near = any(abs(a - b) < min_distance for a in words for b in target)
+        if not words or not target or len(words) > max_element or too_near:
+            return None
+        if name in core:
+            links.append(Link(words, target, f"{exemplar.frame.name}.{name}"))
+    if not links:
+        return None
+    spelt = tuple(exemplar.text[start:end] for start, end in spans)
+    return LinkedSentence(spelt, tuple(links), f"exemplar {exemplar.ID}")
+
+
+def _words(spans: list[tuple[int, int]], start: int, end: int) -> tuple[int, ...]:
+    """The words that have a character of a span."""
+    return tuple(i for i, (first, stop) in enumerate(spans) if first < end and stop > start)

@@ -1,0 +1,181 @@
+"""Sentences with their dependency trees, as a treebank has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import index as as_index
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence and its dependency tree; every tuple has one entry a word.
+
+    Attributes:
+        words: the words as the treebank cuts them: "do" and "n't" are two.
+        governors: position, counted from 1, of the word that each depends on; 0 is the root's.
+        relations: kind of each dependency with its subtype, "nmod:poss".
+        tags: universal parts of speech, "" where unknown; empty without them.
+        xpos: the treebank's own tags; likewise.
+        name: what the treebank calls the sentence.
+        source: where it stands, "file.conllu:123".
+        space_after: False where the next word follows without a space; empty = spaces everywhere.
+
+    Raises:
+        ValueError: no words or an empty one, fields of other lengths, or no tree: a governor that
+            there is not, a cycle, no root or several.
+
+    Example:
+        >>> from attnwidget.text.treebank import Sentence
+        >>> sentence = Sentence(("Cats", "purr"), (2, 0), ("nsubj", "root"))
+        >>> sentence.text
+        'Cats purr'
+    """
+
+    words: tuple[str, ...]
+    governors: tuple[int, ...]
+    relations: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    xpos: tuple[str, ...] = ()
+    name: str = ""
+    source: str = ""
+    space_after: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.words)
+        needed = {"governors": len(self.governors), "relations": len(self.relations)}
+        given = {name: len(getattr(self, name)) for name in ("tags", "xpos", "space_after")}
+        differing = {k: v for k, v in (needed | given).items() if v != n and (v or k in needed)}
+        if differing:
+            raise ValueError(f"{self.label}: {n} words, but {_listed(differing)}: one entry a word")
+        if not n:
+            raise ValueError(f"{self.label} has no words")
+        for position, word in enumerate(self.words, 1):
+            if not word.strip():
+                raise ValueError(f"{self.label}: word {position} is empty")
+        if fault := tree_fault(self.governors):
+            position, problem = fault
+            word = f"word {position} {self.words[position - 1]!r}"
+            raise ValueError(f"{self.label}: {word} {problem}")
+
+    @classmethod
+    def from_lists(
+        cls,
+        words: Iterable[str],
+        governors: Iterable[int],
+        relations: Iterable[str],
+        *,
+        tags: Iterable[str] = (),
+        name: str = "",
+    ) -> Sentence:
+        """A sentence of plain lists: words, 1-based governors (0 = root) and relations.
+
+        Raises:
+            ValueError: as for every sentence.
+            TypeError: a governor is no integer.
+
+        Example:
+            >>> from attnwidget.text.treebank import Sentence
+            >>> Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"]).governors
+            (2, 0)
+        """
+        numbers = tuple(as_index(governor) for governor in governors)
+        return cls(tuple(words), numbers, tuple(relations), tags=tuple(tags), name=name)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def text(self) -> str:
+        """The words joined as they were written, with spaces everywhere where nothing is known."""
+        spaces = self.space_after or (True,) * len(self.words)
+        spelt = (word + " " * space for word, space in zip(self.words, spaces, strict=True))
+        return "".join(spelt).rstrip()
+
+    @property
+    def label(self) -> str:
+        """How messages name the sentence: by name and place, or by its first words."""
+        if self.name or self.source:
+            parts = [self.name and repr(self.name), self.source and f"({self.source})"]
+            return " ".join(["sentence", *filter(None, parts)])
+        first = " ".join(self.words[:5])
+        return f"sentence {first + ' ...' if len(self.words) > 5 else first!r}"
+
+
+def tree_fault(governors: Sequence[int]) -> tuple[int, str] | None:
+    """What keeps governors (1-based, 0 = root) from being a tree: a position and what is wrong.
+
+    Example:
+        >>> from attnwidget.text.treebank import tree_fault
+        >>> tree_fault([2, 1, 0])
+        (1, 'is in a cycle: 1 -> 2 -> 1')
+    """
+    n = len(governors)
+    roots = [position for position, governor in enumerate(governors, 1) if governor == 0]
+    for position, governor in enumerate(governors, 1):
+        if not 0 <= governor <= n:
+            return position, f"depends on word {governor}, but there are 1 to {n} (0 = root)"
+        if governor == position:
+            return position, "depends on itself"
+    if len(roots) > 1:
+        return roots[1], f"is a second root beside word {roots[0]}: a tree has one (governor 0)"
+    settled = [False] * (n + 1)
+    settled[0] = True
+    for start in range(1, n + 1):
+        path: list[int] = []
+        at, met = start, set[int]()
+        while not settled[at] and at not in met:
+            met.add(at)
+            path.append(at)
+            at = governors[at - 1]
+        if at in met:
+            cycle = [*path[path.index(at) :], at]
+            shown = cycle if len(cycle) <= 7 else [*cycle[:5], "...", at]
+            return at, f"is in a cycle: {' -> '.join(map(str, shown))}"
+        for position in path:
+            settled[position] = True
+    return None
+
+
+def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentence]:
+    r"""The sentences of a treebank file, UTF-8, plain or .gz.
+
+    CoNLL-U: words are the numbered lines; ranges (2-3) and empty nodes (2.1) are no words of a
+    tree, a range only says that nothing was written between its words. Lines of `word
+    governor-relation` with an empty one after each sentence are read as well: Clark et al. 2019
+    have their Stanford Dependencies so.
+
+    Args:
+        path: the file.
+        limit: the first so many sentences; the rest is not looked at.
+
+    Raises:
+        ValueError: the file is neither, or holds what is no sentence with one tree; the message
+            names file and line. Or it is empty, not UTF-8, or cut short.
+        OSError: it cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from attnwidget.text.treebank import load_treebank
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "two.txt")
+        ...     _ = path.write_text("\n".join(["Cats 2-nsubj", "purr 0-root", "", "Look 0-root"]))
+        ...     sentences = load_treebank(path)
+        >>> [sentence.text for sentence in sentences]
+        ['Cats purr', 'Look']
+    """
+    from attnwidget.text.treebank_formats import read_sentences
+
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is a number of sentences from 1, or None for all; got {limit}")
+    sentences = list(islice(read_sentences(Path(path)), limit))
+    if not sentences:
+        raise ValueError(f"{path} holds no sentence: the file is empty")
+    return sentences
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())

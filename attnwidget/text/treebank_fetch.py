@@ -1,0 +1,112 @@
+"""Treebanks of Universal Dependencies, fetched once and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from hashlib import sha1
+from pathlib import Path
+from typing import Any, Literal
+
+_LISTING = "https://api.github.com/repos/UniversalDependencies/{name}/contents?ref={release}"
+_SITE = "https://universaldependencies.org"
+_SECONDS = 30
+
+
+def fetch_treebank(
+    name: str,
+    *,
+    split: Literal["train", "dev", "test"] = "dev",
+    release: str = "r2.16",
+    folder: str | Path | None = None,
+) -> Path:
+    """The file of a Universal Dependencies treebank, for `load_treebank`; needs a network once.
+
+    It comes from the treebank's repository on GitHub, is checked against the checksum there, and
+    is kept with its licence, which says what may be done with it.
+
+    Args:
+        name: such as "UD_English-EWT".
+        split: which part. Small treebanks have no "train", some only "test".
+        release: tag of the release.
+        folder: where to keep it; None = `attnwidget/treebanks` in the user's cache folder
+            (`XDG_CACHE_HOME`, or `~/.cache`).
+
+    Raises:
+        ValueError: no treebank, release or split is so called.
+        ConnectionError: there is no network, or the server does not answer; the message says how
+            to do without.
+        OSError: the folder cannot be written.
+
+    Example:
+        >>> from attnwidget.text.treebank import load_treebank
+        >>> from attnwidget.text.treebank_fetch import fetch_treebank
+        >>> len(load_treebank(fetch_treebank("UD_English-EWT")))  # doctest: +SKIP
+        2001
+    """
+    if not re.fullmatch(r"UD_[\w-]+", name):
+        raise ValueError(f"name a treebank as {_SITE} does, 'UD_English-EWT', not {name!r}")
+    if not re.fullmatch(r"[\w.-]+", release):
+        raise ValueError(f"release is a tag such as 'r2.16', got {release!r}")
+    if split not in ("train", "dev", "test"):
+        raise ValueError(f"split is 'train', 'dev' or 'test', got {split!r}")
+    kept = (Path(folder) if folder is not None else _cache()) / name / release
+    if found := sorted(kept.glob(f"*-ud-{split}.conllu")):
+        return found[0]
+    listing = json.loads(_get(_LISTING.format(name=name, release=release), name, release))
+    files = {entry["name"]: entry for entry in listing if entry.get("type") == "file"}
+    parts = sorted(file for file in files if re.fullmatch(r"[\w-]+-ud-\w+\.conllu", file))
+    wanted = [file for file in parts if file.endswith(f"-ud-{split}.conllu")]
+    if not wanted:
+        raise ValueError(
+            f"{name} {release} has no {split!r} file, but {', '.join(parts) or 'none'}"
+        )
+    kept.mkdir(parents=True, exist_ok=True)
+    for file in [*(f for f in ("LICENSE.txt", "README.md") if f in files), wanted[0]]:
+        _keep(files[file], kept / file, name, release)
+    return kept / wanted[0]
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "attnwidget/treebanks")
+
+
+def _keep(entry: Mapping[str, Any], path: Path, name: str, release: str) -> None:
+    """Fetch one file whole or not at all."""
+    content = _get(entry["download_url"], name, release)
+    if sha1(b"blob %d\0" % len(content) + content).hexdigest() != entry["sha"]:
+        raise ConnectionError(f"{path.name} of {name} arrived damaged: fetch it again")
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _get(url: str, name: str, release: str) -> bytes:
+    request = urllib.request.Request(url, headers={"User-Agent": "attnwidget"})
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            content: bytes = answer.read()
+            return content
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            raise ValueError(
+                f"there is no treebank {name} of release {release}: names and releases are at "
+                f"{_SITE}"
+            ) from error
+        raise ConnectionError(_without(name, f"the server said {error.code}")) from error
+    except OSError as error:
+        raise ConnectionError(_without(name, str(error))) from error
+
+
+def _without(name: str, reason: str) -> str:
+    return (
+        f"{name} could not be fetched ({reason}): fetch_treebank needs a network. Without one, "
+        f"bring its .conllu file from {_SITE} and pass its path to load_treebank"
+    )

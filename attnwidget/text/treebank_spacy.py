@@ -1,0 +1,64 @@
+"""Sentences out of texts that spaCy has parsed; spaCy itself is not needed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attnwidget.text.treebank import Sentence
+
+
+def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
+    """The sentences of parsed spaCy `Doc`s, with spaCy's words, relations and tags.
+
+    Tokens of nothing but white space are left out. The root's relation, "ROOT" in spaCy, is called
+    "root" as in treebanks; English pipelines name the others as Stanford Dependencies do ("dobj").
+
+    Args:
+        docs: what a pipeline with a parser returned, one `Doc` or several.
+
+    Raises:
+        ValueError: a `Doc` was not parsed, or none has a word.
+        TypeError: something else than a `Doc`.
+
+    Example:
+        >>> import spacy  # doctest: +SKIP
+        >>> pipeline = spacy.load("en_core_web_sm")  # doctest: +SKIP
+        >>> sentences_from_spacy([pipeline("Cats purr.")])[0].relations  # doctest: +SKIP
+        ('nsubj', 'root', 'punct')
+    """
+    sentences: list[Sentence] = []
+    for number, doc in enumerate([docs] if hasattr(docs, "sents") else docs):
+        if not hasattr(doc, "has_annotation"):
+            raise TypeError(f"expected spaCy Docs, got {type(doc).__name__}: pass pipeline(text)")
+        if not doc.has_annotation("DEP"):
+            raise ValueError(
+                f"document {number} has no dependencies: use a pipeline with a parser, such as "
+                'spacy.load("en_core_web_sm")'
+            )
+        for place, span in enumerate(doc.sents):
+            words = [token for token in span if not token.is_space]
+            if words:
+                sentences.append(_sentence(words, f"document {number}, sentence {place}"))
+    if not sentences:
+        raise ValueError("the documents hold no words")
+    return sentences
+
+
+def _sentence(words: list[Any], source: str) -> Sentence:
+    places = {token.i: place for place, token in enumerate(words, 1)}
+    governors = []
+    for token in words:
+        above = token.head
+        while above.i not in places and above.head.i != above.i:
+            above = above.head  # white space has no place in the tree: its governor takes over
+        governors.append(0 if above.i == token.i else places.get(above.i, 0))
+    return Sentence(
+        tuple(token.text for token in words),
+        tuple(governors),
+        tuple("root" if token.dep_ == "ROOT" else token.dep_ for token in words),
+        tags=tuple(token.pos_ for token in words),
+        xpos=tuple(token.tag_ for token in words),
+        source=source,
+        space_after=tuple(bool(token.whitespace_) for token in words),
+    )

@@ -1,0 +1,197 @@
+"""Treebank files: what is read, and what each kind of broken file is told."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnwidget.text.treebank import Sentence, load_treebank, tree_fault
+
+WHOLE = """\
+# newdoc id = tales
+# sent_id = tales-1
+# text = "Don't go," he said.
+1\t"\t"\tPUNCT\t``\t_\t4\tpunct\t_\tSpaceAfter=No
+2-3\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tDo\tdo\tAUX\tVBP\tMood=Imp\t4\taux\t_\t_
+3\tn't\tnot\tPART\tRB\t_\t4\tadvmod\t_\t_
+4\tgo\tgo\tVERB\tVB\t_\t8\tccomp\t_\tSpaceAfter=No
+5\t,\t,\tPUNCT\t,\t_\t4\tpunct\t_\tSpaceAfter=No
+6\t"\t"\tPUNCT\t''\t_\t4\tpunct\t_\t_
+7\the\the\tPRON\tPRP\t_\t8\tnsubj\t_\t_
+8\tsaid\tsay\tVERB\tVBD\t_\t0\troot\t_\tSpaceAfter=No
+8.1\tit\tit\tPRON\tPRP\t_\t_\t_\t8:obj\t_
+9\t.\t.\tPUNCT\t.\t_\t8\tpunct\t_\t_
+
+# sent_id = tales-2
+1-2\tdu\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+1\tde\t_\tADP\t_\t_\t3\tcase\t_\t_
+2\tle\t_\t_\t_\t_\t3\tdet\t_\t_
+3\tpain\t_\tNOUN\t_\t_\t0\troot\t_\t_
+"""
+
+
+def line(position: object, word: str = "a", governor: object = 0, relation: str = "root") -> str:
+    return f"{position}\t{word}\t_\tX\t_\t_\t{governor}\t{relation}\t_\t_"
+
+
+def write(folder: Path, content: str | bytes, name: str = "file.conllu") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_conllu(tmp_path: Path, ending: str, bom: bytes) -> None:
+    path = write(tmp_path, bom + WHOLE.replace("\n", ending).encode())
+    first, second = load_treebank(path)
+    assert first.words == ('"', "Do", "n't", "go", ",", '"', "he", "said", ".")
+    assert first.governors == (4, 4, 4, 8, 4, 4, 8, 0, 8)
+    assert first.relations[1:4] == ("aux", "advmod", "ccomp")
+    assert first.tags[:2] == ("PUNCT", "AUX") and first.xpos[7] == "VBD"
+    assert (first.name, first.source) == ("tales-1", "file.conllu:1")
+    assert first.text == '"Don\'t go," he said.'
+    assert second.source == "file.conllu:16"
+    assert second.tags == ("ADP", "", "NOUN")
+    assert second.text == "de lepain"  # no spelling of the range is made of its words
+
+
+def test_gz_and_limit(tmp_path: Path) -> None:
+    path = write(tmp_path, gzip.compress(WHOLE.encode()), "file.conllu.gz")
+    assert [len(s) for s in load_treebank(path)] == [9, 3]
+    assert len(load_treebank(path, limit=1)) == 1
+    with pytest.raises(ValueError, match="limit is a number of sentences from 1"):
+        load_treebank(path, limit=0)
+
+
+def test_lines_of_word_and_governor(tmp_path: Path) -> None:
+    text = "No 3-det\n, 3-punct\nit 4-nsubj\n's 0-root\n\n\n# 2-dep\nx-y 0-root"
+    first, second = load_treebank(write(tmp_path, text, "dev.txt"))
+    assert first.words == ("No", ",", "it", "'s")
+    assert first.governors == (3, 3, 4, 0)
+    assert second.words == ("#", "x-y") and second.source == "dev.txt:7"
+    assert second.tags == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "holds no sentence: the file is empty"),
+        ("\n \n", "holds no sentence"),
+        ("# only = a comment\n", "holds no sentence"),
+        ("1\ta\tb\n", r"file.conllu:1: expected the 10 columns of CoNLL-U.*found 3"),
+        (line(1).replace("\t", "    "), "file.conllu:1: expected the 10 columns"),
+        (line(1) + "\t_", "found 11"),
+        (WHOLE + "\n" + line("one"), "file.conllu:22: the first column numbers a word: 'one'"),
+        (line("_"), "file.conllu:1: the word has no number"),
+        (line(2), "file.conllu:1: word number 2 where 1 was expected"),
+        (line(1, governor=2) + "\n" + line(1), "file.conllu:2: word number 1 where 2"),
+        (line(1, governor="x"), "file.conllu:1: the governor of 'a' is 'x'"),
+        (line(1, governor="_"), "the governor of 'a' is '_'"),
+        (line(1, governor="-1"), "the governor of 'a' is '-1'"),
+        (line(1, governor="1.5"), "the governor of 'a' is '1.5'"),
+        (line(1, governor="²"), "the governor of 'a' is '²'"),
+        (line(1, word=" "), "file.conllu:1: the word is empty"),
+        (line(1) + "\n" + line(2, "b", 7), "file.conllu:2: word 2 'b' depends on word 7, but"),
+        (line(1) + "\n" + line(2, "b", 2), "file.conllu:2: word 2 'b' depends on itself"),
+        (line(1) + "\n" + line(2, "b"), "file.conllu:2: word 2 'b' is a second root beside word 1"),
+        (
+            "\n".join([line(1), line(2, "b", 3), line(3, "c", 2)]),
+            "file.conllu:2: word 2 'b' is in a cycle: 2 -> 3 -> 2",
+        ),
+        (line(1, governor=2) + "\n" + line(2, "b", 1), "is in a cycle"),  # and so without a root
+        (line("2-3", "ab") + "\n" + line(1), "the range 2-3 comes after word 0"),
+        (line("1-3", "ab") + "\n" + line(1), "file.conllu:2: the sentence ends at word 1 inside"),
+        ("# caf\xe9\n".encode("latin-1"), "file.conllu:1: not UTF-8, byte 0xE9 after '# caf'"),
+        (line(1).encode() + b"\n\n1\tna\xefve", "file.conllu:3: not UTF-8"),
+    ],
+)
+def test_broken_files_name_the_line(tmp_path: Path, content: str | bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_treebank(write(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a 0-root\nb two-dep", "dev.txt:2: expected `word governor-relation`"),
+        ("a 0-root\nb c 1-dep", "dev.txt:2: expected `word governor-relation`"),
+        ("a 2-dep\nb 1-dep", "dev.txt:1: word 1 'a' is in a cycle"),
+        ("hello", "dev.txt:1: expected the 10 columns"),
+    ],
+)
+def test_broken_lines_of_word_and_governor(tmp_path: Path, content: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_treebank(write(tmp_path, content, "dev.txt"))
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    packed = gzip.compress((WHOLE + "\n").encode() * 50)
+    for content in (packed[: len(packed) // 2], packed[:-8] + bytes(8), b"plain text"):
+        with pytest.raises(ValueError, match=r"not a whole \.gz file"):
+            load_treebank(write(tmp_path, content, "file.conllu.gz"))
+    with pytest.raises(OSError, match="missing"):
+        load_treebank(tmp_path / "missing.conllu")
+
+
+def test_a_very_long_sentence_is_read(tmp_path: Path) -> None:
+    chain = "\n".join(line(i, "word", i - 1, "dep") for i in range(1, 10_001))
+    (sentence,) = load_treebank(write(tmp_path, chain))
+    assert len(sentence) == 10_000
+    ring = tree_fault([*range(2, 10_001), 1])
+    assert ring is not None and ring[1].endswith("1 -> 2 -> 3 -> 4 -> 5 -> ... -> 1")
+
+
+@given(st.lists(st.integers(-1, 8), min_size=1, max_size=7))
+def test_trees_are_told_from_other_graphs(governors: list[int]) -> None:
+    def reaches_root(position: int) -> bool:
+        for _ in governors:
+            if not 0 <= position <= len(governors):
+                return False
+            position = governors[position - 1] if position else 0
+        return position == 0
+
+    tree = governors.count(0) == 1 and all(reaches_root(p + 1) for p in range(len(governors)))
+    assert (tree_fault(governors) is None) == tree
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ((["a", "b"], [0], ["root"]), "sentence 'a b': 2 words, but 1 governors, 1 relations"),
+        (([], [], []), "has no words"),
+        ((["a", " "], [0, 1], ["root", "dep"]), "word 2 is empty"),
+        ((["a", "b"], [2, 1], ["dep", "dep"]), "word 1 'a' is in a cycle"),
+    ],
+)
+def test_sentences_of_lists(fields: tuple[list[str], list[int], list[str]], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Sentence.from_lists(*fields)
+
+
+def test_sentences_say_their_name() -> None:
+    sentence = Sentence.from_lists(
+        ["one", "two", "three", "four", "five", "six"], [0, 1, 1, 1, 1, 1], "abcdef"
+    )
+    assert sentence.label == "sentence 'one two three four five ...'"
+    assert Sentence.from_lists(["a"], [0], ["root"], name="s1").label == "sentence 's1'"
+    with pytest.raises(TypeError):
+        Sentence.from_lists(["a"], [0.0], ["root"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="2 tags"):
+        Sentence.from_lists(["a"], [0], ["root"], tags=["X", "Y"])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["ewt/en_ewt-ud-dev.conllu.gz", "gum/en_gum-ccby.conllu.gz"])
+def test_treebanks_are_read_as_they_are_written(data: Path, name: str) -> None:
+    sentences = load_treebank(data / name)
+    with gzip.open(data / name, "rt", encoding="utf-8") as file:
+        texts = [line[9:].strip() for line in file if line.startswith("# text = ")]
+    assert len(texts) == len(sentences)
+    for text, sentence in zip(texts, sentences, strict=True):
+        assert " ".join(sentence.text.split()) == " ".join(text.split())
