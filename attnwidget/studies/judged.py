@@ -58,10 +58,10 @@ class JudgedBatch:
         # Words that no sum tells apart are one kind: a head's hits are counted once a kind.
         told = torch.cat([relation[:, None], near.cpu()], 1).transpose(1, 2).flatten(0, 1)
         kinds, kind = np.unique(told.numpy(), axis=0, return_inverse=True)
-        sums = np.zeros((len(kinds), n_labels + 1, 1 + len(offsets)))
-        sums[np.arange(len(kinds)), kinds[:, 0], 0] = 1
-        sums[np.arange(len(kinds)), kinds[:, 0], 1:] = kinds[:, 1:]
-        self._sums = sums[:, :n_labels].transpose(0, 2, 1)  # [K, 1 + O, R], padding in none
+        self._n_labels = n_labels
+        # Kinds are sorted by relation; padding, the last of them, is in no sum.
+        self._relations, self._starts = np.unique(kinds[:, 0], return_index=True)
+        self._counted = np.concatenate([np.ones((len(kinds), 1)), kinds[:, 1:]], 1).T  # [1 + O, K]
         one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind.reshape(-1)), len(kinds))
         self._kinds = one_hot.to(device, torch.float32)  # [B * m, K]
         self._hits: list[Tensor] = []
@@ -95,16 +95,18 @@ class JudgedBatch:
 
         The first is of all words, the others of those that an offset is right on.
         """
-        return _summed(torch.stack(self._hits).double().cpu().numpy(), self._sums)
+        return self._summed(torch.stack(self._hits).double().cpu().numpy())
 
     def of_offsets(self) -> NDArray[np.int64]:
         """Int64 [1 + O, R]: all words, then those that each offset is right on."""
-        return _summed(self._kinds.sum(0).double().cpu().numpy(), self._sums)
+        return self._summed(self._kinds.sum(0).double().cpu().numpy())
 
-
-def _summed(counts: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.int64]:
-    whole = counts.reshape(-1, len(sums)) @ sums.reshape(len(sums), -1)
-    return np.rint(whole).astype(np.int64).reshape(*counts.shape[:-1], *sums.shape[1:])
+    def _summed(self, counts: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Sums [..., 1 + O, R] of the counts of kinds [..., K]."""
+        of_relations = np.add.reduceat(counts[..., None, :] * self._counted, self._starts, axis=-1)
+        sums = np.zeros((*of_relations.shape[:-1], self._n_labels + 1), np.int64)
+        sums[..., self._relations] = np.rint(of_relations)
+        return sums[..., :-1]
 
 
 def _padded(rows: Iterable[Sequence[int]], filler: int, longest: int) -> Tensor:
