@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from attnwidget.text.treebank import Sentence, load_treebank
     from attnwidget.text.treebank_fetch import fetch_treebank
     from attnwidget.text.treebank_spacy import sentences_from_spacy
+    from attnwidget.widgets.dependency_arcs import DependencyArcs
     from attnwidget.widgets.head_grid import HeadGrid
     from attnwidget.widgets.head_map import HeadMap
     from attnwidget.widgets.head_view import HeadView
     from attnwidget.widgets.linking import link
     from attnwidget.widgets.metric_strip import MetricStrip
     from attnwidget.widgets.page import save_page
+    from attnwidget.widgets.relation_table import RelationTable
 
 __version__ = "0.1.0"
 
@@ -54,6 +56,7 @@ _HOMES = {
     "AttentionModel": "capture.model",
     "Classes": "studies.classes",
     "Confidence": "studies.surface",
+    "DependencyArcs": "widgets.dependency_arcs",
     "Distances": "studies.distances",
     "Document": "text.coreference",
     "Entropy": "studies.surface",
@@ -69,6 +72,7 @@ _HOMES = {
     "Norms": "studies.norms",
     "Patterns": "studies.patterns",
     "Position": "studies.surface",
+    "RelationTable": "widgets.relation_table",
     "Segment": "text.segments",
     "Sentence": "text.treebank",
     "Stack": "capture.stack",
@@ -108,6 +112,7 @@ __all__ = [
     "AttentionModel",
     "Classes",
     "Confidence",
+    "DependencyArcs",
     "Distances",
     "Document",
     "Entropy",
@@ -123,6 +128,7 @@ __all__ = [
     "Norms",
     "Patterns",
     "Position",
+    "RelationTable",
     "Segment",
     "Sentence",
     "Stack",

@@ -1,0 +1,205 @@
+import { afterEach, expect, test } from "vitest";
+import type { ArcsState } from "../src/model/relation_types.js";
+import arcs from "../src/widgets/dependency_arcs.js";
+import { drawnCats } from "./drawn_cats.js";
+import { fakeModel } from "./fake_model.js";
+
+const state = (change: Partial<ArcsState> = {}): ArcsState => ({
+  ...{ selected: [[1, 2, "self"]], layer: 1, _error: "", relation: "all" },
+  ...{ direction: "dependent to governor", sentence: 0, threshold: 0, _drawn: drawnCats() },
+  ...{ _measured: { correct: 300, n: 1000, baseline: 0.25, offset: -2 }, _jump: {}, _jumped: {} },
+  _source: {
+    ...{ model: "BertModel", note: "", count: 9, layers: 4 },
+    relations: ["all", "nsubj", "obj"],
+  },
+  ...change,
+});
+
+const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
+let controller = new AbortController();
+afterEach(() => {
+  controller.abort();
+  controller = new AbortController();
+});
+
+async function show(change: Partial<ArcsState> = {}) {
+  const model = fakeModel(state(change));
+  const el = document.createElement("div");
+  document.body.append(el);
+  arcs().render({ model, el, signal: controller.signal });
+  await frame();
+  const find = <E extends Element>(selector: string) => {
+    const found = el.querySelector<E>(selector);
+    if (!found) throw new Error(`nothing matches ${selector}`);
+    return found;
+  };
+  const words = find<HTMLElement>("[role=listbox]");
+  const press = async (key: string, keys: KeyboardEventInit = {}, target: Element = words) => {
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
+    await frame();
+  };
+  const point = async (word: number, type = "pointerover") => {
+    const span = words.querySelectorAll("[role=option]")[word];
+    span?.dispatchEvent(new MouseEvent(type, { bubbles: true }));
+    await frame();
+  };
+  const pick = async (name: string, value: string) => {
+    const label = [...el.querySelectorAll("label")].find((l) => l.textContent?.startsWith(name));
+    const select = label?.querySelector("select") as HTMLSelectElement;
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+    await frame();
+  };
+  const readout = () => find(".attnw-arcs-readout").textContent;
+  return { model, el, find, words, press, point, pick, readout };
+}
+
+test("the sentence is text; annotated arcs above, right and wrong ones below", async () => {
+  const { el, find, words } = await show();
+  expect(words.textContent).toBe("Cats <b>eat</b> fish ");
+  expect(el.querySelector("b")).toBeNull();
+  const labels = [...el.querySelectorAll(".attnw-arcs-above text")].map((n) => n.textContent);
+  expect(labels).toEqual(["root", "nsubj", "obj"]);
+  expect(el.querySelectorAll(".attnw-arcs-below .attnw-arcs-right")).toHaveLength(1);
+  expect(el.querySelectorAll(".attnw-arcs-below .attnw-arcs-wrong")).toHaveLength(1);
+  expect(find(".attnw-arcs-above").getAttribute("aria-label")).toContain("3 words");
+  expect(find(".attnw-arcs-below").getAttribute("aria-label")).toContain("1 right, 1 wrong");
+  expect(find(".attnw-arcs-title").textContent).toBe(
+    "L1 H2 · 2-3 · all relations · dependent to governor · right on 1 of 2 words here · " +
+      "30.0 % of 1,000 in the treebank (best offset −2: 25.0 %)",
+  );
+});
+
+test("spaces are those that were written", async () => {
+  const { words } = await show({ _drawn: drawnCats({ spaces: [true, false, true] }) });
+  expect(words.textContent).toBe("Cats <b>eat</b>fish ");
+});
+
+test("pointing at a word reads its attention, and sends nothing", async () => {
+  const { model, el, point, readout } = await show();
+  await point(2);
+  expect(readout()).toContain("fish: obj of <b>eat</b> · predicted Cats with 0.25, wrong");
+  expect(readout()).toContain("attends to Cats 0.25, <b>eat</b> 0.125, itself 0");
+  expect(readout()).toContain("is attended to by <b>eat</b> 0.75, Cats 0.125, itself 0");
+  const heights = [...el.querySelectorAll(".attnw-arcs-bar")].map((n) => n.getAttribute("height"));
+  expect(heights).toEqual(["22.0", "11.0", "0"]);
+  expect(el.querySelectorAll(".attnw-arcs-own")).toHaveLength(2);
+  expect(model.sent).toEqual([]);
+});
+
+test("the keyboard moves between words, holds one and lets it go", async () => {
+  const { find, words, press, readout } = await show();
+  await press("ArrowRight");
+  await press("ArrowRight");
+  const active = () => words.getAttribute("aria-activedescendant");
+  expect(active()).toBe(words.querySelectorAll("[role=option]")[1]?.id);
+  expect(find("[aria-live]").textContent).toContain("<b>eat</b>: root; attends to fish 0.75");
+  await press("Enter");
+  expect(words.querySelectorAll("[aria-selected=true]")).toHaveLength(1);
+  await press("Escape");
+  expect(active()).toBeNull();
+  expect(readout()).toContain("Point at a word");
+});
+
+test("a relation is chosen by list or by its label, and leaves the other arcs unnamed", async () => {
+  const { model, el, pick, find } = await show();
+  await pick("relation", "obj");
+  expect(model.sent).toEqual([{ relation: "obj" }]);
+  const labels = () => [...el.querySelectorAll(".attnw-arcs-above text")].map((n) => n.textContent);
+  expect(labels()).toEqual(["obj"]);
+  expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
+  find(".attnw-arcs-above text").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  await frame();
+  expect(model.get("relation")).toBe("all");
+});
+
+test("direction and threshold choose the predicted arcs", async () => {
+  const { el, find, press } = await show({ threshold: 0.5 });
+  expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
+  expect(find(".attnw-arcs-caption").textContent).toContain("1 arc below 0.5 not drawn");
+  await press("d");
+  expect(el.querySelectorAll(".attnw-arcs-below .attnw-arcs-right")).toHaveLength(1);
+});
+
+test("sentences are stepped through, and jumped to by number", async () => {
+  const { model, find, press } = await show();
+  await press("PageDown");
+  expect(model.sent).toEqual([{ sentence: 1 }]);
+  expect(find<HTMLElement>(".attnw-progress").hidden).toBe(false);
+  model.fromKernel({ _drawn: drawnCats({ sentence: 1 }) });
+  await frame();
+  expect(find<HTMLElement>(".attnw-progress").hidden).toBe(true);
+  await press("PageUp");
+  await press("PageUp");
+  expect(model.get("sentence")).toBe(0);
+  const number = find<HTMLInputElement>("input[type=number]");
+  number.value = "40";
+  number.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(model.get("sentence")).toBe(8);
+});
+
+test("r and w ask for sentences on which the head is right and wrong", async () => {
+  const { model, find, press } = await show();
+  await press("w");
+  expect(model.sent).toEqual([{ _jump: { n: 1, outcome: "wrong", step: 1 } }]);
+  await press("r");
+  expect(model.sent).toHaveLength(1);
+  model.fromKernel({ _jumped: { n: 1, found: false } });
+  await frame();
+  expect(find("[aria-live]").textContent).toBe("No other sentence has such a word.");
+  await press("R", { shiftKey: true });
+  expect(model.sent[1]).toEqual({ _jump: { n: 2, outcome: "right", step: -1 } });
+  model.fromKernel({ _jumped: { n: 2, found: false, left: 1200 } });
+  await frame();
+  expect(find("[aria-live]").textContent).toContain("1,200 sentences are left");
+});
+
+test("the table lists every arc when it is opened", async () => {
+  const { el, find } = await show();
+  const details = find<HTMLDetailsElement>("details");
+  expect(el.querySelectorAll("tbody tr")).toHaveLength(0);
+  details.open = true;
+  details.dispatchEvent(new Event("toggle"));
+  const rows = [...el.querySelectorAll("tbody tr")].map((row) =>
+    [...row.children].map((cell) => cell.textContent),
+  );
+  expect(rows).toEqual([
+    ["1", "Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.5", "right"],
+    ["2", "<b>eat</b>", "root", "", "", "", ""],
+    ["3", "fish", "obj", "2 <b>eat</b>", "1 Cats", "0.25", "wrong"],
+  ]);
+});
+
+test("without a head the tree stands alone and the widget says what to do", async () => {
+  const drawn = drawnCats({ head: null, predicted: null });
+  const { model, el, press } = await show({ selected: [], _drawn: drawn });
+  expect(el.textContent).toContain("Select a head");
+  expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(0);
+  await press("w");
+  expect(model.sent).toEqual([]);
+});
+
+test("what cannot be drawn is said, errors take the place, leaving removes all", async () => {
+  const { model, el, find } = await show();
+  const none = { words: [], relations: [], governors: drawnCats({}).governors };
+  none.governors = { shape: [0], dtype: "<i4", view: new DataView(new ArrayBuffer(0)) };
+  model.fromKernel({ _drawn: drawnCats({ ...none, predicted: null, problem: "too <b>long</b>" }) });
+  await frame();
+  expect(el.textContent).toContain("too <b>long</b>");
+  expect(find<HTMLElement>(".attnw-arcs-body").hidden).toBe(true);
+  model.fromKernel({ _error: "closed" });
+  await frame();
+  expect(find("[role=alert]").textContent).toBe("closed");
+  controller.abort();
+  model.fromKernel({ relation: "obj" });
+  expect(el.childElementCount).toBe(0);
+});
+
+test("before the sentence arrives nothing breaks", async () => {
+  const { press, model } = await show({ _drawn: null, _measured: null });
+  await press("ArrowRight");
+  await press("[");
+  expect(model.get("layer")).toBe(0);
+});

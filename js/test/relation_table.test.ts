@@ -1,0 +1,159 @@
+import { afterEach, expect, test } from "vitest";
+import type { TableState } from "../src/model/relation_types.js";
+import table from "../src/widgets/relation_table.js";
+import { fakeModel } from "./fake_model.js";
+import { numbers } from "./relation_numbers.js";
+
+const state = (change: Partial<TableState> = {}): TableState => ({
+  ...{ selected: [], layer: 0, _error: "", relation: "all", direction: "dependent to governor" },
+  ...{ min_count: 1, significant: false, search: "", sort: "n", descending: true },
+  ...{ _table: numbers(), _source: { model: "BertModel", note: "100 words in 7 sentences" } },
+  ...change,
+});
+
+const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
+let controller = new AbortController();
+afterEach(() => {
+  controller.abort();
+  controller = new AbortController();
+});
+
+async function show(change: Partial<TableState> = {}) {
+  const model = fakeModel(state(change));
+  const el = document.createElement("div");
+  document.body.append(el);
+  table().render({ model, el, signal: controller.signal });
+  await frame();
+  const find = <E extends HTMLElement>(selector: string) => {
+    const found = el.querySelector<E>(selector);
+    if (!found) throw new Error(`nothing matches ${selector}`);
+    return found;
+  };
+  const names = () => [...el.querySelectorAll("tbody th")].map((cell) => cell.textContent);
+  const row = (name: string) =>
+    [...el.querySelectorAll<HTMLButtonElement>("tbody button")].find(
+      ({ textContent }) => textContent === name,
+    );
+  const press = async (target: Element, key: string, keys: KeyboardEventInit = {}) => {
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
+    await frame();
+  };
+  const type = async (selector: string, value: string, event = "input") => {
+    const field = find<HTMLInputElement>(selector);
+    field.value = value;
+    field.dispatchEvent(new Event(event, { bubbles: true }));
+    await frame();
+  };
+  return { model, el, find, names, row, press, type };
+}
+
+test("a real table: caption, headings with their order, a row a relation", async () => {
+  const { el, find, names } = await show();
+  expect(find("caption").textContent).toBe("3 of 3 rows");
+  expect(names()).toEqual(["all", "det", "<b>obj</b>"]);
+  expect(el.querySelector("tbody th b")).toBeNull();
+  expect(el.querySelectorAll("th[scope=col]")).toHaveLength(7);
+  expect([...el.querySelectorAll("[aria-sort]")].map((cell) => cell.textContent)).toEqual(["n▼"]);
+  const cells = [...(el.querySelectorAll("tbody tr")[1]?.children ?? [])];
+  expect(cells.map((cell) => cell.textContent)).toEqual([
+    ...["det", "20", "L1 H0", "gov → depgovernor to dependent"],
+    ...["90, interval 70–97", "50 offset +1", "40* significant"],
+  ]);
+});
+
+test("a row chooses its relation, direction and head in one message; Escape takes it back", async () => {
+  const { model, find, row, press } = await show();
+  row("det")?.click();
+  await frame();
+  const head = [1, 0, "self"];
+  const direction = "governor to dependent";
+  expect(model.sent).toEqual([{ relation: "det", direction, selected: [head], layer: 1 }]);
+  expect(row("det")?.getAttribute("aria-pressed")).toBe("true");
+  expect(find("[aria-live]").textContent).toBe("det: layer 1 head 0 selected");
+  expect(find(".attnw-rel-readout").textContent).toContain("L1 H0: 90 % of 20 words");
+  await press(find("table"), "Escape");
+  expect(model.get("relation")).toBe("all");
+  expect(model.get("selected")).toEqual([]);
+});
+
+test("arrows move between rows, one of which Tab reaches", async () => {
+  const { el, row, press } = await show();
+  row("all")?.focus();
+  await press(row("all") as Element, "ArrowDown");
+  expect(document.activeElement).toBe(row("det"));
+  await press(row("det") as Element, "End");
+  expect(document.activeElement).toBe(row("<b>obj</b>"));
+  expect(el.querySelectorAll("tbody button[tabindex='0']")).toHaveLength(1);
+});
+
+test("headings sort, the row that has the keyboard keeps it", async () => {
+  const { model, el, names, row } = await show();
+  row("det")?.focus();
+  el.querySelector<HTMLButtonElement>("thead button")?.click();
+  await frame();
+  expect(model.sent).toEqual([{ sort: "relation", descending: false }]);
+  expect(names()).toEqual(["<b>obj</b>", "all", "det"]);
+  expect(el.querySelector("[aria-sort]")?.getAttribute("aria-sort")).toBe("ascending");
+});
+
+test("search, count and the tick filter rows; typing is no command", async () => {
+  const { model, find, names, press, type } = await show();
+  await type("input[type=search]", "obj");
+  expect(names()).toEqual(["<b>obj</b>"]);
+  await press(find("input[type=search]"), "?");
+  await press(find("input[type=search]"), "d");
+  expect(find("dl").hidden).toBe(true);
+  await type("input[type=search]", "xyz");
+  expect(find(".attnw-rel-nothing").hidden).toBe(false);
+  await type("input[type=search]", "");
+  await type("input[type=number]", "20");
+  expect(names()).toEqual(["all", "det"]);
+  await type("input[type=number]", "");
+  expect(model.get("min_count")).toBe(20);
+  const tick = find<HTMLInputElement>("input[type=checkbox]");
+  tick.checked = true;
+  tick.dispatchEvent(new Event("change", { bubbles: true }));
+  await frame();
+  expect(names()).toEqual(["det"]);
+});
+
+test("the map is a grid: arrows move, Enter selects, Shift adds", async () => {
+  const { model, find, press } = await show({ relation: "det", selected: [[0, 0, "self"]] });
+  const grid = find("[role=grid]");
+  expect(grid.getAttribute("aria-label")).toContain("every head on det");
+  await press(grid, "ArrowRight");
+  const cell = find("[role=gridcell]");
+  expect(cell.getAttribute("aria-label")).toContain("layer 0 head 1, 10 % of 20 words");
+  await press(grid, "Enter");
+  await press(grid, "ArrowDown");
+  await press(grid, " ", { shiftKey: true });
+  expect(model.get("selected")).toEqual([
+    [0, 1, "self"],
+    [1, 1, "self"],
+  ]);
+  await press(grid, "d");
+  expect(model.get("direction")).toBe("governor to dependent");
+  await press(grid, "[");
+  expect(model.get("layer")).toBe(0);
+});
+
+test("what the kernel sets is shown; an error takes the place; leaving removes all", async () => {
+  const { model, el, find, row } = await show();
+  model.fromKernel({ relation: "det" });
+  await frame();
+  expect(row("det")?.getAttribute("aria-pressed")).toBe("true");
+  model.fromKernel({ _error: "no <b>table</b>" });
+  await frame();
+  expect(find("[role=alert]").textContent).toBe("no <b>table</b>");
+  controller.abort();
+  model.fromKernel({ relation: "all" });
+  expect(el.childElementCount).toBe(0);
+});
+
+test("before the numbers arrive nothing breaks", async () => {
+  const { press, find, names } = await show({ _table: null });
+  await press(find("[role=grid]"), "Enter");
+  expect(names()).toEqual([]);
+});
