@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attnwidget import AttentionModel, demo_texts, load_model
+from attnwidget.studies.inputs import read_segments
+from attnwidget.text.demonstrations import demo_prose
+from attnwidget.text.segments import read_lines, split_documents
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +31,11 @@ def test_texts_are_a_dozen_and_have_pairs() -> None:
     texts = demo_texts().values()
     assert len(texts) >= 12
     assert sum(demo.pair is not None for demo in texts) >= 3
+
+
+def test_prose_makes_full_segments_of_every_passage(model: AttentionModel) -> None:
+    passages = list(split_documents(read_lines(demo_prose())))
+    assert [len(passage) for passage in passages] == [5] * 12
+    for passage in passages:
+        segments = read_segments([passage], model)
+        assert segments and all(len(segment) + 3 == 128 for segment in segments)

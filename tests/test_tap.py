@@ -180,6 +180,24 @@ def test_a_bool_mask_of_the_caller_masks() -> None:
         assert layer.weights[..., ~allowed[0, 0]].abs().max() == 0
 
 
+@pytest.mark.parametrize("part", ["the whole", "a layer"])
+def test_compiled_models_are_read(part: str) -> None:
+    given = zoo.inputs("bert")
+    model = zoo.build("bert")
+    if part == "a layer":
+        layers = model.bert.encoder.layer
+        layers[1] = torch.compile(layers[1], backend="eager")
+    else:
+        model = torch.compile(model, backend="eager")
+    with torch.no_grad():
+        before = model(**given)[0]
+    seen, _ = tapped(model, given)
+    for layer, wanted in zip(seen["self"], zoo.eager_maps("bert", given)["self"], strict=True):
+        torch.testing.assert_close(layer.weights, wanted, atol=SMALL, rtol=0)
+    with torch.no_grad():
+        torch.testing.assert_close(model(**given)[0], before)
+
+
 def test_a_model_without_attention_is_named() -> None:
     config = transformers.MambaConfig(hidden_size=16, num_hidden_layers=1, vocab_size=20)
     model = transformers.MambaModel(config)

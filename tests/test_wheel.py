@@ -12,6 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DEMO = [
     "config.json",
+    "genre/config.json",
+    "genre/model.safetensors",
+    "genre/tokenizer.json",
+    "genre/tokenizer_config.json",
     "model.safetensors",
     "prose.txt",
     "texts.json",

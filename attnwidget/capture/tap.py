@@ -135,7 +135,8 @@ def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
         >>> len(shapes), shapes[0]
         (6, (1, 12, 6, 6))
     """
-    compiled = hasattr(model, "_orig_mod")
+    # Compiled code would skip the hooks, or trace them into itself.
+    compiled = any(hasattr(module, "_orig_mod") for module in model.modules())
     model = getattr(model, "_orig_mod", model)
     sites = find_sites(model)
     if not sites:
@@ -210,7 +211,6 @@ def _original(config: object) -> str:
     return (entry.original if entry is not None else None) or "eager"
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def _attention(
     module: nn.Module,
     query: Tensor,

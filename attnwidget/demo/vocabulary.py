@@ -1,0 +1,106 @@
+"""Wordpieces for a new model, and the model itself before its first step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import BertWordPieceTokenizer
+from torch import Tensor
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CHUNK = 5000
+
+
+def read_vocabulary(folder: str | Path) -> list[str]:
+    """The wordpieces of a model folder's vocab.txt, in the order of their ids."""
+    return (Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+
+
+def frequent_wordpieces(paragraphs: list[str], wordpieces: list[str], size: int) -> list[str]:
+    """The `size` of `wordpieces` that are most frequent in a text, SPECIAL first.
+
+    Single ASCII characters are kept however rare, so that any English word can be spelt.
+    """
+    tokenizer = BertWordPieceTokenizer({piece: i for i, piece in enumerate(wordpieces)})
+    counts: Counter[int] = Counter()
+    for at in range(0, len(paragraphs), CHUNK):
+        for encoding in tokenizer.encode_batch(
+            paragraphs[at : at + CHUNK], add_special_tokens=False
+        ):
+            counts.update(encoding.ids)
+    kept = set(SPECIAL)
+    kept |= {p for p in wordpieces if p.isascii() and len(p.removeprefix("##")) == 1}
+    for i, _ in counts.most_common():
+        if len(kept) >= size:
+            break
+        kept.add(wordpieces[i])
+    return [*SPECIAL, *(piece for piece in wordpieces if piece in kept and piece not in SPECIAL)]
+
+
+def learnt_wordpieces(paragraphs: Iterable[str], size: int) -> list[str]:
+    """A new uncased vocabulary of at most `size` wordpieces, SPECIAL first."""
+    tokenizer = BertWordPieceTokenizer()
+    tokenizer.train_from_iterator(
+        paragraphs, vocab_size=size, special_tokens=list(SPECIAL), show_progress=False
+    )
+    pieces: dict[str, int] = tokenizer.get_vocab()
+    return sorted(pieces, key=pieces.__getitem__)
+
+
+def make_tokenizer(wordpieces: list[str], longest: int = 512) -> Any:
+    """A BERT tokenizer, uncased, of these wordpieces."""
+    vocabulary = {piece: i for i, piece in enumerate(wordpieces)}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=BertWordPieceTokenizer(vocabulary)._tokenizer,
+        model_max_length=longest,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def new_model(n_wordpieces: int, *, layers: int, heads: int, size: int) -> BertForMaskedLM:
+    """A BERT with random weights for 512 positions; `size` is that of its hidden states.
+
+    Raises:
+        ValueError: `size` is no multiple of `heads`.
+    """
+    if size % heads:
+        raise ValueError(f"a hidden size of {size} cannot be split between {heads} heads")
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=n_wordpieces,
+            hidden_size=size,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            intermediate_size=4 * size,
+            max_position_embeddings=512,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+    )
+
+
+@torch.no_grad()
+def take_embeddings(model: BertForMaskedLM, teacher: Any) -> None:
+    """Start from the teacher's word and position embeddings, along their first principal axes.
+
+    Both models have the same wordpieces by id.
+    """
+    for name in ("word_embeddings", "position_embeddings"):
+        own: Tensor = getattr(model.bert.embeddings, name).weight
+        its: Tensor = getattr(teacher.embeddings, name).weight.float()
+        centred = its - its.mean(0)
+        size = min(own.shape[1], its.shape[1])
+        axes = torch.linalg.svd(centred, full_matrices=False).Vh[:size]
+        rows = min(len(own), len(its))
+        start = centred[:rows] @ axes.T
+        own[:rows, :size] = start / start.std() * 0.05
