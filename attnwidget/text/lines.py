@@ -23,8 +23,8 @@ def decoded_lines(path: Path) -> Iterator[str]:
                 yield raw.rstrip(b"\r\n").decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}:{number}: not UTF-8 (byte 0x{error.object[error.start]:02X}); save the file "
-            "as UTF-8"
+            f"{path}:{number}: not UTF-8, byte 0x{error.object[error.start]:02X} after "
+            f"{error.object[: error.start].decode('utf-8')[-20:]!r}: save the file as UTF-8"
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}: not a whole .gz file ({error}); fetch it again") from error
+        raise ValueError(f"{path}: not a whole .gz file ({error}): fetch it again") from error

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 from conllu.exceptions import ParseException
 from conllu.parser import parse_comment_line, parse_dict_value, parse_id_value
 
+from attnwidget.text.lines import decoded_lines
 from attnwidget.text.treebank import Sentence, tree_fault
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -101,7 +100,7 @@ class _Rows:
 def _blocks(path: Path) -> Iterator[_Block]:
     """The file's lines between empty ones, decoded."""
     block = _Block(path, 1)
-    for number, line in enumerate(_decoded_lines(path), 1):
+    for number, line in enumerate(decoded_lines(path), 1):
         if line.strip():
             if not block.lines:
                 block.first = number
@@ -111,22 +110,6 @@ def _blocks(path: Path) -> Iterator[_Block]:
             block = _Block(path, number + 1)
     if block.lines:
         yield block
-
-
-def _decoded_lines(path: Path) -> Iterator[str]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    number = 0
-    try:
-        with opened(path, "rb") as file:
-            for number, raw in enumerate(file, 1):
-                yield raw.rstrip(b"\r\n").decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path}:{number}: not UTF-8, byte 0x{error.object[error.start]:02X} after "
-            f"{error.object[: error.start].decode('utf-8')[-20:]!r}: save the file as UTF-8"
-        ) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}: not a whole .gz file ({error}): fetch it again") from error
 
 
 def _from_conllu(block: _Block) -> _Rows | None:

@@ -175,9 +175,9 @@ test("brackets step the layer, and question mark lists the keys", async () => {
   const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
   await press("]");
   expect(model.sent).toEqual([{ layer: 1, selected: [[1, 2, "self"]] }]);
-  expect(find(".attnw-map-keys").hidden).toBe(true);
+  expect(find(".attnw-keys").hidden).toBe(true);
   await press("?");
-  expect(find(".attnw-map-keys").hidden).toBe(false);
+  expect(find(".attnw-keys").hidden).toBe(false);
   expect(find("[aria-label='show the keys']").getAttribute("aria-expanded")).toBe("true");
 });
 

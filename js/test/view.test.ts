@@ -148,7 +148,7 @@ describe("the view", () => {
     await press("]");
     expect(model.sent.at(-1)).toEqual({ layer: 2, selected: [[2, 5, "self"]] });
     await press("?");
-    expect($(".attnw-view-keys").hidden).toBe(false);
+    expect($(".attnw-keys").hidden).toBe(false);
     expect($(".attnw-help").getAttribute("aria-expanded")).toBe("true");
   });
 

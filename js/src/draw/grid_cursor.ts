@@ -5,7 +5,7 @@ import type { Cell } from "./grid_layout.js";
 export function gridCursor(grid: HTMLElement) {
   // Two widgets can share a page, and this module's scope may or may not be shared between them.
   const prefix = `attnw-${Math.random().toString(36).slice(2)}`;
-  const row = element(grid, "div", { role: "row", class: "attnw-grid-unseen" });
+  const row = element(grid, "div", { role: "row", class: "attnw-unseen" });
   let last = "";
   return (cell: Cell, rows: number, cols: number, name: string, selected: boolean): void => {
     const state = [...cell, rows, cols, name, selected].join();
@@ -42,7 +42,7 @@ const KEYS = [
 ] as const;
 
 export function keyList(parent: HTMLElement): HTMLElement {
-  const list = element(parent, "dl", { class: "attnw-grid-keys", hidden: true });
+  const list = element(parent, "dl", { class: "attnw-keys", hidden: true });
   for (const [key, meaning] of KEYS) {
     const line = element(list, "div");
     element(line, "dt", {}, key);

@@ -46,7 +46,7 @@ export function mapAside(
   const list = element(aside, "ul", { class: "attnw-map-groups", "aria-label": "behaviours" });
   const readout = element(aside, "p", { class: "attnw-map-readout" });
   const caption = element(aside, "p", { class: "attnw-map-caption" });
-  const help = element(aside, "dl", { class: "attnw-map-keys", hidden: true });
+  const help = element(aside, "dl", { class: "attnw-keys", hidden: true });
   for (const [key, meaning] of MAP_KEYS) {
     const line = element(help, "div");
     element(line, "dt", {}, key);

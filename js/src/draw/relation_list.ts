@@ -78,20 +78,20 @@ export function relationList(parent: HTMLElement, signal: AbortSignal, actions: 
     const way = element(tr, "td", { class: "attnw-rel-way" });
     const short = row.direction === DIRECTIONS[0] ? "dep → gov" : "gov → dep";
     element(way, "span", { "aria-hidden": "true", title: row.direction }, short);
-    element(way, "span", { class: "attnw-rel-unseen" }, row.direction);
+    element(way, "span", { class: "attnw-unseen" }, row.direction);
     const accuracy = element(tr, "td", { class: "attnw-rel-accuracy" });
     bar(accuracy, row);
     element(accuracy, "b", {}, percent(row.accuracy, row.n));
-    element(accuracy, "span", { class: "attnw-rel-unseen" }, ", interval ");
+    element(accuracy, "span", { class: "attnw-unseen" }, ", interval ");
     const interval = `${percent(row.low, row.n)}–${percent(row.high, row.n)}`;
     element(accuracy, "span", { class: "attnw-rel-muted attnw-rel-interval" }, interval);
     const baseline = element(tr, "td", {}, `${percent(row.baseline, row.n)} `);
-    element(baseline, "span", { class: "attnw-rel-unseen" }, "offset ");
+    element(baseline, "span", { class: "attnw-unseen" }, "offset ");
     element(baseline, "span", { class: "attnw-rel-muted attnw-rel-offset" }, signed(row.offset));
     const gain = element(tr, "td", {}, percent(row.gain, row.n));
     const star = row.p <= LEVEL;
     element(gain, "span", { "aria-hidden": "true", class: "attnw-rel-star" }, star ? "*" : "");
-    element(gain, "span", { class: "attnw-rel-unseen" }, star ? " significant" : "");
+    element(gain, "span", { class: "attnw-unseen" }, star ? " significant" : "");
     tr.addEventListener("click", () => choose(row, button), { signal });
     return button;
   }

@@ -71,7 +71,7 @@ const KEYS = [
 ] as const;
 
 export function keyList(parent: HTMLElement): HTMLElement {
-  const list = element(parent, "dl", { class: "attnw-view-keys", hidden: true });
+  const list = element(parent, "dl", { class: "attnw-keys", hidden: true });
   for (const [key, meaning] of KEYS) {
     const line = element(list, "div");
     element(line, "dt", {}, key);

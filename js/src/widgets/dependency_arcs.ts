@@ -58,8 +58,8 @@ function render({ model, el, signal }: RenderContext<ArcsState>): void {
   const shading = element(legend, "span", { class: "attnw-arcs-shading" });
   const line = element(body, "p", { class: "attnw-arcs-caption" });
   const fillTable = arcsTable(body, signal);
-  const keys = keyList(inner, ARC_KEYS, "attnw-arcs-keys");
-  const live = element(inner, "div", { class: "attnw-arcs-unseen", "aria-live": "polite" });
+  const keys = keyList(inner, ARC_KEYS, "attnw-keys");
+  const live = element(inner, "div", { class: "attnw-unseen", "aria-live": "polite" });
 
   let themed = false;
   let drawn: DrawnSentence | null = null;

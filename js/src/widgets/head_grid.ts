@@ -56,7 +56,7 @@ function render({ model, el, signal }: RenderContext<GridState>): void {
   const controls = gridControls(body, model, signal, { step, toggleKeys });
   const keys = keyList(body);
   const line = element(body, "p", { class: "attnw-grid-caption" });
-  const live = element(body, "div", { class: "attnw-grid-unseen", "aria-live": "polite" });
+  const live = element(body, "div", { class: "attnw-unseen", "aria-live": "polite" });
   const preview = gridPreview(root, model);
   const image = root.ownerDocument.createElement("canvas");
 

@@ -40,9 +40,9 @@ function render({ model, el, signal }: RenderContext<MapState>): void {
     "aria-label": "map of attention heads; question mark lists the keys",
   });
   const canvas = element(box, "canvas", { class: "attnw-map", "aria-hidden": "true" });
-  const options = element(box, "div", { class: "attnw-map-unseen", role: "presentation" });
+  const options = element(box, "div", { class: "attnw-unseen", role: "presentation" });
   const aside = mapAside(body, model, signal, { chooseGroup, toggleKeys });
-  const live = element(body, "div", { class: "attnw-map-unseen", "aria-live": "polite" });
+  const live = element(body, "div", { class: "attnw-unseen", "aria-live": "polite" });
   // Two widgets can share a page, and this module's scope may or may not be shared between them.
   const prefix = `attnw-${Math.random().toString(36).slice(2)}`;
 

@@ -59,7 +59,7 @@ function render({ model, el, signal }: RenderContext<StripState>): void {
       // What the plot's ends are, for those who cannot see it and for those who can.
       const range = element(cell, "span", { class: "attnw-strip-ends" });
       element(range, "span", {}, low ?? "");
-      element(range, "span", { class: "attnw-strip-unseen" }, " to ");
+      element(range, "span", { class: "attnw-unseen" }, " to ");
       element(range, "span", {}, high ?? "");
       return { values, ends, canvas, value, percentile: element(line, "td") };
     });

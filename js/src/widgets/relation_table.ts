@@ -83,8 +83,8 @@ function render({ model, el, signal }: RenderContext<TableState>): void {
   });
   const readout = element(aside, "p", { class: "attnw-rel-readout" });
   const line = element(inner, "p", { class: "attnw-rel-caption" });
-  const keys = keyList(inner, KEYS, "attnw-rel-keys");
-  const live = element(inner, "div", { class: "attnw-rel-unseen", "aria-live": "polite" });
+  const keys = keyList(inner, KEYS, "attnw-keys");
+  const live = element(inner, "div", { class: "attnw-unseen", "aria-live": "polite" });
 
   let theme: Theme | undefined;
   let decodedFrom: TableState["_table"] = null;
