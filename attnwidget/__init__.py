@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from attnwidget.text.treebank import Sentence, load_treebank
     from attnwidget.text.treebank_fetch import fetch_treebank
     from attnwidget.text.treebank_spacy import sentences_from_spacy
+    from attnwidget.widgets.coreference_view import CoreferenceView
     from attnwidget.widgets.dependency_arcs import DependencyArcs
     from attnwidget.widgets.head_grid import HeadGrid
     from attnwidget.widgets.head_map import HeadMap
@@ -56,6 +57,7 @@ _HOMES = {
     "AttentionModel": "capture.model",
     "Classes": "studies.classes",
     "Confidence": "studies.surface",
+    "CoreferenceView": "widgets.coreference_view",
     "DependencyArcs": "widgets.dependency_arcs",
     "Distances": "studies.distances",
     "Document": "text.coreference",
@@ -112,6 +114,7 @@ __all__ = [
     "AttentionModel",
     "Classes",
     "Confidence",
+    "CoreferenceView",
     "DependencyArcs",
     "Distances",
     "Document",
