@@ -20,7 +20,7 @@ from attnwidget.studies.coreference_results import (
     Evaluated,
     EvaluatedWindow,
 )
-from attnwidget.studies.engine import measure
+from attnwidget.studies.engine import measure_one
 from attnwidget.studies.templates import Template
 from attnwidget.studies.word_segments import WordAxes, WordSegment, WordSegmenter
 from attnwidget.text.antecedents import BASELINES, anaphors
@@ -109,17 +109,14 @@ def probe_coreference(
             f"{max_tokens} tokens"
         )
     accumulator = Antecedents(documents, evaluated, n_skipped)
-    found = measure(
+    return measure_one(
         model,
         segments,
-        [accumulator],
+        accumulator,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
     )
-    result = found[accumulator.name]
-    assert isinstance(result, CoreferenceAccuracies)
-    return result
 
 
 def _windows(

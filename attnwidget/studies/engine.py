@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tqdm.auto import tqdm
 
-from attnwidget.studies.accumulator import Accumulator
+from attnwidget.studies.accumulator import Accumulator, R
 from attnwidget.studies.batches import TokenTypes, batched
 from attnwidget.studies.checkpoint import Checkpoint, Progress
 from attnwidget.studies.reader import Reader
@@ -123,6 +123,27 @@ def measure(
         model_name=model.name,
         stack=accumulators[0].stack,
     )
+
+
+def measure_one(
+    model: AttentionModel,
+    segments: Iterable[Segment],
+    accumulator: Accumulator[R],
+    *,
+    batch_size: int,
+    checkpoint: str | Path | None,
+    progress: bool,
+) -> R:
+    """The result of one accumulator; arguments and errors are those of `measure`."""
+    found = measure(
+        model,
+        segments,
+        [accumulator],
+        batch_size=batch_size,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return cast("R", found[accumulator.name])
 
 
 def _accumulators(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:

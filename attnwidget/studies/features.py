@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from attnwidget.figures.panels_of_heads import head_panels
 from attnwidget.kernels.links import largest_class_weights
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.engine import measure
+from attnwidget.studies.engine import measure_one
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.templates import Template
 from attnwidget.studies.word_segments import WordAxes, WordSegmenter
@@ -85,17 +85,14 @@ def probe_features(
         [(sentence.words, sentence.label) for sentence in sentences], skip_unaligned
     )
     accumulator = Features(tuple(features), words, variant, n_skipped)
-    found = measure(
+    return measure_one(
         model,
         segments,
-        [accumulator],
+        accumulator,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
     )
-    result = found[accumulator.name]
-    assert isinstance(result, FeatureWeights)
-    return result
 
 
 class Features(Accumulator["FeatureWeights"]):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnwidget.figures.panels_of_heads import head_panels
 from attnwidget.kernels.links import largest_link_weights
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.engine import measure
+from attnwidget.studies.engine import measure_one
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.templates import Template
 from attnwidget.studies.word_segments import WordAxes, WordSegmenter
@@ -91,17 +91,14 @@ def probe_links(
         [(sentence.words, sentence.name or "sentence") for sentence in sentences], skip_unaligned
     )
     accumulator = Links(sentences, pairing, variant, n_skipped)
-    found = measure(
+    return measure_one(
         model,
         segments,
-        [accumulator],
+        accumulator,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
     )
-    result = found[accumulator.name]
-    assert isinstance(result, LinkWeights)
-    return result
 
 
 class Links(Accumulator["LinkWeights"]):

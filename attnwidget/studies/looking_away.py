@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from attnwidget.figures.panels import class_panels
 from attnwidget.kernels.classes import class_mass
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.engine import measure
+from attnwidget.studies.engine import measure_one
 from attnwidget.studies.relations import DIRECTIONS
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
 from attnwidget.studies.templates import Template
@@ -91,17 +91,14 @@ def probe_looking_away(
         )
     punctuation = [_punctuation(sentence) for sentence in sentences]
     accumulator = LookingAwayFrom(has, punctuation, relation, direction, n_skipped)
-    found = measure(
+    return measure_one(
         model,
         segments,
-        [accumulator],
+        accumulator,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
     )
-    result = found[accumulator.name]
-    assert isinstance(result, LookingAway)
-    return result
 
 
 def _words_with(sentence: Sentence, relation: str, direction: str) -> frozenset[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.engine import measure
+from attnwidget.studies.engine import measure_one
 from attnwidget.studies.governors import GovernorPredictions, WordPooling, predict_governors
 from attnwidget.studies.judged import JudgedBatch
 from attnwidget.studies.relation_results import (
@@ -107,17 +107,14 @@ def probe_relations(
     probe = Relations(
         sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
     )
-    found = measure(
+    return measure_one(
         model,
         segments,
-        [probe],
+        probe,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
     )
-    result = found[probe.name]
-    assert isinstance(result, RelationAccuracies)
-    return result
 
 
 class Relations(Accumulator[RelationAccuracies]):

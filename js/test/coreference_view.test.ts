@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   type CoreferenceState,
   type DrawnWindow,
@@ -6,7 +6,7 @@ import {
   type Mention,
 } from "../src/draw/coreference_data.js";
 import coreference from "../src/widgets/coreference_view.js";
-import { fakeModel } from "./fake_model.js";
+import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 const mention = (index: number, words: number[], cluster: number, kind = "nominal"): Mention => ({
@@ -51,24 +51,8 @@ const state = (change: Partial<CoreferenceState> = {}): CoreferenceState => ({
   ...change,
 });
 
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
-let controller = new AbortController();
-afterEach(() => {
-  controller.abort();
-  controller = new AbortController();
-});
-
 async function show(change: Partial<CoreferenceState> = {}) {
-  const model = fakeModel(state(change));
-  const el = document.createElement("div");
-  document.body.append(el);
-  coreference().render({ model, el, signal: controller.signal });
-  await frame();
-  const find = <E extends Element>(selector: string) => {
-    const found = el.querySelector<E>(selector);
-    if (!found) throw new Error(`nothing matches ${selector}`);
-    return found;
-  };
+  const { model, el, find } = await mounted(coreference(), state(change));
   const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
   const click = async (selector: string) => {
     find(selector).dispatchEvent(new MouseEvent("click", { bubbles: true }));
@@ -241,7 +225,7 @@ test("what is not evaluated is said; errors take the place, leaving removes all"
   model.fromKernel({ _error: "closed" });
   await frame();
   expect(find("[role=alert]").textContent).toBe("closed");
-  controller.abort();
+  leave();
   model.fromKernel({ mention: 5 });
   expect(el.childElementCount).toBe(0);
 });

@@ -1,8 +1,8 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ArcsState } from "../src/model/relation_types.js";
 import arcs from "../src/widgets/dependency_arcs.js";
 import { drawnCats } from "./drawn_cats.js";
-import { fakeModel } from "./fake_model.js";
+import { frame, leave, mounted } from "./mounted.js";
 
 const state = (change: Partial<ArcsState> = {}): ArcsState => ({
   ...{ selected: [[1, 2, "self"]], layer: 1, _error: "", relation: "all" },
@@ -15,24 +15,8 @@ const state = (change: Partial<ArcsState> = {}): ArcsState => ({
   ...change,
 });
 
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
-let controller = new AbortController();
-afterEach(() => {
-  controller.abort();
-  controller = new AbortController();
-});
-
 async function show(change: Partial<ArcsState> = {}) {
-  const model = fakeModel(state(change));
-  const el = document.createElement("div");
-  document.body.append(el);
-  arcs().render({ model, el, signal: controller.signal });
-  await frame();
-  const find = <E extends Element>(selector: string) => {
-    const found = el.querySelector<E>(selector);
-    if (!found) throw new Error(`nothing matches ${selector}`);
-    return found;
-  };
+  const { model, el, find } = await mounted(arcs(), state(change));
   const words = find<HTMLElement>("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}, target: Element = words) => {
     target.dispatchEvent(
@@ -192,7 +176,7 @@ test("what cannot be drawn is said, errors take the place, leaving removes all",
   model.fromKernel({ _error: "closed" });
   await frame();
   expect(find("[role=alert]").textContent).toBe("closed");
-  controller.abort();
+  leave();
   model.fromKernel({ relation: "obj" });
   expect(el.childElementCount).toBe(0);
 });

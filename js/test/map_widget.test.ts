@@ -1,7 +1,7 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { MapState } from "../src/model/head_types.js";
 import map from "../src/widgets/head_map.js";
-import { fakeModel } from "./fake_model.js";
+import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 const GROUPS = [
@@ -25,24 +25,8 @@ function state(change: Partial<MapState> = {}): MapState {
   };
 }
 
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
-let controller = new AbortController();
-afterEach(() => {
-  controller.abort();
-  controller = new AbortController();
-});
-
 async function show(change: Partial<MapState> = {}) {
-  const model = fakeModel(state(change));
-  const el = document.createElement("div");
-  document.body.append(el);
-  map().render({ model, el, signal: controller.signal });
-  await frame();
-  const find = <E extends HTMLElement>(selector: string) => {
-    const found = el.querySelector<E>(selector);
-    if (!found) throw new Error(`nothing matches ${selector}`);
-    return found;
-  };
+  const { model, el, find } = await mounted(map(), state(change));
   const box = find("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
     box.dispatchEvent(
@@ -184,7 +168,7 @@ test("brackets step the layer, and question mark lists the keys", async () => {
 test("an error stands in the widget's place; leaving removes every listener", async () => {
   const { model, el, find } = await show({ _error: "no <b>place</b>" });
   expect(find("[role=alert]").textContent).toBe("no <b>place</b>");
-  controller.abort();
+  leave();
   model.fromKernel({ selected: [[0, 0, "self"]] });
   expect(el.childElementCount).toBe(0);
 });

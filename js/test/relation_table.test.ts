@@ -1,7 +1,7 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { TableState } from "../src/model/relation_types.js";
 import table from "../src/widgets/relation_table.js";
-import { fakeModel } from "./fake_model.js";
+import { frame, leave, mounted } from "./mounted.js";
 import { numbers } from "./relation_numbers.js";
 
 const state = (change: Partial<TableState> = {}): TableState => ({
@@ -11,24 +11,8 @@ const state = (change: Partial<TableState> = {}): TableState => ({
   ...change,
 });
 
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
-let controller = new AbortController();
-afterEach(() => {
-  controller.abort();
-  controller = new AbortController();
-});
-
 async function show(change: Partial<TableState> = {}) {
-  const model = fakeModel(state(change));
-  const el = document.createElement("div");
-  document.body.append(el);
-  table().render({ model, el, signal: controller.signal });
-  await frame();
-  const find = <E extends HTMLElement>(selector: string) => {
-    const found = el.querySelector<E>(selector);
-    if (!found) throw new Error(`nothing matches ${selector}`);
-    return found;
-  };
+  const { model, el, find } = await mounted(table(), state(change));
   const names = () => [...el.querySelectorAll("tbody th")].map((cell) => cell.textContent);
   const row = (name: string) =>
     [...el.querySelectorAll<HTMLButtonElement>("tbody button")].find(
@@ -147,7 +131,7 @@ test("what the kernel sets is shown; an error takes the place; leaving removes a
   model.fromKernel({ _error: "no <b>table</b>" });
   await frame();
   expect(find("[role=alert]").textContent).toBe("no <b>table</b>");
-  controller.abort();
+  leave();
   model.fromKernel({ relation: "all" });
   expect(el.childElementCount).toBe(0);
 });
