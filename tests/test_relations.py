@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import reference_language as reference
 from attnwidget import AttentionModel, load_model
-from attnwidget.kernels.governors import governor_hits, predicted_governors, word_maps
+from attnwidget.kernels.governors import GovernorHits, predicted_governors
+from attnwidget.kernels.word_maps import WordMaps
 from attnwidget.studies.judged import JudgedBatch
 from attnwidget.studies.relations import DIRECTIONS, RelationAccuracies, probe_relations
 from attnwidget.studies.word_segments import WordSegmenter
@@ -166,18 +167,20 @@ def test_hits_are_where_predictions_are_the_governors(seed: int, m: int) -> None
     maps[1] *= 1e-40  # the smallest floats there are keep their order as well
     governors = torch.from_numpy(random.integers(-2, m, (2, m)))
     expected = predicted_governors(maps.clone()) == governors[:, None, None]
-    assert torch.equal(governor_hits(maps, governors), expected)
+    assert torch.equal(GovernorHits(governors)(maps), expected)
 
 
 @given(seed=st.integers(0, 2**31 - 1), words=st.lists(st.integers(1, 3), min_size=1, max_size=5))
 def test_word_maps_equal_the_reference(seed: int, words: list[int]) -> None:
     owner = np.repeat(np.arange(len(words)), words)
     weights = np.random.default_rng(seed).random((1, 2, len(owner) + 3, len(owner) + 3))
-    columns = torch.zeros(1, len(owner) + 3, len(words) + 1)
-    columns[0, np.arange(len(owner)) + 1, owner] = 1  # one special token before, two after
-    rows = (columns / columns.sum(1).clamp_min(1)[:, None]).transpose(1, 2)
-    got = word_maps(torch.from_numpy(weights).float(), rows, columns).numpy()
-    assert not got[..., -1].any() and not got[..., -1, :].any()  # no word: padding
+    owners = torch.full((2, len(owner) + 3), -1)
+    owners[0, np.arange(len(owner)) + 1] = torch.from_numpy(
+        owner
+    )  # one special token before, two after
+    owners[1, :2] = torch.tensor([0, len(words)])  # another text has a word more
+    got = WordMaps(owners)(torch.from_numpy(weights).float().repeat(2, 1, 1, 1)).numpy()
+    assert not got[0, ..., -1].any() and not got[0, :, -1].any()  # no word: padding
     groups = [list(np.flatnonzero(owner == k) + 1) for k in range(len(words))]
     for head in range(2):
         expected = reference.word_map(weights[0, head], groups)

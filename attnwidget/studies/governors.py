@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.kernels.governors import predicted_governors, word_maps
+from attnwidget.kernels.governors import predicted_governors
+from attnwidget.kernels.word_maps import WordMaps
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.reader import Reader
 from attnwidget.studies.relation_results import Unit
@@ -94,30 +95,13 @@ def predict_governors(
     return GovernorPredictions(sentence, torch.stack(kept.maps).numpy())
 
 
-class WordPooling:
-    """How much each token of a batch of `WordSegment`s counts for each word.
-
-    Attributes:
-        rows: float32 [B, m, n], for the word that attends.
-        columns: float32 [B, n, m], for the word that is attended to.
-    """
-
-    def __init__(self, batch: Batch, template: Template, unit: Unit) -> None:
-        segments = [one for one in batch.segments if isinstance(one, WordSegment)]
-        n, m = batch.real.shape[1], max(one.words[-1] + 1 for one in segments)
-        before = [m] * len(template.before)
-        words = [[*before, *one.words, *[m] * (n - len(before) - len(one))] for one in segments]
-        owners = torch.tensor(words, device=batch.real.device)
-        members = torch.nn.functional.one_hot(owners, m + 1)[..., :m].float()
-        counted = members.cumsum(1)  # 1 from a word's first token up to its second
-        first = members * (counted == 1)
-        mean = members / counted[:, -1:].clamp_min(1)
-        self.columns = first if unit == "tokens" else members
-        self.rows = (mean if unit == "words" else first).transpose(1, 2)
-
-    def __call__(self, weights: Tensor) -> Tensor:
-        """The word maps [B, H, m, m] of `weights` [B, H, n, n]."""
-        return word_maps(weights, self.rows, self.columns)
+def word_pooling(batch: Batch, template: Template, unit: Unit) -> WordMaps:
+    """How the maps between the words of a batch of `WordSegment`s come from those of its tokens."""
+    segments = [one for one in batch.segments if isinstance(one, WordSegment)]
+    n, before = batch.real.shape[1], [-1] * len(template.before)
+    words = [[*before, *one.words, *[-1] * (n - len(before) - len(one))] for one in segments]
+    owners = torch.from_numpy(np.array(words)).to(batch.real.device)
+    return WordMaps(owners, sums=unit != "tokens", means=unit == "words")
 
 
 class _WordMaps(Accumulator[Any]):
@@ -134,7 +118,7 @@ class _WordMaps(Accumulator[Any]):
         self._template = Template.of(model.tokenizer, pair=False)
 
     def update(self, layer: LayerBatch) -> None:
-        pooling = WordPooling(layer.batch, self._template, self._unit)
+        pooling = word_pooling(layer.batch, self._template, self._unit)
         self.maps.append(pooling(layer.weights)[0].cpu())
 
     def compute(self) -> Any:

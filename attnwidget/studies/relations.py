@@ -11,7 +11,7 @@ import numpy as np
 
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.engine import measure_one
-from attnwidget.studies.governors import GovernorPredictions, WordPooling, predict_governors
+from attnwidget.studies.governors import GovernorPredictions, predict_governors, word_pooling
 from attnwidget.studies.judged import JudgedBatch
 from attnwidget.studies.relation_results import (
     DIRECTIONS,
@@ -184,7 +184,7 @@ class Relations(Accumulator[RelationAccuracies]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
-            self._pooling = WordPooling(layer.batch, self._template, self._unit)
+            self._pooling = word_pooling(layer.batch, self._template, self._unit)
             self._judged = self._judge(layer.batch)
         self._judged.add(self._pooling(layer.weights))
 
@@ -224,8 +224,8 @@ class Relations(Accumulator[RelationAccuracies]):
             n_labels=len(self._labels),
             offsets=self._offsets,
             by_clitic=self._possessive == "clark",
-            n_words=self._pooling.columns.shape[-1],
-            device=self._pooling.columns.device,
+            n_words=self._pooling.n_words,
+            device=self._pooling.device,
         )
 
 
