@@ -29,6 +29,23 @@ def predicted_governors(maps: Tensor) -> Tensor:
     return torch.stack([maps.max(-1).indices, maps.max(-2).indices], dim=-2)
 
 
+def governors_of(maps: Tensor, text: Tensor, word: Tensor) -> Tensor:
+    """What `predicted_governors` predicts for E words of B texts, without the others.
+
+    `maps` [B, H, m, m], rows attend; `text` and `word` int64 [E]. Returns int64 [E, H, 2].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.governors import governors_of
+        >>> maps = torch.tensor([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5], [0.6, 0.0, 0.4]])
+        >>> governors_of(maps[None, None], torch.tensor([0]), torch.tensor([1]))
+        tensor([[[2, 0]]])
+    """
+    both = torch.stack([maps[text, :, word], maps[text, :, :, word]], dim=2)  # [E, H, 2, m]
+    own = word[:, None, None, None].expand(*both.shape[:-1], 1)
+    return both.scatter_(-1, own, 0.0).max(-1).indices
+
+
 class GovernorHits:
     """Where `predicted_governors` would predict given ones, found in a fraction of its time.
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.kernels.governors import GovernorHits, predicted_governors
+from attnwidget.kernels.governors import GovernorHits, governors_of
 from attnwidget.text.treebank import Sentence
 
 # "poss" of Stanford Dependencies and its successor in Universal Dependencies, and the clitics that
@@ -47,12 +47,11 @@ class JudgedBatch:
         for item, one in enumerate(sentences) if by_clitic else ():
             for word in _possessors(one):
                 possessors[item, word] = True
-        # In these sentences a prediction counts for other words than its own.
-        self._with_possessors = possessors.any(-1).nonzero()[:, 0].to(device)
         # Positions from 0; -1 is the root, which an offset can name, -2 padding.
         self._governors = _padded([one.governors for one in sentences], -1, n_words).to(device) - 1
         self._predicted = GovernorHits(self._governors)
         self._possessors, self._lengths = possessors.to(device), lengths.to(device)
+        self._by_clitic = self._possessors.nonzero(as_tuple=True)
         places = torch.arange(1, n_words + 1)
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
         near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
@@ -66,7 +65,7 @@ class JudgedBatch:
         relation, offset = told[0, example], told[1:, example]
         counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
         own = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
-        self._counted = counted[:, None] * own
+        self._counted = (counted[:, None] * own).astype(np.float32)
         self._hits: list[Tensor] = []
 
     def add(self, maps: Tensor) -> None:
@@ -74,23 +73,27 @@ class JudgedBatch:
 
         The maps are overwritten.
         """
-        items = self._with_possessors
-        judged = self.right(predicted_governors(maps[items]), items)
+        text, word = self._by_clitic
+        both = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
+        own, at_clitic = both.tensor_split(2)
         right = self._predicted(maps)  # [B, H, 2, m]
-        right[items] = judged
+        governor = self._governors[text, word][:, None, None]
+        length = self._lengths[text][:, None]
+        judged = torch.where(own + 1 < length, at_clitic, own) == governor
+        right[text, :, :, word] = judged
         flat = right.permute(1, 2, 0, 3).flatten(2).float()
         self._hits.append(flat @ self._kinds)  # counts, exact in float32 below 2^24
 
-    def right(self, predicted: Tensor, items: Tensor | slice = slice(None)) -> Tensor:
+    def right(self, predicted: Tensor) -> Tensor:
         """Bool, like `predicted` [B, ..., m] (positions from 0): where it is the governor.
 
         A possessor before its clitic is judged by what is predicted for the clitic, unless its own
-        prediction is the last word (`probe_relations`). `items` says which sentences they are of.
+        prediction is the last word (`probe_relations`).
         """
         axes = (slice(None), *[None] * (predicted.dim() - 2))
-        governors, lengths = self._governors[items][axes], self._lengths[items][axes]
+        governors, lengths = self._governors[axes], self._lengths[axes]
         at_clitic = predicted.roll(-1, -1) == governors
-        judged = self._possessors[items][axes] & (predicted + 1 < lengths)
+        judged = self._possessors[axes] & (predicted + 1 < lengths)
         return torch.where(judged, at_clitic, predicted == governors)
 
     def of_heads(self) -> NDArray[np.int64]:
@@ -98,13 +101,13 @@ class JudgedBatch:
 
         The first is of all words, the others of those that an offset is right on.
         """
-        return self._summed(torch.stack(self._hits).double().cpu().numpy())
+        return self._summed(torch.stack(self._hits).cpu().numpy())
 
     def of_offsets(self) -> NDArray[np.int64]:
         """Int64 [1 + O, R]: all words, then those that each offset is right on."""
-        return self._summed(self._kinds.sum(0).double().cpu().numpy())
+        return self._summed(self._kinds.sum(0).cpu().numpy())
 
-    def _summed(self, counts: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _summed(self, counts: NDArray[np.float32]) -> NDArray[np.int64]:
         """Sums [..., 1 + O, R] of the counts of kinds [..., K]."""
         _, n_labels, n_kinds = self._counted.shape
         sums = counts @ self._counted.reshape(-1, n_kinds).T
