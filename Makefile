@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-compat check bench build clean node browser
+.PHONY: help demo lab test test-compat check docs bench build clean node browser
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
@@ -28,6 +28,7 @@ help:
 	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
 	@echo "make test-compat  the Python tests with the oldest supported transformers"
 	@echo "make check        ruff, mypy, TypeScript, biome"
+	@echo "make docs         build the documentation in build/docs"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
 	@echo "make bench        compare times and sizes with other tools"
 	@echo "make clean        remove what the targets above have made, but for the environments"
@@ -80,6 +81,12 @@ test: check browser
 
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 -m "not browser"
+
+docs: $(ENV)
+	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
+	$(BIN)/python docs/parts.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml
+	@echo "make docs: build/docs/index.html"
 
 bench: $(ENV)
 	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'

@@ -41,12 +41,14 @@ if TYPE_CHECKING:
     from attnwidget.text.treebank_spacy import sentences_from_spacy
     from attnwidget.widgets.coreference_view import CoreferenceView
     from attnwidget.widgets.dependency_arcs import DependencyArcs
+    from attnwidget.widgets.explorer import Explorer, explore
     from attnwidget.widgets.head_grid import HeadGrid
     from attnwidget.widgets.head_map import HeadMap
     from attnwidget.widgets.head_view import HeadView
     from attnwidget.widgets.linking import link
     from attnwidget.widgets.metric_strip import MetricStrip
-    from attnwidget.widgets.page import save_page
+    from attnwidget.widgets.options import options
+    from attnwidget.widgets.pages.save import save_page
     from attnwidget.widgets.relation_table import RelationTable
 
 __version__ = "0.1.0"
@@ -62,6 +64,7 @@ _HOMES = {
     "Distances": "studies.distances",
     "Document": "text.coreference",
     "Entropy": "studies.surface",
+    "Explorer": "widgets.explorer",
     "Gradients": "studies.gradients",
     "Head": "capture.head",
     "HeadGrid": "widgets.head_grid",
@@ -82,6 +85,7 @@ _HOMES = {
     "demo_prose": "text.demonstrations",
     "demo_texts": "text.demonstrations",
     "demo_treebank": "text.demonstrations",
+    "explore": "widgets.explorer",
     "fetch_treebank": "text.treebank_fetch",
     "flow": "studies.rollout",
     "in_dark": "figures.theme",
@@ -96,6 +100,7 @@ _HOMES = {
     "measure": "studies.engine",
     "noun_pronoun_links": "text.links",
     "offline": "figures.offline",
+    "options": "widgets.options",
     "predict_governors": "studies.governors",
     "probe_coreference": "studies.coreference",
     "probe_features": "studies.features",
@@ -104,7 +109,7 @@ _HOMES = {
     "probe_relations": "studies.relations",
     "read_segments": "studies.inputs",
     "rollout": "studies.rollout",
-    "save_page": "widgets.page",
+    "save_page": "widgets.pages.save",
     "sentences_from_spacy": "text.treebank_spacy",
     "subject_verb_links": "text.links",
 }
@@ -119,6 +124,7 @@ __all__ = [
     "Distances",
     "Document",
     "Entropy",
+    "Explorer",
     "Gradients",
     "Head",
     "HeadGrid",
@@ -140,6 +146,7 @@ __all__ = [
     "demo_prose",
     "demo_texts",
     "demo_treebank",
+    "explore",
     "fetch_treebank",
     "flow",
     "in_dark",
@@ -154,6 +161,7 @@ __all__ = [
     "measure",
     "noun_pronoun_links",
     "offline",
+    "options",
     "predict_governors",
     "probe_coreference",
     "probe_features",

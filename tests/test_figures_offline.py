@@ -9,12 +9,14 @@ from pathlib import Path
 
 import altair as alt
 import nbformat
+import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
 from nbconvert import HTMLExporter
 
 from attnwidget.figures.layers import layer_curves
 from attnwidget.figures.offline import offline
+from attnwidget.figures.token_map import token_map
 from test_figures import curve_frame
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
@@ -107,3 +109,13 @@ def test_combined_charts_are_wrapped_anew() -> None:
 def test_only_charts_are_taken() -> None:
     with pytest.raises(TypeError, match="Altair chart, not dict"):
         offline({})  # type: ignore[type-var]
+
+
+def test_a_token_that_no_markup_can_hold_ends_neither_the_figure_nor_the_process(
+    tmp_path: Path,
+) -> None:
+    tokens = ["a\x00b", "\x1b[0m\ufffe"]
+    figure = token_map(np.eye(2), tokens, tokens, title="Two", value_title="weight")
+    figure.save(tmp_path / "two.svg")
+    assert "a\ufffdb" in (tmp_path / "two.svg").read_text("utf-8")
+    assert "image/png" in figure._repr_mimebundle_()[0]

@@ -147,9 +147,25 @@ def test_metrics_stay_with_a_model_of_their_shape() -> None:
     grid = HeadGrid(attention(), metrics=METRICS, metric="entropy", filter=(1, 2))
     grid.attention = attention()
     assert (grid.metric, grid.filter) == ("entropy", (1.0, 2.0))
-    grid.attention = attention(2, 2)
+    said = r"leaves out the metrics 'entropy', .*: they are \[3, 4\], 'self' has \[2, 2\]"
+    with pytest.warns(UserWarning, match=said):
+        grid.attention = attention(2, 2)
     assert (grid.metrics, grid.metric, grid.filter) == ({}, None, None)
     assert grid.get_state()["_metrics"] is None
+    note = grid.get_state()["_source"]["note"]
+    assert "left out, of another model: entropy, " in note
+    grid.hidden = ["first"]
+    assert grid.get_state()["_source"]["note"] == note
+    grid.attention = attention(2, 2)
+    assert "left out" not in grid.get_state()["_source"]["note"]
+
+
+def test_metrics_of_a_stack_that_is_gone_are_named() -> None:
+    grid = HeadGrid(three_stacks(), metrics={"cross": METRICS})
+    said = "'constant' of 'cross': the attention has no such stack"
+    with pytest.warns(UserWarning, match=said):
+        grid.attention = attention()
+    assert grid.metrics == {}
 
 
 # -- the chosen one --

@@ -13,13 +13,23 @@ import pytest
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 VEGA_LITE = "application/vnd.vegalite.v5+json"
+MAGIC = {"html": b"", "svg": b"<", "pdf": b"%PDF", "png": b"\x89PNG"}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # What a notebook writes, and how many charts it shows.
 WRITES = {
-    "01_quickstart": ["attention.html"],
-    "02_what_does_bert_look_at": ["special_tokens.html", "special_tokens.svg"],
+    "01_quickstart": [
+        "attention.html",
+        *(
+            f"{name}.{suffix}"
+            for name in ("all_heads", "one_head")
+            for suffix in ("svg", "pdf", "png")
+        ),
+    ],
+    "02_what_does_bert_look_at": ["object_arcs.svg", "special_tokens.html", "special_tokens.svg"],
     "03_norms": ["norms.pdf", "norms.svg"],
+    "04_your_own_model": ["induction.svg", "induction_head.svg", "reversal.pdf"],
 }
-CHARTS = {"01_quickstart": 0, "02_what_does_bert_look_at": 9, "03_norms": 1}
+CHARTS = {"01_quickstart": 0, "02_what_does_bert_look_at": 9, "03_norms": 1, "04_your_own_model": 1}
 SOURCES = sorted(NOTEBOOKS.glob("*.ipynb"))
 every_notebook = pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])
 
@@ -39,11 +49,23 @@ def test_notebook_runs(source: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert run.returncode == 0, run.stderr[-4000:]
+    assert not run.stderr, "running it is quiet"
     cells = json.loads((tmp_path / "out" / source.name).read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert all(cell["execution_count"] for cell in code)
     assert any(cell["outputs"] for cell in code)
     outputs = [output for cell in code for output in cell["outputs"]]
+    kinds = {output["output_type"] for output in outputs}
+    assert "error" not in kinds
+    errors = [output["text"] for output in outputs if output.get("name") == "stderr"]
+    assert not errors, errors[0]
+    live = [output for output in outputs if WIDGET_VIEW in output.get("data", {})]
+    # A progress bar is a widget too, which ends with its cell.
+    widgets = [output for output in live if "%|" not in "".join(output["data"]["text/plain"])]
+    assert widgets
+    for output in widgets:
+        assert output["data"]["image/png"] and "<table" in "".join(output["data"]["text/html"])
+        assert output["metadata"]["image/png"]["alt"]
     shown = [output["data"] for output in outputs if VEGA_LITE in output.get("data", {})]
     assert len(shown) == CHARTS[source.stem]
     assert all(data["image/png"] for data in shown)
@@ -52,12 +74,21 @@ def test_notebook_runs(source: Path, tmp_path: Path) -> None:
         if name.endswith(".html"):
             assert written.lstrip().lower().startswith(b"<!doctype html>")
             assert not re.search(rb"<script[^>]+src=", written)
-        assert len(written) > 10_000
+            assert len(written) > 10_000
+        assert written.startswith(MAGIC[name.rpartition(".")[2]])
+        assert len(written) > 2_000
+        assert name in run.stdout
 
 
 @every_notebook
 def test_notebook_is_committed_without_outputs(source: Path) -> None:
     notebook = json.loads(source.read_text(encoding="utf-8"))
-    assert "widgets" not in notebook["metadata"]
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert notebook["metadata"] == {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    cells = notebook["cells"]
+    assert [cell["id"] for cell in cells] == [f"c{i:02}" for i in range(1, len(cells) + 1)]
+    assert not any(cell["metadata"] or "attachments" in cell for cell in cells)
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert not any(cell["outputs"] or cell["execution_count"] for cell in code)

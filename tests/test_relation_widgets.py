@@ -70,7 +70,7 @@ def array(wire: dict) -> np.ndarray:
 def test_the_table_opens_with_all_counts_as_bytes(found: RelationAccuracies) -> None:
     table = RelationTable(found)
     assert [kind for kind, _, _ in table.comm.sent].count("comm_open") == 1
-    sent = table.get_state()["_table"]
+    sent = table.get_state()["_numbers"]
     names = [name for name in found.relations if name != "root"]
     assert sent["relations"] == names and sent["stack"] == "self"
     rows = [found.relations.index(name) for name in names]
@@ -126,7 +126,7 @@ def test_other_accuracies_can_be_shown(found: RelationAccuracies, model: Attenti
     assert (table.relation, table.selected) == ("all", [Head(3, 8)])
     states = [state for state, _ in updates(table)]
     assert len(states) == 1
-    assert states[0]["_table"]["relations"] == ["all", "nsubj", "obj"]
+    assert states[0]["_numbers"]["relations"] == ["all", "nsubj", "obj"]
 
 
 @pytest.mark.parametrize(

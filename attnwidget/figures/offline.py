@@ -13,6 +13,8 @@ from typing import IO, Any, TypeVar
 import altair as alt
 import vl_convert
 
+from attnwidget.figures.xml_text import xml_texts
+
 C = TypeVar("C", bound=alt.TopLevelMixin)
 
 # JupyterLab 4, Notebook 7 and VS Code ship the Vega-Lite 5 that draws this type.
@@ -36,6 +38,11 @@ _PAGE: dict[str, Any] = {"inline": True, "json_kwds": {"cls": _Escaped}}
 
 class _Offline:
     """What an offline chart does otherwise than Altair's."""
+
+    def to_dict(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """As Altair's `to_dict`, without letters that no markup holds: they end the converter."""
+        spec: dict[str, Any] = xml_texts(super().to_dict(*args, **kwargs))  # type: ignore[misc]
+        return spec
 
     def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The chart for a host that draws Vega-Lite itself, and as a picture for any other."""

@@ -26,8 +26,9 @@ class Theme:
 
     `series` has a contrast of 4.5 with the ground, so that a label may have its line's colour, and
     stays apart under protanopia, deuteranopia and tritanopia; `rest` is the grey of what has no
-    name of its own. `layers` go from the first to the last, with the same contrast. `ramp` is the
-    widgets' scale of attention weights and begins with the ground.
+    name of its own. `accent` is what is selected, `second` what is set beside it, `right` and
+    `wrong` are of predictions, all as in the widgets. `layers` go from the first to the last, with
+    the same contrast. `ramp` is the widgets' scale of attention weights and begins with the ground.
     """
 
     ground: str
@@ -35,6 +36,10 @@ class Theme:
     muted: str
     hairline: str
     rest: str
+    accent: str
+    second: str
+    right: str
+    wrong: str
     series: tuple[str, ...]
     ramp: tuple[str, ...]
     diverging: tuple[str, ...]
@@ -47,6 +52,10 @@ LIGHT = Theme(
     muted="#5f6368",
     hairline="#d9dade",
     rest="#70737a",
+    accent="#1565c0",
+    second="#b3410b",
+    right="#0067a3",
+    wrong="#b84e00",
     series=("#0f6fe6", "#c94f0a", "#002f14", "#90156e", "#60460e", "#4c2cb6"),
     ramp=(
         "#ffffff",
@@ -68,6 +77,10 @@ DARK = Theme(
     muted="#a0a3ab",
     hairline="#3a3b41",
     rest="#a0a3ab",
+    accent="#64b5f6",
+    second="#f0a35e",
+    right="#56b4e9",
+    wrong="#f08a3c",
     series=("#45bafb", "#f7944a", "#b9f5d6", "#a76d9c", "#f1da37", "#7f6ffb"),
     ramp=(
         "#111111",
@@ -111,7 +124,8 @@ def in_dark(chart: C) -> C:
         '#111111'
     """
     counterpart = dict(zip(_colours(LIGHT), _colours(DARK), strict=True))
-    return type(chart).from_dict(_repainted(chart.to_dict(), counterpart))
+    repainted: C = _repainted(chart, counterpart)
+    return repainted
 
 
 def _colours(theme: Theme) -> list[str]:
@@ -119,10 +133,19 @@ def _colours(theme: Theme) -> list[str]:
 
 
 def _repainted(part: Any, colours: dict[str, str]) -> Any:
+    if isinstance(part, alt.Data):
+        return part
+    if isinstance(part, alt.SchemaBase):
+        # Its properties as they are: reading a chart back from its JSON takes ten times as long.
+        copy = object.__new__(type(part))
+        copy.__dict__.update(part.__dict__)
+        object.__setattr__(copy, "_args", _repainted(part._args, colours))
+        object.__setattr__(copy, "_kwds", _repainted(part._kwds, colours))
+        return copy
     if isinstance(part, dict):
         return {k: v if k == "datasets" else _repainted(v, colours) for k, v in part.items()}
-    if isinstance(part, list):
-        return [_repainted(entry, colours) for entry in part]
+    if isinstance(part, (list, tuple)):
+        return type(part)(_repainted(entry, colours) for entry in part)
     return colours.get(part, part) if isinstance(part, str) else part
 
 

@@ -15,6 +15,7 @@ from attnwidget.figures.columns import inline
 from attnwidget.figures.layers import NUMBER
 from attnwidget.figures.offline import offline
 from attnwidget.figures.theme import LABEL, LIGHT, publication
+from attnwidget.figures.xml_text import xml_texts
 
 _CELL, _SMALLEST, _SIDE = 22, 4, 520
 """Pixels of a cell at most and at least, and of a side while cells can shrink."""
@@ -98,7 +99,7 @@ def _axis(tokens: Sequence[str], step: int, title: str, **options: Any) -> alt.A
         title=title,
         labels=step >= _NAMED,
         # Tokens repeat, so that the scale has their places and a label looks its token up.
-        labelExpr=f"{json.dumps(list(tokens))}[datum.value]",
+        labelExpr=f"{json.dumps(xml_texts(tokens), ensure_ascii=False)}[datum.value]",
         labelOverlap=False,
         labelFontSize=min(LABEL, step),
         ticks=False,

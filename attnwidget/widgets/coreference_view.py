@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import traitlets
 
 from attnwidget.studies.coreference_results import (
     AMONG,
     CoreferenceAccuracies,
     Evaluated,
-    EvaluatedWindow,
 )
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.heads import STATIC, HeadWidget, Shapes
-from attnwidget.widgets.wire import to_wire
+from attnwidget.widgets.windows import Read, mentions_within, window_to_wire, windows_of
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.figures.caption import Caption
+    from attnwidget.widgets.exporting import ThemeName
 
 
 class CoreferenceView(HeadWidget):
@@ -85,7 +90,7 @@ class CoreferenceView(HeadWidget):
                 "Make one with probe_coreference(model, documents)."
             )
         self._accuracies = accuracies
-        self._read = _windows_of(accuracies, documents)
+        self._read = windows_of(accuracies, documents)
         if "selected" not in traits:
             among = traits.get("variant")
             best = accuracies.best_head(among if among in AMONG else AMONG[0])
@@ -109,6 +114,40 @@ class CoreferenceView(HeadWidget):
         """The mention in question with its antecedents; None where it is not evaluated."""
         window, _ = self._shown()
         return next((one for one in window.evaluated if one.mention == self.mention), None)
+
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The text with its mentions and what was chosen, as shown now, drawn without a page.
+
+        Args:
+            width: pixels at which lines break, 640 without one.
+            theme: "light" or "dark".
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.studies.coreference import probe_coreference
+            >>> from attnwidget.text.coreference import Document
+            >>> from attnwidget.widgets.coreference_view import CoreferenceView
+            >>> words, spans = ["Ann", "saw", "herself"], [(0, 0, "a"), (2, 2, "a")]
+            >>> documents = [Document.from_spans(words, spans)]
+            >>> found = probe_coreference(load_model(), documents, progress=False)
+            >>> CoreferenceView(found, selected=[(2, 4)]).figure().title.text
+            ['L2 H4 · 3-5 · among all words']
+        """
+        from attnwidget.widgets.pictures import coreference_view
+
+        return coreference_view.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What is shown now, in words."""
+        from attnwidget.widgets.pictures import coreference_view
+
+        return coreference_view.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import coreference_view
+
+        return coreference_view.table(self)
 
     def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
         """Show the next mention for which the shown head is right, or wrong.
@@ -157,7 +196,7 @@ class CoreferenceView(HeadWidget):
             if is_correct[row] == right
         )
 
-    def _shown(self) -> tuple[EvaluatedWindow, int]:
+    def _shown(self) -> Read:
         """The window shown, and the row of its first mention in the accuracies."""
         return self._read[self.document][self.window]
 
@@ -185,12 +224,7 @@ class CoreferenceView(HeadWidget):
     def _mentions(self) -> list[int]:
         """The mentions that lie within the window shown."""
         window, _ = self._shown()
-        mentions = self._accuracies.documents[window.document].mentions
-        return [
-            index
-            for index, mention in enumerate(mentions)
-            if window.start <= mention.start and mention.end < window.end
-        ]
+        return mentions_within(self._accuracies, window)
 
     @traitlets.observe("document")
     def _other_document(self, change: object) -> None:
@@ -237,47 +271,12 @@ class CoreferenceView(HeadWidget):
 
     def _draw(self) -> None:
         """The window's text with its mentions, and what the shown head chooses for them."""
-        window, first = self._shown()
-        document, head = self._accuracies.documents[window.document], self.head
-        mentions = [(index, document.mentions[index]) for index in self._mentions()]
-        numbers = _numbers([mention.cluster for _, mention in mentions])
-        chosen = None
-        if head is not None:
-            rows = slice(first, first + len(window.evaluated))
-            at = (rows, slice(None), head.layer, head.head)
-            correct = self._accuracies.correct[:, head.layer, head.head, 0]
-            chosen = {
-                "words": to_wire((self._accuracies.chosen[at].T - window.start).astype(np.int32)),
-                "weights": to_wire(self._accuracies.weights[at].T.astype(np.float32)),
-                "correct": [int(n) for n in correct],
-            }
+        read = self._read[self.document]
         self._drawn = {
             "document": self.document,
             "window": self.window,
-            "windows": len(self._read[self.document]),
-            "name": document.name or document.source,
-            "start": window.start,
-            "words": list(document.words[window.start : window.end]),
-            "mentions": [
-                {
-                    "mention": index,
-                    "words": [word - window.start for word in mention.words],
-                    "head": mention.head - window.start,
-                    "cluster": numbers[mention.cluster],
-                    "kind": mention.kind,
-                }
-                for index, mention in mentions
-            ],
-            "evaluated": [
-                {
-                    "mention": one.mention,
-                    "antecedents": list(one.antecedents),
-                    "baselines": dict(zip(BASELINES, one.baselines, strict=True)),
-                }
-                for one in window.evaluated
-            ],
-            "head": head,
-            "chosen": chosen,
+            "windows": len(read),
+            **window_to_wire(self._accuracies, read[self.window], self.head),
         }
 
     def __repr__(self) -> str:
@@ -287,38 +286,6 @@ class CoreferenceView(HeadWidget):
             f"CoreferenceView({self._accuracies.model_name}, {n_layers}×{n_heads} heads, document "
             f"{self.document} of {len(self._read)}, among {self.variant}, selected: {chosen})"
         )
-
-
-def _windows_of(
-    accuracies: CoreferenceAccuracies, documents: Iterable[Document | str | int] | None
-) -> list[list[tuple[EvaluatedWindow, int]]]:
-    """By document shown: its windows, each with the row of its first mention in the accuracies."""
-    read: dict[int, list[tuple[EvaluatedWindow, int]]] = {}
-    first = 0
-    for window in accuracies.windows:
-        read.setdefault(window.document, []).append((window, first))
-        first += len(window.evaluated)
-    if documents is None:
-        return list(read.values())
-    if isinstance(documents, (Document, str)):
-        documents = [documents]
-    shown = [accuracies.choices(document).document for document in documents]
-    if not shown:
-        raise ValueError("no documents: give at least one, or leave them out to show all")
-    index = {id(document): i for i, document in enumerate(accuracies.documents)}
-    for document in shown:
-        if index[id(document)] not in read:
-            raise ValueError(
-                f"{document.name or document} has no window that was read: no mention there has "
-                "an antecedent, or a word has no tokens"
-            )
-    return [read[index[id(document)]] for document in shown]
-
-
-def _numbers(clusters: list[str]) -> dict[str, int]:
-    """Clusters of several mentions numbered from 1 in the order of the text; 0 for the others."""
-    several = [name for name in dict.fromkeys(clusters) if clusters.count(name) > 1]
-    return {name: several.index(name) + 1 if name in several else 0 for name in set(clusters)}
 
 
 def _checked(name: str, index: int, count: int) -> int:

@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 from time import monotonic
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import traitlets
 
-from attnwidget.capture.head import Head
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.governors import GovernorPredictions
-from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.heads import STATIC, Shapes
+from attnwidget.widgets.measured_relations import best_on, measured_on, refuse_other_heads
 from attnwidget.widgets.predictions import Predictions
 from attnwidget.widgets.relation_choice import ALL, ROOT, RelationChoice, checked_accuracies
-from attnwidget.widgets.relation_words import checked_sentences, relation_names, words_of
-from attnwidget.widgets.wire import to_wire
+from attnwidget.widgets.relation_words import checked_sentences, relation_names
+from attnwidget.widgets.sentence_search import Sought, next_sentence
+from attnwidget.widgets.sentence_wire import sentence_to_wire, too_long
 
-#: A figure of more words could be neither read nor drawn in time.
-_MOST_WORDS = 1000
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.figures.caption import Caption
+    from attnwidget.widgets.exporting import ThemeName
+
 #: Seconds that a search may keep the page waiting.
 _PATIENCE = 5.0
 
@@ -83,9 +88,11 @@ class DependencyArcs(RelationChoice):
         self._model = model
         self._accuracies = accuracies
         if accuracies is not None:
-            self._check_accuracies(checked_accuracies(accuracies, type(self).__name__))
-            if "selected" not in traits and traits.get("relation", ALL) in accuracies.relations:
-                traits = {**self._best(traits), **traits}
+            checked = checked_accuracies(accuracies, type(self).__name__)
+            refuse_other_heads(checked, self._shapes())
+            relation = traits.get("relation", ALL)
+            if "selected" not in traits and relation in checked.relations:
+                traits = {**best_on(checked, relation, traits.get("direction")), **traits}
         super().__init__(sentences=checked_sentences(sentences), **traits)
 
     @property
@@ -108,6 +115,44 @@ class DependencyArcs(RelationChoice):
         """
         with self._lock:
             return self._predictions.maps(self.sentence)
+
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The sentence with its arcs as shown now, drawn without a page.
+
+        What no page can scroll breaks into rows: an arc whose governor stands in another row
+        begins at the edge, where that word is named.
+
+        Args:
+            width: pixels of a row, 720 without one.
+            theme: "light" or "dark".
+
+        Raises:
+            RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.text.treebank import Sentence
+            >>> from attnwidget.widgets.dependency_arcs import DependencyArcs
+            >>> tree = ["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"]
+            >>> arcs = DependencyArcs(load_model(), Sentence.from_lists(*tree), selected=[(2, 4)])
+            >>> arcs.figure().title.text
+            ['L2 H4 · 3-5 · all relations · dependent to governor']
+        """
+        from attnwidget.widgets.pictures import dependency_arcs
+
+        return dependency_arcs.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What is shown now, in words."""
+        from attnwidget.widgets.pictures import dependency_arcs
+
+        return dependency_arcs.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import dependency_arcs
+
+        return dependency_arcs.table(self)
 
     def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
         """Show the next sentence on which the shown head is right, or wrong.
@@ -137,35 +182,20 @@ class DependencyArcs(RelationChoice):
     def _jump_within(self, outcome: str, step: int, seconds: float) -> tuple[int | None, int]:
         """As `jump`; also how many sentences were looked at until one was found or time was up."""
         with self._lock:
-            found, looked_at = self._search(outcome == "right", step, monotonic() + seconds)
+            sought = self.head and Sought(
+                *(self.head, outcome == "right", self.relation, self.direction, self.threshold)
+            )
+            found, looked_at = next_sentence(
+                self.sentences,
+                self._predictions,
+                sought,
+                start=self.sentence,
+                step=step,
+                until=monotonic() + seconds,
+            )
             if found is not None:
                 self.sentence = found
         return found, looked_at
-
-    def _search(self, right: bool, step: int, until: float) -> tuple[int | None, int]:
-        count = len(self.sentences)
-        if self.head is None:
-            return None, count - 1
-        layer, head, _ = self.head
-        direction = DIRECTIONS.index(self.direction)
-        for away in range(1, count):
-            if monotonic() > until:
-                return None, away - 1
-            index = (self.sentence + step * away) % count
-            sentence = self.sentences[index]
-            words = words_of(sentence, self.relation)
-            if not words or len(sentence) > _MOST_WORDS:
-                continue
-            try:
-                predicted = self._predictions.predicted(index)
-            except ValueError:
-                continue  # no head reads it: said when it is shown
-            annotated = np.array(sentence.governors)[words]
-            is_right = predicted.governors[layer, head, direction, words] == annotated
-            strong = predicted.weights[layer, head, direction, words] >= self.threshold
-            if bool(((is_right == right) & strong).any()):
-                return index, away
-        return None, count - 1
 
     def _shapes(self) -> Shapes:
         has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
@@ -176,32 +206,6 @@ class DependencyArcs(RelationChoice):
         measured = self._accuracies.relations if self._accuracies else ()
         names = (ALL, *relation_names(self.sentences), *measured)
         return tuple(name for name in dict.fromkeys(names) if name != ROOT)
-
-    def _check_accuracies(self, accuracies: RelationAccuracies) -> None:
-        found = {accuracies.stack: accuracies.correct.shape[:2]}
-        if found != self._shapes():
-            stack, shape = next(iter(self._shapes().items()))
-            layers, heads = accuracies.correct.shape[:2]
-            raise ValueError(
-                f"'accuracies' are of {layers}×{heads} heads ({accuracies.stack}), the model has "
-                f"{shape[0]}×{shape[1]} ({stack}): probe this model"
-            )
-
-    def _best(self, traits: dict[str, Any]) -> dict[str, Any]:
-        """Where the accuracy is largest on the relation asked for, the last of equals."""
-        found = self._accuracies
-        assert found is not None
-        correct = found.correct[..., found.relations.index(traits.get("relation", ALL))]
-        if traits.get("direction") in DIRECTIONS:
-            others = np.arange(2) != DIRECTIONS.index(traits["direction"])
-            correct = np.where(others, -1, correct)
-        last = correct.size - 1 - correct.ravel()[::-1].argmax()
-        layer, head, direction = np.unravel_index(last, correct.shape)
-        return {
-            "selected": [Head(int(layer), int(head), found.stack)],
-            "layer": int(layer),
-            "direction": DIRECTIONS[direction],
-        }
 
     @traitlets.validate("sentences")
     def _check_sentences(self, proposal: dict[str, Any]) -> tuple[Sentence, ...]:
@@ -261,51 +265,18 @@ class DependencyArcs(RelationChoice):
     def _draw(self) -> None:
         """The sentence with what the shown head predicts for it."""
         sentence, head = self.sentences[self.sentence], self.head
-        drawn: dict[str, Any] = {
-            "sentence": self.sentence,
-            "name": sentence.name or sentence.source,
-            "words": list(sentence.words),
-            "spaces": list(sentence.space_after),
-            "relations": list(sentence.relations),
-            "governors": to_wire(np.array(sentence.governors, np.int32)),
-            "head": head,
-            "predicted": None,
-            "problem": "",
-        }
-        if len(sentence) > _MOST_WORDS:
-            drawn["problem"] = (
-                f"{sentence.label} has {len(sentence):,} words; up to {_MOST_WORDS:,} are drawn."
-            )
-        elif head is not None:
+        predicted, problem = None, too_long(sentence)
+        if head is not None and not problem:
             try:
                 predicted = self._predictions.maps(self.sentence)
             except ValueError as error:
-                drawn["problem"] = str(error)
-            else:
-                drawn["predicted"] = {
-                    "governors": to_wire(predicted.governors[head[:2]].astype(np.int32)),
-                    "map": to_wire(predicted.map(*head[:2]).astype(np.float32)),
-                }
-        if drawn["problem"]:
-            empty = to_wire(np.zeros(0, np.int32))
-            drawn |= {"words": [], "spaces": [], "relations": [], "governors": empty}
-        self._drawn = drawn
+                problem = str(error)
+        self._drawn = sentence_to_wire(self.sentence, sentence, head, predicted, problem)
         self._measure()
 
     def _measure(self) -> None:
         """How often the shown head is right on the relation, where that was measured."""
-        found, head = self._accuracies, self.head
-        if found is None or head is None or self.relation not in found.relations:
-            self._measured = None
-            return
-        r = found.relations.index(self.relation)
-        direction = DIRECTIONS.index(self.direction)
-        self._measured = {
-            "correct": int(found.correct[head.layer, head.head, direction, r]),
-            "n": int(found.counts[r]),
-            "baseline": float(found.baseline[r]),
-            "offset": int(found.baseline_offset[r]),
-        }
+        self._measured = measured_on(self._accuracies, self.head, self.relation, self.direction)
 
     def __repr__(self) -> str:
         n_layers, n_heads = self._model.n_layers, self._model.n_heads

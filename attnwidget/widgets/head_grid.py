@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from attnwidget.capture.attention import Attention
+from attnwidget.capture.thumbnails import Thumbnails
 from attnwidget.widgets.base import AttentionWidget, attention_shapes
+from attnwidget.widgets.exporting import ThemeName
 from attnwidget.widgets.heads import STATIC
 from attnwidget.widgets.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.wire import axes_to_wire, to_wire
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.figures.caption import Caption
 
 
 class HeadGrid(MetricChoice, AttentionWidget):
@@ -52,6 +60,9 @@ class HeadGrid(MetricChoice, AttentionWidget):
     # A dict once there is something to draw, else None.
     _thumbnails = traitlets.Any(None).tag(sync=True)
 
+    # The maps last drawn and what they are of, for the page and for pictures.
+    _drawn: tuple[tuple[object, ...], Thumbnails] | None = None
+
     def __init__(self, attention: Attention, *, metrics: object = None, **traits: Any) -> None:
         if isinstance(attention, Attention):
             # Before the options that name one of them: traits are checked in no particular order.
@@ -89,9 +100,7 @@ class HeadGrid(MetricChoice, AttentionWidget):
             self.stack = next(iter(self.attention.stacks))
         self._drop_unfitting_metrics()
         self._compute_metrics()
-        thumbnails = self.attention.thumbnails(
-            self.stack, unit=self.unit, hidden=self.hidden, quantity=self.quantity
-        )
+        thumbnails = self._small_maps()
         self._axes = axes_to_wire(self.attention.stacks[self.stack], self.unit)
         self._thumbnails = {
             "stack": self.stack,
@@ -102,3 +111,40 @@ class HeadGrid(MetricChoice, AttentionWidget):
             "maxima": to_wire(thumbnails.maxima),
             "strongest": to_wire(thumbnails.strongest),
         }
+
+    def _small_maps(self) -> Thumbnails:
+        """The thumbnails of the heads shown."""
+        wished = (self.attention, self.stack, self.unit, *self.hidden, self.quantity)
+        if self._drawn is None or self._drawn[0] != wished:
+            thumbnails = self.attention.thumbnails(
+                self.stack, unit=self.unit, hidden=self.hidden, quantity=self.quantity
+            )
+            self._drawn = wished, thumbnails
+        return self._drawn[1]
+
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The grid as it is now, as an Altair chart, whether or not a page shows it.
+
+        Thumbnails are one crisp image; frame, labels, selection and metrics are vector. `width` is
+        in pixels; thumbnails are 28 to 64 of them wide. `theme` is "light" or "dark".
+
+        Example:
+            >>> from attnwidget import HeadGrid, load_model
+            >>> grid = HeadGrid(load_model().attend("The cat sat on the mat."), selected=[(3, 5)])
+            >>> grid.figure().save("grid.svg")  # doctest: +SKIP
+        """
+        from attnwidget.widgets.pictures import head_grid
+
+        return head_grid.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What the grid shows now, in words."""
+        from attnwidget.widgets.pictures import head_grid
+
+        return head_grid.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import head_grid
+
+        return head_grid.table(self)

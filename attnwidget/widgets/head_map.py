@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import traitlets
@@ -11,6 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.widgets.heads import STATIC, HeadWidget, Shapes
 from attnwidget.widgets.wire import to_wire
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.figures.caption import Caption
+    from attnwidget.widgets.exporting import ThemeName
 
 #: Behaviours of Clark et al., Figure 6, in the order of their marks: each looks the same on every
 #: map and chart. Other names get the marks that are left, in order.
@@ -90,19 +97,8 @@ class HeadMap(HeadWidget):
     _source = traitlets.Dict().tag(sync=True)
 
     def __init__(self, distances: Distances, behaviours: ArrayLike | None = None, **traits: Any):
-        if not callable(getattr(distances, "embed", None)):
-            raise TypeError(
-                f"HeadMap shows distances between heads, got {type(distances).__name__}. Measure "
-                'them with measure(model, segments, ["distances"])["distances"], or show '
-                "positions of your own with HeadMap.from_positions(positions)"
-            )
-        embedding = distances.embed()
-        note = (
-            f"metric MDS of Jensen-Shannon distances, {distances.n_tokens:,} tokens · "
-            f"stress {embedding.stress:.3g}"
-        )
-        model = distances.model_name
-        self._place(embedding.positions, distances.stack, model, note, behaviours, traits)
+        positions, note = _embedded(distances)
+        self._place(positions, distances.stack, distances.model_name, note, behaviours, traits)
 
     @classmethod
     def from_positions(
@@ -145,6 +141,23 @@ class HeadMap(HeadWidget):
         if behaviours is not None:
             traits = {"color": "behaviour", **traits}
         super().__init__(behaviours=behaviours, **traits)
+
+    def show(self, distances: Distances, behaviours: ArrayLike | None = None) -> None:
+        """Show other distances in place of those shown; heads that they have stay selected.
+
+        Raises:
+            TypeError: no distances between heads.
+            traitlets.TraitError: behaviours that do not fit them.
+        """
+        positions, note = _embedded(distances)
+        with self._lock, self.hold_sync():
+            self.behaviours = None
+            self._positions = _finite(positions)
+            self._stack, self._of_model, self._note = distances.stack, distances.model_name, note
+            self.selected = [head for head in self.selected if self.has(head)]
+            self.layer = min(self.layer, self.n_layers - 1)
+            self.behaviours = behaviours
+            self._refresh()
 
     @property
     def positions(self) -> NDArray[np.float64]:
@@ -190,7 +203,7 @@ class HeadMap(HeadWidget):
                 self._refresh()
 
     def _compute(self) -> None:
-        names, group = _groups(self.behaviours)
+        names, group = groups_of(self.behaviours)
         n_layers, n_heads = self._positions.shape[:2]
         self._source = {"model": self._of_model, "note": self._note}
         self._heads = {
@@ -200,11 +213,55 @@ class HeadMap(HeadWidget):
             "group": to_wire(group if group.size else np.zeros((n_layers, n_heads), np.int32)),
         }
 
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The heads in the plane, marked and coloured as they are now, with the legend.
+
+        `width` is that of the figure in pixels: from 720 on the legend stands beside the map.
+
+        Example:
+            >>> import numpy as np
+            >>> from attnwidget.widgets.head_map import HeadMap
+            >>> positions = np.random.default_rng(0).normal(size=(6, 12, 2))
+            >>> head_map = HeadMap.from_positions(positions, selected=[(3, 5)])
+            >>> head_map.figure(width=480).save("map.svg")  # doctest: +SKIP
+        """
+        from attnwidget.widgets.pictures import head_map
+
+        return head_map.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What the map shows now: the model, the selected heads, how positions were made."""
+        from attnwidget.widgets.pictures import head_map
+
+        return head_map.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import head_map
+
+        return head_map.table(self)
+
     def __repr__(self) -> str:
         n_layers, n_heads = self._positions.shape[:2]
         chosen = ", ".join(map(str, self.selected)) or "none"
         source = f"{self._of_model}, " if self._of_model else ""
         return f"HeadMap({source}{self._stack} {n_layers}×{n_heads}, selected: {chosen})"
+
+
+def _embedded(distances: Distances) -> tuple[NDArray[np.float64], str]:
+    """Positions, and what a caption must say of them."""
+    if not callable(getattr(distances, "embed", None)):
+        raise TypeError(
+            f"HeadMap shows distances between heads, got {type(distances).__name__}. Measure "
+            'them with measure(model, segments, ["distances"])["distances"], or show '
+            "positions of your own with HeadMap.from_positions(positions)"
+        )
+    embedding = distances.embed()
+    note = (
+        f"metric MDS of Jensen-Shannon distances, {distances.n_tokens:,} tokens · "
+        f"stress {embedding.stress:.3g}"
+    )
+    return embedding.positions, note
 
 
 def _finite(positions: ArrayLike) -> NDArray[np.float64]:
@@ -219,7 +276,7 @@ def _finite(positions: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def _groups(labels: NDArray[Any] | None) -> tuple[list[dict[str, Any]], NDArray[np.int32]]:
+def groups_of(labels: NDArray[Any] | None) -> tuple[list[dict[str, Any]], NDArray[np.int32]]:
     """Labels as groups, in the order of the legend, each with the slot of its mark; -1 is grey."""
     if labels is None:
         return [], np.zeros(0, dtype=np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import traitlets
@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from attnwidget.capture.attention import Attention
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.base import AttentionWidget
+from attnwidget.widgets.exporting import ThemeName
 from attnwidget.widgets.heads import STATIC
 from attnwidget.widgets.wire import axes_to_wire, to_wire
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.figures.caption import Caption
 
 
 class HeadView(AttentionWidget):
@@ -110,10 +117,7 @@ class HeadView(AttentionWidget):
             "query": self._positions(stack.query),
             "key": self._positions(stack.key),
         }
-        read = self.attention.word_visible if self.unit == "words" else self.attention.visible
-        visible = read(*head[:2], stack=head.stack)
-        if visible is not None:
-            values = np.where(visible, values, np.float32(np.nan))
+        values = self._masked(values)
         self._map = {
             "stack": head.stack,
             "layer": head.layer,
@@ -123,6 +127,16 @@ class HeadView(AttentionWidget):
             "exact": True,
             "values": to_wire(values.astype(np.float32, copy=False)),
         }
+
+    def _masked(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The shown head's map with NaN where a query may not see a key."""
+        assert self.head is not None
+        read = self.attention.word_visible if self.unit == "words" else self.attention.visible
+        visible = read(*self.head[:2], stack=self.head.stack)
+        if visible is None:
+            return values
+        masked: NDArray[np.float32] = np.where(visible, values, np.float32(np.nan))
+        return masked
 
     def _positions(self, tokens: Tokens) -> list[int]:
         """Where the highlighted words are on an axis, in the unit shown."""
@@ -147,3 +161,31 @@ class HeadView(AttentionWidget):
                 + ", ".join(map(repr, missing))
             )
         return list(proposal["value"])
+
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The head as it is now, as an Altair chart, whether or not a page shows it.
+
+        Lines, cells and tokens are vector; a matrix of more than 900 cells is a crisp image. Of
+        more than 60 tokens, lines show as many rows as the widget does, the last locked token among
+        them, and the caption says so. `width` is in pixels, `theme` is "light" or "dark".
+
+        Example:
+            >>> from attnwidget import HeadView, load_model
+            >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+            >>> view.figure().save("head.svg")  # doctest: +SKIP
+        """
+        from attnwidget.widgets.pictures import head_view
+
+        return head_view.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What the view shows now, in words."""
+        from attnwidget.widgets.pictures import head_view
+
+        return head_view.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import head_view
+
+        return head_view.table(self)

@@ -13,7 +13,10 @@ import anywidget
 import traitlets
 
 from attnwidget.capture.head import Head, named_head
+from attnwidget.widgets.exporting import Exporting
+from attnwidget.widgets.options import options
 from attnwidget.widgets.traits import Heads
+from attnwidget.widgets.warm import warm_up
 
 STATIC = Path(__file__).parent / "static"
 
@@ -21,7 +24,7 @@ STATIC = Path(__file__).parent / "static"
 Shapes = Mapping[str, tuple[int, int]]
 
 
-class HeadWidget(anywidget.AnyWidget):
+class HeadWidget(Exporting, anywidget.AnyWidget):
     """A figure of the heads of a model, whatever it shows of them.
 
     Assign a new list to change a list trait: changes inside one are not seen.
@@ -46,6 +49,8 @@ class HeadWidget(anywidget.AnyWidget):
 
     def open(self) -> None:
         """Show the figure: all that the page needs first is in the opening message."""
+        if options.static_fallback:
+            warm_up()
         self._refresh()
         super().open()
 

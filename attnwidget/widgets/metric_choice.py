@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,8 @@ class MetricChoice(HeadWidget):
         ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
     ).tag(sync=True)
 
+    # What the caption names; of every widget of an attention.
+    _source = traitlets.Dict().tag(sync=True)
     # A dict once the stack has metrics, else None.
     _metrics = traitlets.Any(None).tag(sync=True)
 
@@ -145,15 +148,35 @@ class MetricChoice(HeadWidget):
             self._metrics = metrics_to_wire(self._measured, self._stepped_stack())
 
     def _drop_unfitting_metrics(self) -> None:
-        """Metrics belong to a model: those of another shape are not of this one."""
+        """Metrics belong to a model: those of another shape are not of this one, and it is said."""
         shapes = self._shapes()
-        kept = {
+        dropped = {
             stack: titles
             for stack, titles in self._measured.items()
-            if all(values.shape == shapes.get(stack) for values in titles.values())
+            if any(values.shape != shapes.get(stack) for values in titles.values())
         }
-        if len(kept) < len(self._measured):
-            self.metrics = kept
+        if not dropped:
+            return
+        said = "; ".join(_unfitting(stack, titles, shapes) for stack, titles in dropped.items())
+        warnings.warn(
+            f"{type(self).__name__} leaves out {said}. Assign `metrics` of the new model",
+            stacklevel=2,
+        )
+        # The caption of the figure says so until another attention is shown.
+        named = ", ".join(title for titles in dropped.values() for title in titles)
+        notes = [self._source.get("note", ""), f"left out, of another model: {named}"]
+        self._source = {**self._source, "note": " · ".join(filter(None, notes))}
+        self.metrics = {s: titles for s, titles in self._measured.items() if s not in dropped}
+
+
+def _unfitting(stack: str, titles: Metrics, shapes: Shapes) -> str:
+    """The metrics of a stack, and why they do not fit."""
+    names = ", ".join(map(repr, titles))
+    shape = list(next(iter(titles.values())).shape)
+    if stack not in shapes:
+        return f"the metrics {names} of {stack!r}: the attention has no such stack"
+    expected = list(shapes[stack])
+    return f"the metrics {names}: they are {shape}, {stack!r} has {expected} = [layers, heads]"
 
 
 def checked_metrics(metrics: object, shapes: Shapes) -> dict[str, Metrics]:

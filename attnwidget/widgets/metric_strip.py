@@ -11,7 +11,11 @@ from attnwidget.widgets.heads import STATIC, HeadWidget, Shapes
 from attnwidget.widgets.metrics import Metrics, metrics_to_wire, read_metrics
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
+
+    from attnwidget.figures.caption import Caption
+    from attnwidget.widgets.exporting import ThemeName
 
 
 class MetricStrip(HeadWidget):
@@ -87,6 +91,33 @@ class MetricStrip(HeadWidget):
             below = np.sum(values < values[at]) + (np.sum(values == values[at]) - 1) / 2
             rows.append((title, values[at], 100 * below / others if others else np.nan))
         return pd.DataFrame(rows, columns=["metric", "value", "percentile"])
+
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The shown head's numbers and where it stands among all heads, at most 720 pixels wide.
+
+        Without a selection the figure says so.
+
+        Example:
+            >>> import numpy as np
+            >>> from attnwidget.widgets.metric_strip import MetricStrip
+            >>> strip = MetricStrip({"entropy": np.arange(12.0).reshape(3, 4)}, selected=[(2, 1)])
+            >>> strip.figure(width=480).save("strip.svg")  # doctest: +SKIP
+        """
+        from attnwidget.widgets.pictures import metric_strip
+
+        return metric_strip.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What the strip shows now: the head, how many it is compared with, how."""
+        from attnwidget.widgets.pictures import metric_strip
+
+        return metric_strip.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import metric_strip
+
+        return metric_strip.table(self)
 
     def __repr__(self) -> str:
         titles = next(iter(self.metrics.values()))

@@ -14,7 +14,11 @@ from attnwidget.widgets.relation_choice import RelationChoice, checked_accuracie
 from attnwidget.widgets.wire import to_wire
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
+
+    from attnwidget.figures.caption import Caption
+    from attnwidget.widgets.exporting import ThemeName
 
 #: Columns to sort by, as `RelationAccuracies.best` names them, and what they are less.
 COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
@@ -61,7 +65,7 @@ class RelationTable(RelationChoice):
     descending = traitlets.Bool(True, help="The largest first.").tag(sync=True)
 
     # A dict once there is something to draw, else None.
-    _table = traitlets.Any(None).tag(sync=True)
+    _numbers = traitlets.Any(None).tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
 
     def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
@@ -79,7 +83,7 @@ class RelationTable(RelationChoice):
 
     @traitlets.observe("accuracies")
     def _show_another(self, change: object) -> None:
-        if self._table:
+        if self._numbers:
             with self.hold_sync():
                 self.selected = [head for head in self.selected if self.has(head)]
                 self.layer = min(self.layer, self.n_layers - 1)
@@ -112,11 +116,11 @@ class RelationTable(RelationChoice):
             "note": _note(found),
         }
         direction = best["direction"].map(DIRECTIONS.index)
-        self._table = {
+        self._numbers = {
             "stack": found.stack,
             "relations": [found.relations[r] for r in shown],
             "counts": to_wire(found.counts[shown].astype(np.int32)),
-            "baseline": to_wire(found.baseline[shown].astype(np.float32)),
+            "baseline": to_wire(found.baseline_correct.max(0)[shown].astype(np.int32)),
             "offsets": to_wire(found.baseline_offset[shown].astype(np.int32)),
             "best": to_wire(
                 np.stack([best["layer"], best["head"], direction], axis=1).astype(np.int32)
@@ -135,6 +139,37 @@ class RelationTable(RelationChoice):
         by = ["layer", "head"] if self.sort == "head" else [self.sort]
         ordered = shown.sort_values(by, ascending=not self.descending, kind="stable")
         return ordered.reset_index(drop=True)
+
+    def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
+        """The rows shown, in their order, and the map of all heads on the chosen relation.
+
+        `width` is that of the figure in pixels: the map stands beside the table where both fit.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.studies.relations import probe_relations
+            >>> from attnwidget.text.treebank import Sentence
+            >>> from attnwidget.widgets.relation_table import RelationTable
+            >>> cats = Sentence.from_lists(["Cats", "eat"], [2, 0], ["nsubj", "root"])
+            >>> found = probe_relations(load_model(), [cats], progress=False)
+            >>> chart = RelationTable(found, min_count=1, relation="nsubj").figure(width=800)
+            >>> chart.save("relations.svg")  # doctest: +SKIP
+        """
+        from attnwidget.widgets.pictures import relation_table
+
+        return relation_table.figure(self, width=width, theme=theme)
+
+    @property
+    def caption(self) -> Caption:
+        """What the table shows now: the model, the chosen head, what rows there are, the tests."""
+        from attnwidget.widgets.pictures import relation_table
+
+        return relation_table.caption(self)
+
+    def _table(self) -> pd.DataFrame:
+        from attnwidget.widgets.pictures import relation_table
+
+        return relation_table.table(self)
 
     def __repr__(self) -> str:
         n_layers, n_heads = self.accuracies.correct.shape[:2]

@@ -77,7 +77,7 @@ test("the text is text, and each mention that corefers has its number", async ()
   expect(el.querySelector("b")).toBeNull();
   expect(text(".attnw-coref-text").trim()).toBe("1Ann <b> told 1her men that 1she left.");
   const names = all("[data-mention]").map((node) => node.getAttribute("aria-label"));
-  expect(names[0]).toBe("Ann <b> (cluster 1, word 5), proper");
+  expect(names[0]).toBe("1 Ann <b> (cluster 1, word 5), proper");
   expect(names).toHaveLength(3);
   expect(all(".attnw-coref-once")).toHaveLength(2);
   expect(text(".attnw-coref-title")).toBe(

@@ -16,7 +16,7 @@ export function numbers(): RelationNumbers {
     stack: "self",
     relations: ["all", "det", "<b>obj</b>"],
     counts: wireOf(Int32Array.from([100, 20, 10]), [3]),
-    baseline: wireOf(Float32Array.from([0.3, 0.5, 0.3]), [3]),
+    baseline: wireOf(Int32Array.from([30, 10, 3]), [3]),
     offsets: wireOf(Int32Array.from([1, 1, -2]), [3]),
     best: wireOf(Int32Array.from([0, 0, 0, 1, 0, 1, 0, 1, 0]), [3, 3]),
     correct: wireOf(correct, [2, 2, 2, 3]),

@@ -7,7 +7,7 @@ import { numbers } from "./relation_numbers.js";
 const state = (change: Partial<TableState> = {}): TableState => ({
   ...{ selected: [], layer: 0, _error: "", relation: "all", direction: "dependent to governor" },
   ...{ min_count: 1, significant: false, search: "", sort: "n", descending: true },
-  ...{ _table: numbers(), _source: { model: "BertModel", note: "100 words in 7 sentences" } },
+  ...{ _numbers: numbers(), _source: { model: "BertModel", note: "100 words in 7 sentences" } },
   ...change,
 });
 
@@ -137,7 +137,7 @@ test("what the kernel sets is shown; an error takes the place; leaving removes a
 });
 
 test("before the numbers arrive nothing breaks", async () => {
-  const { press, find, names } = await show({ _table: null });
+  const { press, find, names } = await show({ _numbers: null });
   await press(find("[role=grid]"), "Enter");
   expect(names()).toEqual([]);
 });

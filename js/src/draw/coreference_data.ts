@@ -37,6 +37,8 @@ export interface DrawnWindow {
   head: Head | null;
   /** int32 [2, E], float32 [2, E], and how many are right in all documents, by variant. */
   chosen: { words: WireArray; weights: WireArray; correct: number[] } | null;
+  /** Why there is nothing to draw, on a page that holds a part of the documents. */
+  problem?: string;
 }
 
 export interface CoreferenceState extends HeadsState {
@@ -53,7 +55,8 @@ export interface CoreferenceState extends HeadsState {
     baselines: Record<string, number>;
   };
   _jump: { n?: number; outcome?: string; step?: number };
-  _jumped: { n?: number; found?: boolean };
+  /** `where`: " on this page" of a page that holds a part. */
+  _jumped: { n?: number; found?: boolean; where?: string };
 }
 
 /** The word that the head chooses for a mention. */

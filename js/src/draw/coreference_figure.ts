@@ -155,7 +155,8 @@ export function coreferenceFigure(
             "button",
             {
               ...{ type: "button", class: "attnw-coref-chip", "data-mention": mention.mention },
-              "aria-label": mentionLabel(passage, mention),
+              // The name starts with the text that is seen, for those who speak to the page.
+              "aria-label": `${mention.cluster} ${mentionLabel(passage, mention)}`,
             },
             String(mention.cluster),
           );

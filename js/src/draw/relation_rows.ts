@@ -56,7 +56,7 @@ export function decodeRelations(table: RelationNumbers): Decoded {
   const [layers = 0, heads = 0, , count = 0] = table.correct.shape;
   const [correct, p] = [asInt32(table.correct), asFloat32(table.p_values)];
   const [counts, best] = [asInt32(table.counts), asInt32(table.best)];
-  const [baselines, offsets] = [asFloat32(table.baseline), asInt32(table.offsets)];
+  const [baselines, offsets] = [asInt32(table.baseline), asInt32(table.offsets)];
   const scoreAt = (index: number, layer: number, head: number, direction: number): Score => {
     const at = ((layer * heads + head) * 2 + direction) * count + index;
     const [hits, n] = [correct[at] ?? 0, counts[index] ?? 0];
@@ -66,7 +66,7 @@ export function decodeRelations(table: RelationNumbers): Decoded {
   const rows = table.relations.map((relation, index): Row => {
     const [layer = 0, head = 0, direction = 0] = best.subarray(3 * index, 3 * index + 3);
     const score = scoreAt(index, layer, head, direction);
-    const baseline = baselines[index] ?? 0;
+    const baseline = (baselines[index] ?? 0) / score.n;
     return {
       ...{ index, relation, head: [layer, head, table.stack], baseline, ...score },
       direction: DIRECTIONS[direction] ?? DIRECTIONS[0],

@@ -20,7 +20,7 @@ export interface RelationNumbers {
   relations: string[];
   /** int32 [R]: words of each. */
   counts: WireArray;
-  /** float32 [R]: accuracy of the best fixed offset, and int32 [R]: that offset. */
+  /** int32 [R]: words that the best fixed offset is right on, and that offset. */
   baseline: WireArray;
   offsets: WireArray;
   /** int32 [R, 3]: layer, head and direction that are best. */
@@ -42,7 +42,7 @@ export interface TableState extends RelationsState {
   search: string;
   sort: Column;
   descending: boolean;
-  _table: RelationNumbers | null;
+  _numbers: RelationNumbers | null;
   _source: { model: string; note: string };
 }
 
@@ -71,6 +71,6 @@ export interface ArcsState extends RelationsState {
   _measured: { correct: number; n: number; baseline: number; offset: number } | null;
   _source: { model: string; note: string; count: number; layers: number; relations: string[] };
   _jump: { n?: number; outcome?: string; step?: number };
-  /** `left`: sentences that were not looked at when time was up. */
-  _jumped: { n?: number; found?: boolean; left?: number };
+  /** `left`: sentences that were not looked at when time was up; `where`: " on this page" of a page that holds a part. */
+  _jumped: { n?: number; found?: boolean; left?: number; where?: string };
 }

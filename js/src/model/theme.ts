@@ -30,6 +30,18 @@ const DARK = {
   second: "#f0a35e",
 };
 
+/** How light a computed colour is, 0 to 1; undefined where it is mostly transparent. */
+export function luminance(colour: string): number | undefined {
+  const [values = "", alpha] = colour.replace(/^[a-z]+\((srgb )?/i, "").split("/");
+  const numbers = values.match(/-?[\d.]+(e-?\d+)?/g)?.map(Number) ?? [];
+  const opacity = alpha !== undefined ? Number.parseFloat(alpha) : (numbers[3] ?? 1);
+  if (numbers.length < 3 || opacity <= 0.5) return undefined;
+  const [r = 0, g = 0, b = 0] = numbers;
+  // Hosts whose style sheets mix colours have them in the newer notations.
+  if (/^(ok)?l(ab|ch)/.test(colour)) return colour.startsWith("ok") ? r : r / 100;
+  return (0.299 * r + 0.587 * g + 0.114 * b) / (colour.startsWith("color(") ? 1 : 255);
+}
+
 /** The nearest painted background, across shadow roots: it is right in every host, whatever it calls its themes. */
 function backgroundLuminance(el: Element): number | undefined {
   for (let node: Node | null = el.parentNode; node; ) {
@@ -38,13 +50,8 @@ function backgroundLuminance(el: Element): number | undefined {
       continue;
     }
     if (node instanceof Element) {
-      const channels = getComputedStyle(node)
-        .backgroundColor.match(/[\d.]+/g)
-        ?.map(Number);
-      if (channels && channels.length >= 3 && (channels[3] ?? 1) > 0.5) {
-        const [r = 0, g = 0, b = 0] = channels;
-        return (0.299 * r + 0.587 * g + 0.114 * b) / 255;
-      }
+      const found = luminance(getComputedStyle(node).backgroundColor);
+      if (found !== undefined) return found;
     }
     node = node.parentNode;
   }

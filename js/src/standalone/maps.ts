@@ -1,4 +1,4 @@
-import type { Axes, Head, HeadMap, Thumbnails } from "../model/types.js";
+import type { Axes, Head, HeadMap, Thumbnails, ViewState } from "../model/types.js";
 
 /** The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight / maximum. */
 export interface EmbeddedMaps {
@@ -7,12 +7,17 @@ export interface EmbeddedMaps {
   shape: [layers: number, heads: number, queries: number, keys: number];
   maxima: number[];
   values: Uint8Array;
+  /** The one head that they are of, where the page has no room for all. */
+  only?: Head | null;
+  /** Positions of highlighted words. */
+  highlighted?: ViewState["_highlighted"];
 }
 
 const SIDE = 64;
 const share = (byte: number) => (byte ? (byte - 1) / 254 : 0);
 
-function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
+/** An array as it would cross from a kernel. */
+export function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
   const dtype = array instanceof Uint8Array ? "|u1" : array instanceof Float32Array ? "<f4" : "<i4";
   return {
     shape,
@@ -21,14 +26,16 @@ function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
   } as const;
 }
 
+/** The values that bytes stand for; NaN where masked. */
+export const rounded = (bytes: Uint8Array, maximum: number): Float32Array =>
+  Float32Array.from(bytes, (byte) => (byte ? maximum * share(byte) ** 2 : Number.NaN));
+
 /** One head's values; NaN where masked. */
 export function headMap(maps: EmbeddedMaps, [layer, head, stack]: Head): HeadMap {
   const [, heads, queries, keys] = maps.shape;
-  const index = layer * heads + head;
-  const maximum = maps.maxima[index] ?? 0;
+  const index = maps.only ? 0 : layer * heads + head;
   const bytes = maps.values.subarray(index * queries * keys, (index + 1) * queries * keys);
-  const weights = Float32Array.from(bytes, (b) => (b ? maximum * share(b) ** 2 : Number.NaN));
-  const values = wire(weights, [queries, keys]);
+  const values = wire(rounded(bytes, maps.maxima[index] ?? 0), [queries, keys]);
   const { quantity, axes } = maps;
   return { stack, layer, head, quantity, unit: axes.unit, exact: false, values };
 }

@@ -168,10 +168,12 @@ function render({ model, el, signal }: RenderContext<CoreferenceState>): void {
     title.textContent = titleText(passage, variant, model.get("_source"));
     title.hidden = !title.textContent;
     if (asked) {
-      missed = model.get("_jumped").found ? "" : "There is no other such mention.";
+      const { found, where = "" } = model.get("_jumped");
+      missed = found ? "" : `There is no other such mention${where}.`;
       asked = 0;
     }
-    note.textContent = missed || (drawn.head ? "" : NO_SELECTION);
+    note.textContent = missed || drawn.problem || (drawn.head ? "" : NO_SELECTION);
+    body.hidden = Boolean(drawn.problem);
     note.hidden = !note.textContent;
     caption.textContent = captionText(passage, model.get("_source"));
     const mention = passage.mentions.get(index ?? -1);

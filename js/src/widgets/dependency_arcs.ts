@@ -184,10 +184,10 @@ function render({ model, el, signal }: RenderContext<ArcsState>): void {
     if (spoken && said !== spoken && !busy) live.textContent = said;
     if (!busy) spoken = said;
     if (asked && model.get("_jumped").n === asked && !model.get("_jumped").found) {
-      const { left = 0 } = model.get("_jumped");
+      const { left = 0, where = "" } = model.get("_jumped");
       const text = left
         ? `None so far: ${left.toLocaleString("en")} sentences are left, ask again to go on.`
-        : "No other sentence has such a word.";
+        : `No other sentence${where} has such a word.`;
       live.textContent = problem.textContent = text;
       problem.hidden = false;
       asked = 0;

@@ -23,7 +23,7 @@ import { type Head, headName, type RenderContext, sameHead } from "../model/type
 
 const WATCHED = [
   ...["selected", "layer", "relation", "direction", "min_count", "significant", "search", "sort"],
-  ...["descending", "_table", "_source", "_error"],
+  ...["descending", "_numbers", "_source", "_error"],
 ];
 /** From this width on the map stands beside the table. */
 const WIDE = 960;
@@ -87,7 +87,7 @@ function render({ model, el, signal }: RenderContext<TableState>): void {
   const live = element(inner, "div", { class: "attnw-unseen", "aria-live": "polite" });
 
   let theme: Theme | undefined;
-  let decodedFrom: TableState["_table"] = null;
+  let decodedFrom: TableState["_numbers"] = null;
   let decoded: Decoded | undefined;
   let pointed: Cell | undefined;
   let spoken = JSON.stringify([model.get("relation"), model.get("selected")]);
@@ -189,7 +189,7 @@ function render({ model, el, signal }: RenderContext<TableState>): void {
     inner.hidden = Boolean(error);
     if (alert.textContent !== error) alert.textContent = error;
     if (error) return;
-    const table = model.get("_table");
+    const table = model.get("_numbers");
     if (table !== decodedFrom) decoded = table ? decodeRelations(table) : undefined;
     decodedFrom = table;
     const { forced, ...now } = forcedTheme(theme);
@@ -254,4 +254,4 @@ function render({ model, el, signal }: RenderContext<TableState>): void {
   });
 }
 
-export default () => ({ initialize: releasing<TableState>("_table"), render });
+export default () => ({ initialize: releasing<TableState>("_numbers"), render });

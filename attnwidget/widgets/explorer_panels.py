@@ -1,0 +1,299 @@
+"""The linked figures of an explorer, and how each is filled with what was measured."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.model import AttentionModel
+from attnwidget.studies.distances import HeadDistances
+from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.widgets.background import Background, Job
+from attnwidget.widgets.base import AttentionWidget
+from attnwidget.widgets.dependency_arcs import DependencyArcs
+from attnwidget.widgets.explorer_measures import probe_in_parts, text_distances, text_metrics
+from attnwidget.widgets.explorer_treebank import Treebank
+from attnwidget.widgets.head_grid import HeadGrid
+from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.head_view import HeadView
+from attnwidget.widgets.heads import HeadWidget
+from attnwidget.widgets.linking import Link, link
+from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget.widgets.metrics import Metrics
+from attnwidget.widgets.relation_choice import ALL, ROOT, RelationChoice
+from attnwidget.widgets.relation_table import RelationTable
+from attnwidget.widgets.relation_words import relation_names, words_of
+from attnwidget.widgets.traits import Subset
+
+#: The panels in the order of the page, each the name of the widget in it.
+PANELS = ("grid", "view", "head_map", "strip", "table", "arcs")
+_OF_TEXT = ("head_map", "strip")
+_OF_TREEBANK = ("table", "arcs")
+_OF_METRIC = ("metric", "sort", "filter")
+_ALONE = "of this text alone"
+#: Seconds after which a text is measured: its pictures go first, and so does the next text.
+_PAUSE = 0.3
+#: Texts whose measures are kept for when they are read again.
+_KEPT = 16
+
+
+class Child(anywidget.WidgetTrait):
+    """A widget that the page draws inside this one."""
+
+    def __init__(self, help: str) -> None:
+        super().__init__()
+        self.help = help
+
+
+class LinkedPanels(RelationChoice, AttentionWidget):
+    """Six figures of one model, linked; the last four appear when they are measured."""
+
+    panels = Subset(
+        PANELS,
+        default_value=list(PANELS),
+        help='The panels that are unfolded: some of "grid", "view", "head_map", "strip", "table", '
+        '"arcs".',
+    ).tag(sync=True)
+    progress = traitlets.Dict(
+        help="What is still being measured: the share that is done, 0 to 1, by panel."
+    ).tag(sync=True)
+
+    grid = Child("The HeadGrid.").tag(sync=True)
+    view = Child("The HeadView.").tag(sync=True)
+    head_map = Child("The HeadMap; None until the text is measured.").tag(sync=True)
+    strip = Child("The MetricStrip; None until the text is measured.").tag(sync=True)
+    table = Child(
+        "The RelationTable; None without a treebank and until it is measured, as are the arcs."
+    ).tag(sync=True)
+    arcs = Child("The DependencyArcs; None without sentences.").tag(sync=True)
+
+    _notes = traitlets.Dict().tag(sync=True)
+    _problems = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        attention: Attention,
+        treebank: Treebank | None,
+        metrics: Any,
+        traits: dict[str, Any],
+        pending: dict[str, dict[str, Any]],
+    ) -> None:
+        self._model, self._treebank = model, treebank
+        self._given_distances = _distances_in(metrics)
+        self._has_metrics = metrics is not None
+        self._pending = {name: dict(options) for name, options in pending.items()}
+        self._measured: OrderedDict[Any, tuple[dict[str, Metrics], HeadDistances]] = OrderedDict()
+        # What the next attention is kept by once it is measured; None for one of no text.
+        self._key: object = None
+        self._links: list[Link] = []
+        self._background = Background(("text", "treebank"), self._failed)
+        self._names = _relations_of(treebank)
+        shared = {
+            name: traits[name]
+            for name in ("selected", "tokens", "hidden", "quantity", "unit", "scale")
+            if name in traits
+        }
+        own: list[HeadWidget] = []
+        try:
+            own.append(HeadGrid(attention, metrics=metrics, **shared))
+            own.append(HeadView(attention, **shared))
+            super().__init__(attention, **traits)
+        except Exception:
+            for child in own:
+                child.close()
+            raise
+        self._adopt("grid", own[0])
+        self._adopt("view", own[1])
+        if self._has_metrics:
+            self._show_metrics(attention, self.grid.metrics)
+        self._measure_text()
+        if treebank is not None and treebank.accuracies is not None:
+            self._show_relations(treebank.accuracies)
+        elif treebank is not None:
+            self._set_progress(dict.fromkeys(_OF_TREEBANK, 0.0))
+            self._background.add("treebank", self._treebank_job(treebank))
+
+    @property
+    def model(self) -> AttentionModel:
+        """What reads the text."""
+        return self._model
+
+    @property
+    def children(self) -> dict[str, HeadWidget]:
+        """The figures that there are, by panel."""
+        return {name: child for name in PANELS if (child := getattr(self, name)) is not None}
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when everything is measured; False where `timeout` seconds were not enough.
+
+        Raises:
+            Exception: what went wrong in measuring; its panel says it too.
+        """
+        return self._background.wait(timeout)
+
+    def _relations(self) -> tuple[str, ...]:
+        return self._names
+
+    def _adopt(self, name: str, child: HeadWidget) -> None:
+        """A figure that is there for the first time."""
+        setattr(self, name, child)
+        self._restore(name, child)
+        self._links.append(link(self, child))
+
+    def _restore(self, name: str, child: HeadWidget) -> None:
+        """Give a figure the options that wait for it, as far as it can have them by now."""
+        waiting = self._pending.get(name, {})
+        # A filter is one of a metric: that comes first.
+        for option in sorted(waiting, key="filter".__eq__):
+            if name != "grid" or option not in _OF_METRIC or self.grid.metrics:
+                setattr(child, option, waiting.pop(option))
+
+    @traitlets.observe("attention")
+    def _read_another(self, change: dict[str, Any]) -> None:
+        if self.grid is not None:
+            self._problems = {
+                name: said for name, said in self._problems.items() if name not in _OF_TEXT
+            }
+            self.grid.attention = self.attention
+            self.view.attention = self.attention
+            self._measure_text()
+
+    @traitlets.observe("relation")
+    def _jump_to_relation(self, change: object) -> None:
+        """Arcs show a sentence that has the relation."""
+        arcs = self.arcs
+        if arcs is None or words_of(arcs.sentences[arcs.sentence], self.relation):
+            return
+        count = len(arcs.sentences)
+        for index in (*range(arcs.sentence + 1, count), *range(arcs.sentence)):
+            if words_of(arcs.sentences[index], self.relation):
+                arcs.sentence = index
+                return
+
+    # What is measured
+
+    def _set_progress(self, shares: dict[str, float], done: tuple[str, ...] = ()) -> None:
+        with self._lock:
+            now = {**self.progress, **shares}
+            self.progress = {name: share for name, share in now.items() if name not in done}
+
+    def _measure_text(self) -> None:
+        """Begin to measure the attention shown."""
+        key, self._key = self._key, None
+        names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
+        if self._given_distances is not None and self.head_map is not None:
+            names.remove("head_map")
+        if names:
+            self._set_progress(dict.fromkeys(names, 0.0))
+            self._background.add(
+                "text", self._text_job(self.attention, names, key), delay=_PAUSE if key else 0
+            )
+
+    def _text_job(self, attention: Attention, names: list[str], key: object) -> Job:
+        known = self._measured.get(key) if key is not None else None
+        yield
+        metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
+        if "strip" in names:
+            self._show_metrics(attention, metrics)
+        yield
+        if "head_map" not in names:
+            return
+        distances = self._given_distances or (known[1] if known else text_distances(attention))
+        yield
+        distances.embed()
+        if key is not None:
+            self._measured[key] = metrics, distances
+            while len(self._measured) > _KEPT:
+                self._measured.popitem(last=False)
+        self._show_map(attention, distances)
+
+    def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
+        with self._lock:
+            if attention is not self.attention or self._background.closed:
+                return
+            if not self._has_metrics:
+                self._notes = {**self._notes, "strip": _ALONE}
+                self.grid.metrics = metrics
+            self._restore("grid", self.grid)
+            if self.strip is None:
+                self._adopt("strip", MetricStrip(metrics))
+            else:
+                self.strip.metrics = metrics
+            self._set_progress({}, ("strip",))
+
+    def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
+        with self._lock:
+            if attention is not self.attention or self._background.closed:
+                return
+            if self._given_distances is None:
+                self._notes = {**self._notes, "head_map": _ALONE}
+            if self.head_map is None:
+                self._adopt("head_map", HeadMap(distances))
+            else:
+                self.head_map.show(distances)
+            self._set_progress({}, ("head_map",))
+
+    def _treebank_job(self, treebank: Treebank) -> Job:
+        for share, found in probe_in_parts(self._model, treebank.sentences):
+            if found is not None:
+                self._show_relations(found)
+            else:
+                self._set_progress(dict.fromkeys(_OF_TREEBANK, share))
+            yield
+
+    def _show_relations(self, found: RelationAccuracies) -> None:
+        assert self._treebank is not None
+        with self._lock:
+            if self._background.closed:
+                return
+            self._adopt("table", RelationTable(found))
+            if self._treebank.sentences:
+                self._adopt("arcs", DependencyArcs(self._model, self._treebank.sentences, found))
+            self._set_progress({}, _OF_TREEBANK)
+
+    def _failed(self, job: str, error: Exception) -> None:
+        names = _OF_TEXT if job == "text" else _OF_TREEBANK
+        said = str(error) or type(error).__name__
+        with self._lock:
+            stopped = {name: said for name in names if name in self.progress}
+            self._problems = {**self._problems, **stopped}
+            self._set_progress({}, names)
+
+    def close(self) -> None:
+        """Stop measuring, and free all figures."""
+        # One that was refused is closed too, before it had any of these.
+        if hasattr(self, "_background"):
+            self._background.close()
+            # A figure that is being made is closed with the others, and none is made after them.
+            with self._lock:
+                for one in self._links:
+                    one.unlink()
+                self._links = []
+                for child in self.children.values():
+                    child.close()
+        super().close()
+
+
+def _distances_in(metrics: object) -> HeadDistances | None:
+    """Distances between heads among what was measured."""
+    if isinstance(metrics, HeadDistances):
+        return metrics
+    try:
+        found = metrics["distances"]  # type: ignore[index]
+    except (TypeError, KeyError):
+        return None
+    return found if isinstance(found, HeadDistances) else None
+
+
+def _relations_of(treebank: Treebank | None) -> tuple[str, ...]:
+    """The relations that can be chosen."""
+    if treebank is None:
+        return (ALL,)
+    measured = treebank.accuracies.relations if treebank.accuracies is not None else ()
+    names = (ALL, *measured, *relation_names(treebank.sentences))
+    return tuple(name for name in dict.fromkeys(names) if name != ROOT)

@@ -1,0 +1,61 @@
+"""What was measured of heads as predictors of governors, for a figure of one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attnwidget.capture.head import Head
+from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.widgets.heads import Shapes
+
+
+def refuse_other_heads(accuracies: RelationAccuracies, shapes: Shapes) -> None:
+    """ValueError where the accuracies are of other heads than those of a figure."""
+    if {accuracies.stack: accuracies.correct.shape[:2]} != shapes:
+        stack, shape = next(iter(shapes.items()))
+        layers, heads = accuracies.correct.shape[:2]
+        raise ValueError(
+            f"'accuracies' are of {layers}×{heads} heads ({accuracies.stack}), the model has "
+            f"{shape[0]}×{shape[1]} ({stack}): probe this model"
+        )
+
+
+def best_on(
+    accuracies: RelationAccuracies, relation: str, direction: str | None = None
+) -> dict[str, Any]:
+    """The traits that show the best head on a relation, the last of equals.
+
+    Args:
+        accuracies: what was measured.
+        relation: one of its relations.
+        direction: the only one that counts; both where it is none of `DIRECTIONS`.
+    """
+    correct = accuracies.correct[..., accuracies.relations.index(relation)]
+    if direction in DIRECTIONS:
+        others = np.arange(2) != DIRECTIONS.index(direction)
+        correct = np.where(others, -1, correct)
+    last = correct.size - 1 - correct.ravel()[::-1].argmax()
+    layer, head, way = np.unravel_index(last, correct.shape)
+    return {
+        "selected": [Head(int(layer), int(head), accuracies.stack)],
+        "layer": int(layer),
+        "direction": DIRECTIONS[way],
+    }
+
+
+def measured_on(
+    accuracies: RelationAccuracies | None, head: Head | None, relation: str, direction: str
+) -> dict[str, Any] | None:
+    """How often a head is right on a relation, beside the best fixed offset; None if unmeasured."""
+    if accuracies is None or head is None or relation not in accuracies.relations:
+        return None
+    r = accuracies.relations.index(relation)
+    way = DIRECTIONS.index(direction)
+    return {
+        "correct": int(accuracies.correct[head.layer, head.head, way, r]),
+        "n": int(accuracies.counts[r]),
+        "baseline": float(accuracies.baseline[r]),
+        "offset": int(accuracies.baseline_offset[r]),
+    }

@@ -1,0 +1,106 @@
+"""The HTML document of a page: its data, its figures' modules, and what starts them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnwidget.widgets.heads import STATIC
+from attnwidget.widgets.pages.room import megabytes
+
+#: What draws each figure of a page, in the order of the page.
+BUNDLES = {
+    "grid": "head_grid",
+    "view": "head_view",
+    "map": "head_map",
+    "strip": "metric_strip",
+    "table": "relation_table",
+    "arcs": "dependency_arcs",
+    "coreference": "coreference_view",
+}
+_CODE = ("js", "css")
+# Where the size goes, which is known once all else is written.
+_SIZE = "@size@"
+
+
+def document(
+    data: Mapping[str, Any],
+    title: str,
+    *,
+    notes: Sequence[str] = (),
+    text: str | None = None,
+    theme: str | None = None,
+) -> str:
+    """A page of the figures whose state `data` has, as HTML that fetches nothing.
+
+    `notes` say in the caption what the page holds; `text` is what the figures are of. `theme` is
+    "light" or "dark", or None for the reader's own.
+    """
+    figures = [name for name in BUNDLES if name in data]
+    start = _script("standalone")
+    caption = " · ".join([_SIZE, *notes, "needs no kernel and no network"])
+    shown = f'<p class="attnw-page-text">{html.escape(text)}</p>' if text else ""
+    bundles = "\n".join(
+        f'<script type="text/plain" id="attnw-{name}">{_script(BUNDLES[name])}</script>'
+        for name in figures
+    )
+    forced = f' data-theme="{theme}"' if theme else ""
+    page = (
+        f'<!doctype html>\n<html lang="en"{forced}>'
+        f'<head><meta charset="utf-8">{_policy(start)}'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>\n{_styles(figures)}</style></head>\n"
+        f"<body><main><header><h1>{html.escape(title)}</h1>{shown}"
+        f'<p class="attnw-page-caption">{html.escape(caption)}</p>'
+        "<noscript><p>The figures of this page are drawn by its script: allow it to run.</p>"
+        "</noscript></header></main>\n"
+        f'<script type="application/json" id="attnw-data">{as_json(data)}</script>\n'
+        f'{bundles}\n<script type="module">{start}</script></body></html>\n'
+    )
+    return page.replace(_SIZE, megabytes(len(page.encode("utf-8"))), 1)
+
+
+def as_json(data: Any) -> str:
+    """Data as JSON that no token in it can end: "<" has another spelling there."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+def code_size(figures: Iterable[str]) -> int:
+    """Bytes of the modules and style sheets that draw these figures."""
+    names = [*(BUNDLES[name] for name in figures), "standalone"]
+    return sum((STATIC / f"{name}.{ending}").stat().st_size for name in names for ending in _CODE)
+
+
+def write_at_once(path: Path, page: str) -> None:
+    """Replace the file as a whole: whoever is interrupted leaves the old one or the new one."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(page, "utf-8", newline="\n")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _policy(script: str) -> str:
+    """Only this script and the modules that it makes may run, and nothing may be fetched."""
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    rules = (
+        f"default-src 'none'; script-src 'sha256-{digest}' blob:; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
+
+
+def _styles(figures: Iterable[str]) -> str:
+    names = (*(BUNDLES[name] for name in figures), "standalone")
+    return "\n".join((STATIC / f"{name}.css").read_text("utf-8") for name in names)
+
+
+def _script(name: str) -> str:
+    return (STATIC / f"{name}.js").read_text("utf-8").replace("</script", "<\\/script")

@@ -1,0 +1,1 @@
+"""What each widget shows now, drawn without a page: figure, caption and table."""

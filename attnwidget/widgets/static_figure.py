@@ -1,0 +1,64 @@
+"""A widget's figure without the widget: a picture and a table."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.figures.accessible import figure_html
+from attnwidget.figures.caption import Caption
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Enough for sharp text on a dense screen while a figure is small; a large one is dense by itself.
+_SHARP = 2.0
+_PIXELS = 600_000
+# Colours of a ramp, and the shades of text: a notebook holds the picture twice.
+_COLOURS = 256
+
+
+@dataclass(frozen=True)
+class StaticFigure:
+    """What a widget showed when this was made, for any reader; it stays when the widget is closed.
+
+    `png` is the picture, `width` and `height` its size in CSS pixels, `html` picture, caption and
+    table together.
+    """
+
+    caption: Caption
+    png: bytes = field(repr=False)
+    width: int
+    height: int
+    html: str = field(repr=False)
+
+    def _repr_mimebundle_(self, **keywords: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, metadata = self.fallback()
+        return data | {"text/plain": repr(self)}, metadata
+
+    def fallback(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Picture and table, and what is said of the picture, as notebooks hold them."""
+        size = {"width": self.width, "height": self.height, "alt": self.caption.text()}
+        png = base64.b64encode(self.png).decode("ascii")
+        return {"image/png": png, "text/html": self.html}, {"image/png": size}
+
+    def __repr__(self) -> str:
+        shown = " · ".join(
+            filter(None, (self.caption.figure, self.caption.model, self.caption.head))
+        )
+        return f"StaticFigure({shown}, {self.width}×{self.height})"
+
+
+def static_figure(chart: Any, caption: Caption, table: pd.DataFrame) -> StaticFigure:
+    """Draw a chart, in the light theme, for readers of notebooks."""
+    from attnwidget.figures.raster import png
+    from attnwidget.figures.svg import drawn
+    from attnwidget.figures.theme import LIGHT
+
+    drawing = drawn(chart)
+    width, height = round(drawing.width), round(drawing.height)
+    scale = min(_SHARP, max(1.0, (_PIXELS / (width * height)) ** 0.5))
+    picture = png(drawing, LIGHT, pixels=round(width * scale), scale=scale, colours=_COLOURS)
+    html = figure_html(caption, table, picture, (width, height))
+    return StaticFigure(caption, picture, width, height, html)

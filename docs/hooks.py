@@ -1,0 +1,117 @@
+"""What mkdocs does beyond its own: made pages, formulas, figures in both themes, names as links."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+import reference_pages as reference
+from formulas import with_formulas
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from tutorials import tutorial
+
+ROOT = Path(__file__).parents[1]
+PARTS = ROOT / "build" / "docs-parts"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+_FIGURE = re.compile(
+    r"^!\[(?P<alt>[^\]]*)\]\((?P<place>[^)]*/figures/[\w-]+)\.svg\)$", re.MULTILINE
+)
+# A public name as code that is neither in a link nor in a heading already.
+_CODE = re.compile(r"<(a|h[1-6]|pre|summary)\b.*?</\1>|<code>(?P<name>\w+)</code>", re.DOTALL)
+
+# Sections of the navigation are named by a label without text; their title stands within.
+_SECTION = re.compile(
+    r'aria-labelledby="[^"]+"(?P<rest>[^>]*>\s*<label class="md-nav__title" for="[^"]+">'
+    r'\s*<span class="md-nav__icon md-icon"></span>\s*(?P<title>[^<]+?)\s*</label>)'
+)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Fill the sections of the navigation that are made."""
+    sections = {title: pages for section in config.nav for title, pages in section.items()}
+    sections["Tutorials"] += [f"tutorials/{source.stem}.md" for source in NOTEBOOKS]
+    for title, names in reference.sections().items():
+        sections["Reference"].append({title: [{n: reference.page_of(n)} for n in names]})
+    types = [{p.rpartition(".")[2]: reference.page_of(p)} for p in reference.type_paths()]
+    sections["Reference"].append({"Types": types})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made, and what docs/parts.py has written.
+
+    Raises:
+        PluginError: it has not.
+    """
+
+    def add(place: str, **content: Any) -> None:
+        files.append(File.generated(config, place, **content))
+
+    for place, text in reference.pages().items():
+        add(place, content=text)
+    for source in NOTEBOOKS:
+        page = tutorial(_part(f"notebooks/{source.name}"))
+        add(f"tutorials/{source.stem}.md", content=page.markdown)
+        for name, picture in page.pictures.items():
+            add(f"tutorials/{name}", content=picture)
+    _part("first-look.html")
+    for path in [*PARTS.glob("figures/*.svg"), PARTS / "first-look.html"]:
+        place = path.relative_to(PARTS)
+        folder = "" if place.parts[0] == "figures" else "assets/"
+        add(f"{folder}{place.as_posix()}", abs_src_path=str(path))
+    for picture in (ROOT / "docs" / "images").iterdir():
+        add(f"assets/{picture.name}", abs_src_path=str(picture))
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    add("about/changelog.md", content=changes)
+    licence = (ROOT / "LICENSE").read_text("utf-8")
+    add("about/licence.md", content=f"# Licence\n\n```{{.text .wrapped}}\n{licence}\n```\n")
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Show each figure in the theme of the page."""
+    for found in _FIGURE.finditer(markdown):
+        place = posixpath.join(posixpath.dirname(page.file.src_uri), f"{found['place']}-light.svg")
+        _part(posixpath.normpath(place))
+    both = "\n".join(
+        f"![\\g<alt>](\\g<place>-{theme}.svg#only-{theme}){{ loading=lazy }}"
+        for theme in ("light", "dark")
+    )
+    return _FIGURE.sub(both, markdown)
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Formulas as MathML, public names as links to their pages."""
+    pages = {name: reference.page_of(name) for name in reference.public_names()}
+    pages |= {path.rpartition(".")[2]: reference.page_of(path) for path in reference.type_paths()}
+
+    def linked(found: re.Match[str]) -> str:
+        place = pages.get(found["name"] or "")
+        if place is None or place == page.file.src_uri:
+            return found[0]
+        target = files.get_file_from_path(place)
+        assert target is not None
+        return f'<a href="{target.url_relative_to(page.file)}">{found[0]}</a>'
+
+    # The corner of a table whose rows have names heads nothing.
+    html = re.sub(r"<th[^>]*></th>", "<td></td>", html)
+    return _CODE.sub(linked, with_formulas(html))
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
+    """Name what the theme leaves without a name."""
+    output = _SECTION.sub(r'aria-label="\g<title>"\g<rest>', output)
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
+
+
+def _part(place: str) -> Path:
+    path = PARTS / place
+    if not path.is_file():
+        raise PluginError(f"build/docs-parts/{place} is missing: run `python docs/parts.py` first")
+    return path

@@ -1,0 +1,51 @@
+"""The code on hand-written pages: read so that it can be run, and so cannot go stale."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+# A block of Python, and the picture of what it ends with, where the page shows one after it.
+_BLOCK = re.compile(
+    r"^```python(?P<about>[^\n]*)\n(?P<code>.*?)^```$"
+    r"(?:\n\n!\[(?P<alt>[^\]]*)\]\((?:[^)]*/)?(?P<figure>[\w-]+)\.svg\))?",
+    re.DOTALL | re.MULTILINE,
+)
+NOT_RUN = 'title="Not run here'
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """A block of Python on a page.
+
+    Attributes:
+        code: its lines.
+        runs: False where its title says that it needs what is not at hand.
+        figure: name of the picture of its last expression, or "".
+        alt: what the picture shows, in words.
+    """
+
+    code: str
+    runs: bool
+    figure: str = ""
+    alt: str = ""
+
+
+def code_blocks(markdown: str) -> Iterator[CodeBlock]:
+    """The blocks of Python of a page, from the top."""
+    for found in _BLOCK.finditer(markdown):
+        runs = NOT_RUN not in found["about"]
+        yield CodeBlock(found["code"], runs, found["figure"] or "", found["alt"] or "")
+
+
+def run_block(block: CodeBlock, names: dict[str, Any], source: str) -> Any:
+    """Run a block among `names`; the value of the expression that it ends with, or None."""
+    tree = ast.parse(block.code, source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, source, "exec"), names)
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), source, "eval"), names)

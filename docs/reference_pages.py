@@ -1,0 +1,176 @@
+"""The pages of the reference: one for every public name, and for every type that they return."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import attnwidget
+from attnwidget.studies.results import Result
+
+# What each room of the package offers, in the order of the reference's index.
+SECTIONS = {
+    "widgets": "Widgets",
+    "capture": "Models and attention",
+    "studies": "Measuring and probing",
+    "text": "Texts, treebanks, documents",
+    "figures": "Figures",
+}
+# What public functions return or take beside the results of studies, which are found by themselves.
+TYPES = (
+    "attnwidget.studies.accumulator.Accumulator",
+    "attnwidget.studies.accumulator.Batch",
+    "attnwidget.studies.accumulator.LayerBatch",
+    "attnwidget.studies.clustering.HeadEmbedding",
+    "attnwidget.studies.coreference_results.AntecedentChoices",
+    "attnwidget.studies.governors.GovernorPredictions",
+    "attnwidget.studies.rollout.TokenRelevance",
+    "attnwidget.text.links.Link",
+    "attnwidget.text.links.LinkedSentence",
+    "attnwidget.text.tokens.Tokens",
+)
+
+
+def public_names() -> list[str]:
+    """Every public name but the version, which the index gives."""
+    return [name for name in attnwidget.__all__ if name != "__version__"]
+
+
+def type_paths() -> list[str]:
+    """Full names of the types with a page of their own, by their short names."""
+    for module in pkgutil.iter_modules(importlib.import_module("attnwidget.studies").__path__):
+        importlib.import_module(f"attnwidget.studies.{module.name}")
+    results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(Result))
+    shared = {f"{getattr(attnwidget, name).__module__}.{name}" for name in _documented_as_is()}
+    return sorted({*results, *TYPES} - shared, key=lambda path: path.rpartition(".")[2])
+
+
+def page_of(name: str) -> str:
+    """Where the page of a public name or a type's full name is, in the site."""
+    folder = "reference/types" if "." in name else "reference"
+    return f"{folder}/{name.rpartition('.')[2]}.md"
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference: Markdown by its place in the site."""
+    made = {"reference/index.md": _index()}
+    for name in public_names():
+        made[page_of(name)] = _page(name, _identifier(name), getattr(attnwidget, name))
+    for path in type_paths():
+        module, _, name = path.rpartition(".")
+        made[page_of(path)] = _page(name, path, getattr(importlib.import_module(module), name))
+    return made
+
+
+def trait_rows(kind: type[Any]) -> list[tuple[str, str, str, str]]:
+    """Name, type, default and help of the traits that a widget has beside those of ipywidgets."""
+    rows = []
+    for name, trait in sorted(kind.class_traits().items()):
+        if name.startswith("_") or not trait.this_class.__module__.startswith("attnwidget."):
+            continue
+        default = trait.default()
+        rows.append((name, _trait_type(trait), repr(default), trait.help))
+    return rows
+
+
+def sections() -> dict[str, list[str]]:
+    """The public names of each section of the index."""
+    homes = {name: attnwidget._HOMES[name].partition(".")[0] for name in public_names()}
+    return {
+        title: sorted((n for n in homes if homes[n] == room), key=str.casefold)
+        for room, title in SECTIONS.items()
+    }
+
+
+def _index() -> str:
+    lines = [
+        "# Reference",
+        "",
+        "Everything that `from attnwidget import …` gives, by what it is for. "
+        f"This is version {attnwidget.__version__} (`attnwidget.__version__`). "
+        "Every example on these pages is run by the project's tests.",
+    ]
+    for title, names in sections().items():
+        lines += ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
+        for name in names:
+            lines.append(f"| [`{name}`]({name}.md) | {_summary(getattr(attnwidget, name))} |")
+    lines += [
+        "",
+        "## Types",
+        "",
+        "What the functions above return or take. They are not imported from `attnwidget` itself.",
+        "",
+        "| name | what it is |",
+        "|---|---|",
+    ]
+    for path in type_paths():
+        module, _, name = path.rpartition(".")
+        kind = getattr(importlib.import_module(module), name)
+        lines.append(f"| [`{name}`](types/{name}.md) | {_summary(kind)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _page(name: str, identifier: str, value: Any) -> str:
+    lines = ["---", f"title: {name}", "---", "", f"::: {identifier}", ""]
+    if inspect.isclass(value) and hasattr(value, "class_traits"):
+        lines += [
+            "## Traits",
+            "",
+            "Options of the constructor as keywords, and what `observe` and `link` take. Each "
+            "follows the page, and the page follows it.",
+            "",
+            "| trait | type | default | what it is |",
+            "|---|---|---|---|",
+        ]
+        for trait, kind, default, text in trait_rows(value):
+            lines.append(f"| `{trait}` | {_cell(kind)} | `{_cell(default)}` | {_cell(text)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _identifier(name: str) -> str:
+    """What the reference reads: the name itself, or the class of which it is the one instance."""
+    value = getattr(attnwidget, name)
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return f"attnwidget.{attnwidget._HOMES[name]}.{name}"
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _documented_as_is() -> Iterator[str]:
+    return (name for name in public_names() if inspect.isclass(getattr(attnwidget, name)))
+
+
+def _below(kind: type[Any]) -> Iterator[type[Any]]:
+    for lower in kind.__subclasses__():
+        if not lower.__module__.startswith("attnwidget."):
+            continue
+        if not inspect.isabstract(lower):
+            yield lower
+        yield from _below(lower)
+
+
+def _summary(value: Any) -> str:
+    text = inspect.getdoc(value) or ""
+    return _cell(text.partition("\n\n")[0].replace("\n", " "))
+
+
+def _trait_type(trait: Any) -> str:
+    if values := getattr(trait, "values", None):
+        return " or ".join(f"`{value!r}`" for value in values)
+    return {
+        "Heads": "list of heads",
+        "TokenPlaces": "list of tokens",
+        "Any": "any",
+        "Unicode": "string",
+        "Bool": "`True` or `False`",
+        "Int": "integer",
+        "Float": "number",
+        "List": "list",
+        "Dict": "dictionary",
+    }.get(type(trait).__name__, type(trait).__name__)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

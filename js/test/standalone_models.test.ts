@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import type { CoreferenceState } from "../src/draw/coreference_data.js";
+import type { GridState, Head, ViewState } from "../src/model/types.js";
+import { asFloat32, asInt32 } from "../src/model/wire.js";
+import { gridModel, viewModel } from "../src/standalone/attention.js";
+import { coreferenceModel } from "../src/standalone/coreference.js";
+import { join } from "../src/standalone/joined.js";
+import { localModel } from "../src/standalone/local_model.js";
+import type { EmbeddedMaps } from "../src/standalone/maps.js";
+import { models } from "../src/standalone/models.js";
+import type { HeldWindow, PageData } from "../src/standalone/page_data.js";
+
+const text = (array: ArrayBufferView) =>
+  btoa(String.fromCharCode(...new Uint8Array(array.buffer, array.byteOffset, array.byteLength)));
+
+/** A window of two mentions of "Mary": the first head chooses her for "she", the second does not. */
+function held(document: number, window = 0): HeldWindow {
+  const mention = (index: number, word: number) => ({
+    ...{ mention: index, words: [word], head: word, cluster: 1, kind: "pronoun" },
+  });
+  return {
+    drawn: {
+      ...{ document, window, windows: 2, name: `d${document}`, start: 0 },
+      words: ["Mary", "said", "she", "left"],
+      mentions: [mention(0, 0), mention(1, 2)],
+      evaluated: [{ mention: 1, antecedents: [0], baselines: { nearest: 0 } }],
+      ...{ head: null, chosen: null },
+    },
+    // By variant, then head.
+    words: text(Int16Array.of(0, 3, 0, -1)),
+    weights: text(Float32Array.of(0.5, 0.25, 0.75, 0)),
+  };
+}
+
+function coreference(count: number) {
+  const state = {
+    ...{ selected: [[0, 0, "self"]], layer: 0, _error: "", document: 1, window: 0, mention: 1 },
+    ...{ variant: "words", _jump: {}, _jumped: {} },
+    _source: { model: "m", count, layers: 1, n: 9, baselines: {} },
+  } as unknown as CoreferenceState;
+  const windows = [held(1), held(1, 1), held(2)];
+  const correct = [5, 1, 6, 0];
+  return coreferenceModel(state, { first: 1, stop: 3, shape: [1, 2], held: windows, correct });
+}
+
+describe("coreference on a page without a kernel", () => {
+  it("shows each head's choices among words and among mentions", () => {
+    const model = coreference(5);
+    const chosen = model.get("_drawn")?.chosen;
+    expect(chosen && [...asInt32(chosen.words)]).toEqual([0, 0]);
+    expect(chosen && [...asFloat32(chosen.weights)]).toEqual([0.5, 0.75]);
+    expect(chosen?.correct).toEqual([5, 6]);
+    model.set("selected", [[0, 1, "self"]]);
+    const second = model.get("_drawn")?.chosen;
+    expect(second && [...asInt32(second.words)]).toEqual([3, -1]);
+    expect(second?.correct).toEqual([1, 0]);
+  });
+
+  it("starts another document at its first window, without a mention", () => {
+    const model = coreference(5);
+    model.set("document", 2);
+    expect([model.get("window"), model.get("mention")]).toEqual([0, null]);
+    expect(model.get("_drawn")?.name).toBe("d2");
+    model.set("document", 4);
+    expect(model.get("_drawn")?.problem).toBe("Document 4 is not on this page: it holds 1 to 2.");
+  });
+
+  it("jumps through windows and documents in order, and round", () => {
+    const model = coreference(5);
+    const place = () => [model.get("document"), model.get("window"), model.get("mention")];
+    const ask = (n: number, outcome: string, step: number) => {
+      model.set("_jump", { n, outcome, step });
+      return place();
+    };
+    expect(ask(1, "right", 1)).toEqual([1, 1, 1]);
+    expect(ask(2, "right", 1)).toEqual([2, 0, 1]);
+    expect(ask(3, "right", 1)).toEqual([1, 0, 1]);
+    expect(ask(4, "right", -1)).toEqual([2, 0, 1]);
+    expect(ask(5, "wrong", 1)).toEqual([2, 0, 1]);
+    expect(model.get("_jumped")).toEqual({ n: 5, found: false, where: " on this page" });
+  });
+});
+
+const axis = { text: ["a", "b"], raw: ["a", "b"], special: ["", ""], segments: [0, 0] };
+const maps = (unit: string, more: Partial<EmbeddedMaps> = {}): EmbeddedMaps => ({
+  ...{ quantity: "weights", shape: [2, 1, 2, 2], maxima: [1, 0.5] },
+  axes: { stack: "self", unit, query: axis, key: axis },
+  values: Uint8Array.of(255, 1, 1, 255, 255, 255, 128, 1),
+  highlighted: { query: unit === "tokens" ? [1] : [0], key: [] },
+  ...more,
+});
+const common = { quantity: "weights", unit: "tokens", hidden: [], layer: 0, _error: "" };
+
+describe("grid and view on a page without a kernel", () => {
+  it("follow layer and unit, with what is highlighted there", () => {
+    const selected: Head[] = [[0, 0, "self"]];
+    const state = { ...common, selected } as unknown as ViewState;
+    const model = viewModel(state, [maps("tokens"), maps("words")]);
+    expect(model.get("_highlighted").query).toEqual([1]);
+    model.set("selected", [[1, 0, "self"]]);
+    const map = model.get("_map");
+    expect(map && [...asFloat32(map.values)].slice(0, 2)).toEqual([0.5, 0.5]);
+    model.set("unit", "words");
+    expect([model.get("_map")?.unit, model.get("_highlighted").query]).toEqual(["words", [0]]);
+  });
+
+  it("stay with the one head where no other is on the page", () => {
+    const only: Head = [1, 0, "self"];
+    const one = maps("tokens", {
+      ...{ only, shape: [1, 1, 2, 2], maxima: [0.5] },
+      values: Uint8Array.of(255, 1, 1, 128),
+    });
+    const state = { ...common, layer: 1, selected: [only] } as unknown as ViewState;
+    const model = viewModel(state, [one]);
+    const map = model.get("_map");
+    expect(map && asFloat32(map.values)[0]).toBe(0.5);
+    model.set("layer", 0);
+    model.set("selected", [[0, 0, "self"]]);
+    expect([model.get("layer"), model.get("selected")]).toEqual([1, [only]]);
+    expect(model.get("_map")?.layer).toBe(1);
+  });
+
+  it("start another metric without the range of the one before", () => {
+    const filter = [0.1, 0.2];
+    const state = { ...common, selected: [], stack: "self", metric: "a", filter };
+    const model = gridModel(state as unknown as GridState, [maps("tokens")], []);
+    expect(model.get("_thumbnails")?.maxima.shape).toEqual([2, 1]);
+    model.set("metric", "b");
+    expect(model.get("filter")).toBeNull();
+  });
+});
+
+describe("figures of relations on a page", () => {
+  it("follow each other in relation and direction, where they know it", () => {
+    const figure = (relation: string) =>
+      localModel({ selected: [], layer: 0, _error: "", relation, direction: "up" });
+    const [table, arcs] = [figure("all"), figure("all")];
+    join([
+      { model: table, relations: ["all", "obj"] },
+      { model: arcs, relations: ["all"] },
+    ]);
+    arcs.set("direction", "down");
+    table.set("relation", "obj");
+    expect([table.get("direction"), arcs.get("relation")]).toEqual(["down", "all"]);
+    arcs.set("relation", "nsubj");
+    expect(table.get("relation")).toBe("all");
+  });
+
+  it("are only those that the page has", () => {
+    const table = { selected: [], layer: 0, _numbers: null };
+    const data = { table, metrics: {}, remarks: {} } as unknown as PageData;
+    expect(Object.keys(models(data))).toEqual(["table"]);
+  });
+});

@@ -1,0 +1,247 @@
+"""The explorer, live in JupyterLab."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from browser.axe import AXE, complaints
+from browser.figures import GridOnPage
+from browser.notebook import LiveNotebook, OpenNotebook
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(autouse=True)
+def patient() -> Iterator[None]:
+    """Measuring takes longer than expectations wait by themselves."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+SETUP = """
+from attnwidget import load_model
+from attnwidget.widgets.explorer import Explorer, explore
+model = load_model()
+"""
+WARM = "once = explore(model, 'Warm.')\nonce.wait()\nonce.close()\n"
+SHOWN = "explorer = explore(model)\nexplorer"
+NEW = "She put the old book on the small table ."
+# The time from the run of a cell until grid and view are painted, by the page's own clock.
+FIRST_PIXELS = """async () => {
+  const start = performance.now();
+  void window.jupyterapp.commands.execute("notebook:run-cell");
+  const painted = () => {
+    const root = document.querySelector(".attnw-ex-root");
+    const layout = root?.querySelector("canvas.attnw-grid")?.dataset.layout ?? "{}";
+    return JSON.parse(layout).rows > 0 && root.querySelector(".attnw-view-root canvas");
+  };
+  for (;;) {
+    await new Promise(requestAnimationFrame);
+    if (painted()) return performance.now() - start;
+    if (performance.now() - start > 60000) return Infinity;
+  }
+}"""
+# The same from Ctrl+Enter until both show the other text.
+RERUN = """async ([text, count]) => {
+  const root = document.querySelector(".attnw-ex-root");
+  const area = root.querySelector("textarea");
+  area.value = text;
+  area.dispatchEvent(new Event("input"));
+  const start = performance.now();
+  area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+  const shows = (name) => root.querySelector(name).textContent.includes(`${count} tokens`);
+  for (;;) {
+    await new Promise(requestAnimationFrame);
+    if (shows(".attnw-grid-caption") && shows(".attnw-caption")) return performance.now() - start;
+    if (performance.now() - start > 60000) return Infinity;
+  }
+}"""
+PIXELS = """(root) => [...root.querySelectorAll(
+  "canvas.attnw-grid, .attnw-view-root .attnw-lines, .attnw-strip-track canvas, .attnw-map",
+)].map((canvas) => canvas.toDataURL())"""
+
+
+def opened(in_lab: OpenNotebook, *cells: str) -> LiveNotebook:
+    notebook = in_lab([SETUP, SHOWN, *cells])
+    notebook.page.set_viewport_size({"width": 1700, "height": 2600})
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    expect(panel(notebook, "arcs").locator(".attnw-arcs-stage")).to_be_visible()
+    expect(panel(notebook, "head_map").locator("canvas.attnw-map")).to_be_visible()
+    notebook.run_in_kernel("explorer.wait()")
+    return notebook
+
+
+def root_of(notebook: LiveNotebook, cell: int = 1) -> Locator:
+    return notebook.output(cell).locator(".attnw-ex-root")
+
+
+def panel(notebook: LiveNotebook, name: str, cell: int = 1) -> Locator:
+    return root_of(notebook, cell).locator(f'[data-panel="{name}"]')
+
+
+def type_and_run(notebook: LiveNotebook, text: str) -> None:
+    area = root_of(notebook).get_by_role("textbox", name="text")
+    area.fill(text)
+    area.press("Control+Enter")
+
+
+def brush(canvas: Locator) -> None:
+    """Drag a rectangle over the middle of the map."""
+    box = canvas.bounding_box()
+    assert box is not None
+    mouse = canvas.page.mouse
+    mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.25 * box["height"])
+    mouse.down()
+    mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 0.75 * box["height"], steps=5)
+    mouse.up()
+
+
+def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
+    in_lab: OpenNotebook, tmp_path: Path
+) -> None:
+    kept = tmp_path / "state.json"
+    notebook = opened(
+        in_lab,
+        f"{SETUP}import json\nexplorer = Explorer.from_state("
+        f"json.load(open({str(kept)!r})))\nexplorer",
+    )
+    type_and_run(notebook, NEW)
+    notebook.wait_for_value("explorer.attention.tokens[1:4]", ["she", "put", "the"])
+    expect(panel(notebook, "view")).to_contain_text("12 tokens")
+    # Step the layers.
+    slider = root_of(notebook).locator(".attnw-ex-stepper input")
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    notebook.wait_for_value("tuple(explorer.view.head)", (3, 3, "self"))
+    # A relation: its best head everywhere, and a sentence that has it.
+    table = panel(notebook, "table").get_by_role("table")
+    table.get_by_role("row", name=re.compile("^obj ")).click()
+    notebook.wait_for_value("explorer.arcs.relation", "obj")
+    best = notebook.value("tuple(explorer.head)")
+    assert notebook.value("tuple(explorer.grid.head)") == best
+    expect(panel(notebook, "view")).to_contain_text(f"L{best[0]} H{best[1]}")
+    labels = panel(notebook, "arcs").locator(".attnw-arcs-above text")
+    expect(labels.first).to_have_text("obj")
+    # Brushed heads are selected in the grid.
+    notebook.run_in_kernel("explorer.wait()")
+    brush(panel(notebook, "head_map").locator("canvas.attnw-map"))
+    for _ in range(50):
+        if notebook.value("len(explorer.selected)") > 3:
+            break
+        notebook.page.wait_for_timeout(100)
+    brushed = notebook.value("[tuple(head) for head in explorer.grid.selected]")
+    assert len(brushed) > 3
+    assert notebook.value("[tuple(head) for head in explorer.head_map.selected]") == brushed
+    # Save the figure, and the state.
+    picture = tmp_path / "explorer.svg"
+    notebook.run_in_kernel(f"explorer.save({str(picture)!r})")
+    assert "small" in picture.read_text("utf-8")
+    notebook.run_in_kernel("explorer.grid.metric = 'entropy'; explorer.wait()")
+    notebook.run_in_kernel(f"import json; json.dump(explorer.to_state(), open({str(kept)!r}, 'w'))")
+    notebook.page.mouse.move(5, 5)
+    notebook.page.wait_for_timeout(1000)
+    before = root_of(notebook).evaluate(PIXELS)
+    notebook.page.evaluate(
+        "async () => { const at = window.jupyterapp.shell.currentWidget;"
+        " await window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs');"
+        " await at.sessionContext.session.kernel.restart(); }"
+    )
+    notebook.page.wait_for_timeout(2000)
+    notebook.run_cell(2)
+    expect(panel(notebook, "arcs", 2).locator(".attnw-arcs-stage")).to_be_visible()
+    notebook.run_in_kernel("explorer.wait()")
+    notebook.page.wait_for_timeout(1500)
+    state = json.loads(notebook.run_in_kernel("print(json.dumps(explorer.to_state()))"))
+    assert state == json.loads(kept.read_text())
+    assert root_of(notebook, 2).evaluate(PIXELS) == before
+
+
+def test_twenty_texts_leave_nothing_behind(in_lab: OpenNotebook) -> None:
+    notebook = opened(in_lab)
+    living = "len(__import__('ipywidgets').widgets.widget._instances)"
+    before = notebook.value(living), root_of(notebook).locator(".attnw-root").count()
+    for run in range(20):
+        type_and_run(notebook, f"Run {run} of this text.")
+        notebook.wait_for_value("explorer._shown['text']", f"Run {run} of this text.")
+    notebook.run_in_kernel("explorer.wait()")
+    expect(panel(notebook, "view")).to_contain_text("11 tokens")
+    assert (notebook.value(living), root_of(notebook).locator(".attnw-root").count()) == before
+    notebook.run_in_kernel("explorer.close()")
+    expect(notebook.page.locator(".attnw-root")).to_have_count(0)
+
+
+def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) -> None:
+    notebook = opened(in_lab)
+    type_and_run(notebook, "word " * 600)
+    alert = root_of(notebook).locator("[role=alert].attnw-ex-alert")
+    expect(alert).to_contain_text("602 tokens")
+    expect(panel(notebook, "view")).to_contain_text("19 tokens")
+    type_and_run(notebook, NEW)
+    expect(alert).to_be_hidden()
+    expect(panel(notebook, "view")).to_contain_text("12 tokens")
+
+
+def test_first_pixels_and_reruns_are_quick(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP + WARM, SHOWN])
+    notebook.page.set_viewport_size({"width": 1700, "height": 2600})
+    notebook.run_cell(0)
+    notebook.page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
+    first = notebook.page.evaluate(FIRST_PIXELS)
+    notebook.run_in_kernel("explorer.wait()")
+    notebook.page.wait_for_timeout(1000)
+    again = [
+        notebook.page.evaluate(RERUN, [f"{'cats and ' * n}cats .", 2 * n + 4]) for n in (3, 4, 5)
+    ]
+    print(f"first pixels {first:.0f} ms, text again {sorted(again)[1]:.0f} ms")
+    # Shared machines are slow: the goals are 1 s and 0.3 s.
+    assert first < 5000 and min(again) < 1500
+
+
+def test_panels_fold_by_keyboard_and_from_the_kernel(in_lab: OpenNotebook) -> None:
+    notebook = opened(in_lab)
+    button = panel(notebook, "arcs").get_by_role("button", name="Dependency arcs")
+    button.focus()
+    notebook.page.keyboard.press("Enter")
+    notebook.wait_for_value("'arcs' in explorer.panels", False)
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(panel(notebook, "arcs").locator(".attnw-arcs-stage")).to_be_hidden()
+    notebook.run_in_kernel("explorer.panels = ['view', 'arcs']")
+    expect(panel(notebook, "arcs").locator(".attnw-arcs-stage")).to_be_visible()
+    expect(panel(notebook, "grid").locator("canvas").first).to_be_hidden()
+    notebook.run_in_kernel("explorer.panels = ['grid']")
+    GridOnPage(root_of(notebook)).click(4, 2)
+    notebook.wait_for_value("tuple(explorer.head)", (4, 2, "self"))
+    assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 2, "a key reached the notebook"
+
+
+@pytest.mark.parametrize("width", [480, 1200])
+def test_nothing_is_wider_than_the_explorer(in_lab: OpenNotebook, width: int) -> None:
+    notebook = opened(in_lab)
+    root = root_of(notebook)
+    root.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
+    notebook.page.wait_for_timeout(500)
+    wide: list[Any] = root.evaluate(
+        """(root) => [...root.querySelectorAll(".attnw-ex-panel, .attnw-ex-form")]
+          .filter((node) => node.getBoundingClientRect().right > root.getBoundingClientRect().right)
+          .map((node) => node.className)"""
+    )
+    assert wide == [] and root.evaluate("(root) => root.scrollWidth <= root.clientWidth")
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
+    notebook = opened(in_lab)
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        expect(root_of(notebook)).to_have_attribute("data-theme", theme)
+        notebook.page.wait_for_timeout(1600)
+        assert complaints(notebook.page) == []

@@ -1,0 +1,344 @@
+"""Pages of every figure, opened from the disk where every request is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
+from attnwidget.studies.coreference import probe_coreference
+from attnwidget.studies.coreference_results import CoreferenceAccuracies
+from attnwidget.studies.governors import GovernorPredictions, predict_governors
+from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.text.coreference import Document
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.coreference_view import CoreferenceView
+from attnwidget.widgets.dependency_arcs import DependencyArcs
+from attnwidget.widgets.explorer import Explorer
+from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.heads import HeadWidget
+from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget.widgets.pages import write_page
+from attnwidget.widgets.relation_table import RelationTable
+from browser.axe import AXE, INJECT
+from browser.figures import GridOnPage
+from browser.pages import watched
+
+pytestmark = pytest.mark.browser
+
+TEXT = "The captain told his men that he would not leave the ship."
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+SENTENCES = [
+    Sentence.from_lists(
+        ["The", "old", "cat", "sat", "on", "my", "mat"],
+        [3, 3, 4, 0, 7, 7, 4],
+        ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"],
+    ),
+    Sentence.from_lists([HOSTILE, "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"]),
+    Sentence.from_lists(
+        ["The", "end", "of", "the", "day"],
+        [2, 0, 5, 5, 2],
+        ["det", "root", "case", "det", "nmod"],
+    ),
+]
+DOCUMENTS = [
+    Document.from_spans(
+        ["The", "captain", "told", "his", "men", "that", "he", "would", "not", "leave", "."],
+        [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")],
+        name="captain",
+    ),
+    Document.from_spans(
+        f"Mary said she saw her {HOSTILE} .".split(),
+        [(0, 0, "mary"), (2, 2, "mary"), (4, 4, "mary")],
+        name="mary",
+    ),
+]
+EVERYTHING = """async () => {
+  const { violations } = await window.axe.run(document);
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+}"""
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.fixture(scope="module")
+def attention(model: AttentionModel) -> Attention:
+    return model.attend(TEXT)
+
+
+@pytest.fixture(scope="module")
+def relations(model: AttentionModel) -> RelationAccuracies:
+    return probe_relations(model, SENTENCES, progress=False)
+
+
+@pytest.fixture(scope="module")
+def coreference(model: AttentionModel) -> CoreferenceAccuracies:
+    return probe_coreference(model, DOCUMENTS, progress=False)
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+    """`opened(widget)` is its page, where anything but the file itself and its blobs is refused."""
+    with watched(browser) as seen:
+        refused: list[str] = []
+
+        def gate(route: Route) -> None:
+            if route.request.url.startswith(("file://", "blob:")):
+                route.continue_()
+            else:
+                refused.append(route.request.url)
+                route.abort()
+
+        def open_page(widget: HeadWidget, **options: Any) -> Page:
+            path = write_page(widget, tmp_path / "page.html", **options)
+            widget.close()
+            seen.page.goto(path.as_uri())
+            expect(seen.page.locator(".attnw-root").first).to_be_visible()
+            return seen.page
+
+        seen.page.context.set_offline(True)
+        seen.page.route("**/*", gate)
+        yield open_page
+        assert refused == []
+        seen.assert_quiet()
+
+
+def figure(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-figure="{name}"] .attnw-root')
+
+
+def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened: Opened) -> None:
+    strongest = attention.weights().max((-2, -1))
+    page = opened(HeadGrid(attention, metrics={"strongest": strongest}, selected=[(0, 0)]))
+    grid = GridOnPage(page.locator("body"))
+    values = attention.thumbnails().values
+    grid.assert_drawn(3, 5, values[3, 5].tolist(), "light", steps=2)
+    root = figure(page, "grid")
+    grid.click(3, 5)
+    expect(root.locator("[aria-live]")).to_have_text("layer 3 head 5 selected")
+    page.keyboard.press("]")
+    expect(root.get_by_role("slider", name="layer")).to_have_value("4")
+    root.get_by_role("checkbox", name="[SEP]").check()
+    expect(root.locator(".attnw-grid-caption")).to_contain_text("[SEP]")
+    hidden = attention.thumbnails(hidden=["sep"]).values
+    GridOnPage(page.locator("body")).assert_drawn(2, 1, hidden[2, 1].tolist(), "light", steps=2)
+    root.get_by_role("combobox", name="unit").select_option("words")
+    expect(root.locator(".attnw-grid-caption")).to_contain_text("words")
+    root.get_by_role("combobox", name="metric").select_option("strongest")
+    root.get_by_role("combobox", name="order").select_option("all")
+    expect(root.locator(".attnw-grid-caption")).to_contain_text("bars: strongest")
+
+
+def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Opened) -> None:
+    page = opened(HeadView(attention, layer=1, head=2, mode="matrix", tokens=[("query", 3)]))
+    view = figure(page, "view")
+    expect(view.locator(".attnw-title")).to_contain_text("L1 H2")
+    view.get_by_role("button", name="matrix").focus()
+    page.keyboard.press("]")
+    expect(view.locator(".attnw-title")).to_contain_text("L2 H2")
+    expect(view).to_contain_text("≈")
+    expect(page.locator(".attnw-page-caption")).to_contain_text("maps rounded to 8 bits")
+
+
+def test_a_view_of_one_head_says_that_it_cannot_step(attention: Attention, opened: Opened) -> None:
+    page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.07)
+    view = figure(page, "view")
+    expect(page.locator(".attnw-page-caption")).to_contain_text("holds only L1 H2")
+    view.get_by_role("button", name="matrix").focus()
+    page.keyboard.press("]")
+    view.get_by_role("button", name="matrix").click()
+    expect(view.get_by_role("button", name="matrix")).to_have_attribute("aria-pressed", "true")
+    expect(view.locator(".attnw-title")).to_contain_text("L1 H2")
+
+
+def test_the_strip_and_the_map_are_as_they_were(attention: Attention, opened: Opened) -> None:
+    strongest = attention.weights().max((-2, -1))
+    page = opened(MetricStrip({"strongest": strongest}, selected=[(3, 5)]))
+    shown = f"{float(np.float32(strongest[3, 5])):.3g}"
+    expect(page.locator(".attnw-strip tbody td").first).to_have_text(shown)
+    positions = np.stack(np.indices((6, 12))[::-1], axis=-1).astype(float)
+    page = opened(HeadMap.from_positions(positions, note="by number", selected=[(3, 5)]))
+    expect(page.locator(".attnw-map-caption")).to_contain_text("by number")
+    page.locator(".attnw-map-box").focus()
+    page.keyboard.press("]")
+    expect(page.locator("body")).to_contain_text("L4 H5")
+
+
+def test_the_table_sorts_searches_and_chooses(
+    relations: RelationAccuracies, opened: Opened
+) -> None:
+    page = opened(RelationTable(relations, min_count=1))
+    table = figure(page, "table")
+    best = relations.best(1, skip=("root",)).set_index("relation")
+    row = table.get_by_role("row").filter(has_text=re.compile(r"^det\d"))
+    expect(row).to_contain_text(f"L{best.loc['det', 'layer']} H{best.loc['det', 'head']}")
+    row.click()
+    expect(table).to_contain_text("every head on det")
+    head = best.loc["det"]
+    share = f"{100 * head['accuracy']:.0f} % of 3 words"
+    expect(table.locator(".attnw-rel-readout")).to_contain_text(share)
+    table.get_by_role("searchbox").fill("nsubj")
+    expect(table.get_by_role("row").filter(has_text="nsubj")).to_have_count(1)
+    expect(table.get_by_role("row").filter(has_text="case")).to_have_count(0)
+
+
+def test_arcs_go_from_sentence_to_sentence_and_read_words(
+    model: AttentionModel, relations: RelationAccuracies, opened: Opened
+) -> None:
+    arcs = DependencyArcs(model, SENTENCES, relations, relation="det", selected=[(2, 8)])
+    way = ("dependent to governor", "governor to dependent").index(arcs.direction)
+    expected = [predict_governors(model, sentence) for sentence in SENTENCES]
+    page = opened(arcs)
+    root = figure(page, "arcs")
+    title = root.locator(".attnw-arcs-title")
+    own = relations.correct[2, 8, way, relations.relations.index("det")]
+    expect(title).to_contain_text("L2 H8")
+    expect(title).to_contain_text(f"{100 * own / 3:.0f} % of 3 in the treebank")
+    root.get_by_role("button", name="next sentence", exact=True).click()
+    expect(root).to_contain_text(HOSTILE)
+    expect(page.locator("img")).to_have_count(0)
+    root.get_by_role("combobox", name="relation").select_option("all")
+    right = np.sum(expected[1].governors[2, 8, way] == np.array(SENTENCES[1].governors))
+    expect(title).to_contain_text(f"right on {right} of 2 words here")
+    # The weight behind a prediction is the kernel's, not a rounded one.
+    root.locator("summary").click()
+    fish = int(expected[1].governors[2, 8, way, 2])
+    weight = float(expected[1].weights[2, 8, way, 2])
+    line = root.locator("table tr", has_text="fish").filter(has_text="obj")
+    expect(line).to_contain_text(f"{weight:.3g}")
+    expect(line).to_contain_text(SENTENCES[1].words[fish - 1])
+    root.get_by_role("combobox", name="relation").select_option("case")
+    root.get_by_role("spinbutton").focus()
+    fits = [i for i in (2, 0) if _is_right(expected[i], (2, 8, way), "case")]
+    root.get_by_role("button", name="next sentence on which the head is right").click()
+    if fits:
+        expect(root.get_by_role("spinbutton")).to_have_value(str(fits[0]))
+    else:
+        expect(root).to_contain_text("No other sentence has such a word.")
+    root.get_by_role("spinbutton").focus()
+    page.keyboard.press("]")
+    expect(title).to_contain_text("L3 H8")
+
+
+def _is_right(predicted: GovernorPredictions, head: tuple[int, int, int], relation: str) -> bool:
+    found = zip(
+        predicted.governors[head],
+        predicted.sentence.governors,
+        predicted.sentence.relations,
+        strict=True,
+    )
+    return any(own == true for own, true, label in found if label == relation)
+
+
+def test_coreference_jumps_through_its_documents(
+    coreference: CoreferenceAccuracies, opened: Opened
+) -> None:
+    view = CoreferenceView(coreference)
+    layer, head = view.head[:2] if view.head else (0, 0)
+    page = opened(view)
+    root = figure(page, "coreference")
+    own = coreference.correct[0, layer, head, 0]
+    n = len(coreference.evaluated)
+    expect(root.locator(".attnw-coref-title")).to_contain_text(f"{100 * own / n:.0f} % of {n}")
+    root.locator("[data-word='6']").click()
+    row = [one.mention for one in coreference.evaluated].index(3)
+    word = int(coreference.chosen[row, 0, layer, head])
+    readout = root.locator(".attnw-coref-readout")
+    expect(readout).to_contain_text("he (cluster 1, word 6), pronoun")
+    expect(readout).to_contain_text(f"(word {word}) with weight")
+    root.get_by_role("spinbutton", name="document").fill("1")
+    page.keyboard.press("Enter")
+    expect(root.locator("[data-word]")).to_have_count(9)
+    expect(root).to_contain_text("onerror=alert(1)>")
+    expect(page.locator("img")).to_have_count(0)
+    button = root.get_by_role("button", name="next mention for which the head is right")
+    button.click()
+    expect(root.locator(".attnw-coref-choice")).to_have_count(1)
+
+
+@pytest.fixture
+def explorer(model: AttentionModel, relations: RelationAccuracies) -> Explorer:
+    made = Explorer(model, TEXT, treebank=(relations, SENTENCES), selected=[(2, 1)])
+    assert made.wait(120)
+    return made
+
+
+def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Opened) -> None:
+    page = opened(explorer)
+    expect(page.locator(".attnw-page-text")).to_have_text(TEXT)
+    expect(page.locator("textarea")).to_have_count(0)
+    expect(page.locator(".attnw-page-caption")).to_contain_text("the page has no model")
+    assert json.loads(
+        page.evaluate(
+            "JSON.stringify([...document.querySelectorAll('section')].map(e => e.dataset.figure))"
+        )
+    ) == ["grid", "view", "map", "strip", "table", "arcs"]
+    GridOnPage(page.locator("body")).click(3, 5)
+    for name in ("view", "map", "strip", "arcs"):
+        expect(figure(page, name)).to_contain_text("L3 H5")
+    page.keyboard.press("]")
+    for name in ("view", "strip", "arcs"):
+        expect(figure(page, name)).to_contain_text("L4 H5")
+    arcs = figure(page, "arcs")
+    arcs.get_by_role("combobox", name="relation").select_option("obj")
+    expect(figure(page, "table")).to_contain_text("every head on obj")
+    expect(arcs.get_by_role("spinbutton")).to_have_value("1")
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_violations_on_the_whole_page(
+    explorer: Explorer,
+    coreference: CoreferenceAccuracies,
+    browser: Browser,
+    tmp_path: Path,
+    theme: Any,
+) -> None:
+    paths = [
+        write_page(explorer, tmp_path / "explorer.html", theme=theme),
+        write_page(CoreferenceView(coreference), tmp_path / "c.html", theme=theme),
+    ]
+    explorer.close()
+    with watched(browser) as seen:
+        # What the theme is does not follow the reader where it was forced.
+        seen.page.emulate_media(color_scheme="dark" if theme == "light" else "light")
+        for path in paths:
+            seen.page.goto(path.as_uri())
+            roots = seen.page.locator(".attnw-root")
+            expect(roots.last).to_have_attribute("data-theme", theme)
+            for width in (480, 1200):
+                seen.page.set_viewport_size({"width": width, "height": 1000})
+                seen.page.wait_for_timeout(300)
+                seen.page.evaluate(INJECT, AXE.read_text(encoding="utf-8"))
+                assert seen.page.evaluate(EVERYTHING) == []
+                scroll = "document.documentElement.scrollWidth - window.innerWidth"
+                assert seen.page.evaluate(scroll) <= 0
+        seen.assert_quiet()
+
+
+def test_nothing_but_the_pages_own_script_runs(
+    attention: Attention, browser: Browser, tmp_path: Path
+) -> None:
+    path = write_page(HeadView(attention), tmp_path / "page.html")
+    page = path.read_text("utf-8")
+    planted = "<img src=http://127.0.0.1:9/x onerror='document.title=1'><script>document.title=2"
+    path.write_text(page.replace("</main>", f"{planted}</script></main>"), "utf-8")
+    with watched(browser) as seen:
+        seen.page.goto(path.as_uri())
+        expect(seen.page.locator(".attnw-root")).to_be_visible()
+        seen.page.wait_for_timeout(300)
+        assert seen.page.title().startswith("Attention of")
+        assert any("Content Security Policy" in error for error in seen.errors)
+        assert seen.outside == []

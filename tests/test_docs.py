@@ -1,0 +1,161 @@
+"""The documentation: every public name has a page, links lead somewhere, and the code runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import attnwidget
+from attnwidget.widgets.heads import HeadWidget
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = DOCS / "pages"
+WRITTEN = sorted(PAGES.rglob("*.md"))
+MADE = {"about/changelog.md", "about/licence.md", "reference/index.md"}
+_LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)\s]*)\)")
+_NOT_TEXT = re.compile(r"^```.*?^```$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    return _module("reference_pages")
+
+
+@pytest.fixture(scope="module")
+def page_code() -> ModuleType:
+    return _module("page_code")
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the docs folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(PAGES).as_posix()
+
+
+def test_every_public_name_has_a_page(reference: ModuleType) -> None:
+    pages = reference.pages()
+    for name in attnwidget.__all__:
+        if name == "__version__":
+            assert attnwidget.__version__ in pages["reference/index.md"]
+        else:
+            assert f"\n::: {_home(name)}\n" in pages[f"reference/{name}.md"]
+            assert f"]({name}.md)" in pages["reference/index.md"]
+
+
+def _home(name: str) -> str:
+    value = getattr(attnwidget, name)
+    if not isinstance(value, type) and not callable(value):
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"attnwidget.{attnwidget._HOMES[name]}.{name}"
+
+
+def test_every_result_of_a_study_has_a_page(reference: ModuleType) -> None:
+    pages = reference.pages()
+    for name in ("EntropyResult", "HeadDistances", "RelationAccuracies", "TokenRelevance"):
+        assert f"reference/types/{name}.md" in pages
+    assert all(reference.page_of(path) in pages for path in reference.type_paths())
+
+
+def test_pages_have_names_that_every_file_system_tells_apart(reference: ModuleType) -> None:
+    places = [place.casefold() for place in reference.pages()]
+    assert len(set(places)) == len(places)
+
+
+def test_every_trait_of_a_widget_says_what_it_is(reference: ModuleType) -> None:
+    widgets = [getattr(attnwidget, name) for name in attnwidget.__all__]
+    widgets = [w for w in widgets if isinstance(w, type) and issubclass(w, HeadWidget)]
+    assert len(widgets) >= 7
+    for widget in widgets:
+        rows = reference.trait_rows(widget)
+        assert {"selected", "layer"} <= {row[0] for row in rows}
+        assert [row[0] for row in rows if not row[3]] == [], widget.__name__
+
+
+def test_the_navigation_has_every_written_page_and_no_other() -> None:
+    config = (DOCS / "mkdocs.yml").read_text("utf-8")
+    listed = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", config, re.MULTILINE)
+    assert len(set(listed)) == len(listed)
+    assert set(listed) - MADE == {_name(page) for page in WRITTEN}
+
+
+def test_every_tutorial_is_listed() -> None:
+    listed = re.findall(r"\((\w+)\.md\)", (PAGES / "tutorials" / "index.md").read_text("utf-8"))
+    assert listed == [source.stem for source in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=_name)
+def test_links_lead_to_pages(page: Path, reference: ModuleType) -> None:
+    tutorials = {f"tutorials/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    images = {f"assets/{path.name}" for path in (DOCS / "images").iterdir()}
+    known = {*map(_name, WRITTEN), *MADE, *reference.pages(), *tutorials, *images}
+    known |= {"assets/first-look.html"}
+    for found in _LINK.finditer(_NOT_TEXT.sub("", page.read_text("utf-8"))):
+        place = (page.parent / found["target"].partition("#")[0]).resolve()
+        target = place.relative_to(PAGES.resolve()).as_posix()
+        assert target in known or re.fullmatch(r"figures/[\w-]+\.svg", target), found["target"]
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in WRITTEN if "```python" in p.read_text("utf-8")], ids=_name
+)
+def test_the_code_of_a_page_runs(
+    page: Path, page_code: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code of analyses with a figure runs when the site is built, the rest here."""
+    blocks = list(page_code.code_blocks(page.read_text("utf-8")))
+    assert len(blocks) == page.read_text("utf-8").count("```python")
+    for block in blocks:
+        compile(block.code, str(page), "exec")
+    if any(block.figure for block in blocks):
+        assert page.parent.name == "analyses"
+        return
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        if block.runs:
+            page_code.run_block(block, names, f"<{_name(page)}>")
+
+
+def test_figures_have_a_text_and_names_of_their_own(page_code: ModuleType) -> None:
+    figures = [
+        block
+        for page in WRITTEN
+        for block in page_code.code_blocks(page.read_text("utf-8"))
+        if block.figure
+    ]
+    assert len({block.figure for block in figures}) == len(figures) >= 14
+    assert all(len(block.alt) > 20 for block in figures)
+
+
+def test_a_block_without_its_title_runs_and_a_picture_belongs_to_it(page_code: ModuleType) -> None:
+    page = "\n".join(
+        [
+            "```python",
+            "1 + 1",
+            "```",
+            "",
+            "![Two](../figures/two.svg)",
+            "",
+            '```python title="Not run here: divides by 0"',
+            "1 / 0",
+            "```",
+        ]
+    )
+    first, second = page_code.code_blocks(page)
+    assert (first.runs, first.figure, first.alt) == (True, "two", "Two")
+    assert (second.runs, second.figure) == (False, "")
+    assert page_code.run_block(first, {}, "page") == 2

@@ -1,0 +1,372 @@
+"""The explorer with a recording comm: linked figures, measuring beside them, state as JSON."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import weakref
+from collections.abc import Iterator
+
+import comm
+import ipywidgets
+import numpy as np
+import pytest
+import traitlets
+
+from attnwidget import Attention, AttentionModel, Head, load_model, measure
+from attnwidget.studies.inputs import make_segments
+from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.background import Background
+from attnwidget.widgets.explorer import Explorer, explore
+from attnwidget.widgets.explorer_measures import probe_in_parts, text_distances, text_metrics
+from attnwidget.widgets.explorer_panels import PANELS
+from recording import RecordingComm, from_page, updates
+
+TEXT = "The captain told his men that he would not leave the ship."
+MAT = Sentence.from_lists(
+    ["The", "old", "cat", "sat", "on", "my", "mat"],
+    [3, 3, 4, 0, 7, 7, 4],
+    ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"],
+)
+FISH = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+    yield
+    for widget in list(ipywidgets.widgets.widget._instances.values()):
+        if isinstance(widget, Explorer):
+            widget.close()
+    ipywidgets.Widget.close_all()
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.fixture(scope="module")
+def found(model: AttentionModel) -> RelationAccuracies:
+    return probe_relations(model, [MAT, FISH], progress=False)
+
+
+def measured(model: AttentionModel, **options: object) -> Explorer:
+    explorer = explore(model, TEXT, treebank=[MAT, FISH], **options)
+    assert explorer.wait(60)
+    return explorer
+
+
+def working() -> int:
+    """Threads of explorers."""
+    return sum(thread.name == "attnwidget" for thread in threading.enumerate())
+
+
+# Figures
+
+
+def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT, treebank=[MAT, FISH])
+    opened = explorer.get_state()
+    assert opened["grid"] == f"anywidget:{explorer.grid.model_id}"
+    assert opened["view"] == f"anywidget:{explorer.view.model_id}"
+    assert [opened[name] for name in PANELS[2:]] == [None] * 4
+    assert set(explorer.progress) == set(PANELS[2:])
+    explorer.comm.sent.clear()
+    from_page(explorer, {"_painted": True})
+    assert explorer.wait(60)
+    sent = [state for state, _ in updates(explorer)]
+    assert {name for state in sent for name in state} >= {*PANELS[2:], "progress", "_notes"}
+    assert explorer.progress == {} and explorer._problems == {}
+    assert explorer._notes == dict.fromkeys(("strip", "head_map"), "of this text alone")
+
+
+def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT)
+    assert not explorer._background._thread.is_alive()
+    assert list(explorer.children) == ["grid", "view"]
+
+
+def test_all_figures_follow_each_other(model: AttentionModel) -> None:
+    explorer = measured(model, selected=[(1, 3)])
+    assert list(explorer.children) == list(PANELS)
+    from_page(explorer.grid, {"selected": [[3, 5, "self"]], "layer": 3})
+    assert [one.selected for one in explorer.children.values()] == [[Head(3, 5)]] * 6
+    from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
+    assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
+    explorer.layer = 4
+    assert explorer.view.head == explorer.strip.head == explorer.arcs.head == Head(4, 4)
+    explorer.hidden, explorer.unit = ["cls"], "words"
+    assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
+
+
+def test_a_relation_brings_its_best_head_and_a_sentence_that_has_it(model: AttentionModel) -> None:
+    explorer = measured(model)
+    explorer.choose("obj")
+    assert explorer.arcs.relation == explorer.relation == "obj"
+    assert explorer.grid.selected == explorer.table.selected == explorer.arcs.selected
+    assert explorer.arcs.sentence == 1
+    explorer.relation = "det"
+    assert explorer.arcs.sentence == 0 and explorer.table.relation == "det"
+    with pytest.raises(traitlets.TraitError, match="'relation' is one of all"):
+        explorer.relation = "verb"
+
+
+def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> None:
+    explorer = measured(model)
+    segments = make_segments([TEXT], model)
+    names = ["entropy", "position", "confidence", "classes", "distances"]
+    whole = measure(model, segments, names, progress=False)
+    expected = whole.heads()
+    for title in ("entropy", "mean distance", "confidence", "to [CLS]", "to [SEP]"):
+        got = explorer.grid.metrics["self"][title]
+        np.testing.assert_allclose(got, expected[title], atol=1e-6, err_msg=title)
+        np.testing.assert_array_equal(got, explorer.strip.metrics["self"][title])
+    np.testing.assert_allclose(
+        text_distances(explorer.attention).distances, whole["distances"].distances, atol=1e-4
+    )
+
+
+def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
+    whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
+    explorer = explore(model, TEXT, metrics=whole, treebank=False)
+    assert explorer.strip is not None and set(explorer.progress) == {"head_map"}
+    explorer.wait(60)
+    assert explorer._notes == {} and (explorer.table, explorer.arcs) == (None, None)
+    np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
+    kept = explorer.strip.metrics
+    explorer.text = "Another text."
+    assert explorer.progress == {} and explorer.wait(60)
+    assert explorer.strip.metrics is kept
+
+
+def test_accuracies_are_shown_at_once(model: AttentionModel, found: RelationAccuracies) -> None:
+    both = explore(model, TEXT, treebank=(found, [MAT, FISH]), relation="det")
+    assert both.table.accuracies is found and both.arcs.relation == "det"
+    alone = explore(model, TEXT, treebank=found)
+    assert alone.table is not None and alone.arcs is None
+    with pytest.raises(RuntimeError, match=r"pass treebank= to explore"):
+        explore(model, TEXT, treebank=False).choose("det")
+    with pytest.raises(RuntimeError, match=r"call wait\(\) first"):
+        explore(model, TEXT, treebank=[MAT]).choose("det")
+
+
+def test_a_probe_in_parts_is_the_probe(model: AttentionModel) -> None:
+    sentences = [MAT, FISH] * 40
+    steps = list(probe_in_parts(model, sentences))
+    assert [share for share, _ in steps] == [0, 0.4, 0.8, 1]
+    whole = probe_relations(model, sentences, progress=False)
+    got = steps[-1][1]
+    assert got is not None and (got.relations, got.complete) == (whole.relations, True)
+    np.testing.assert_array_equal(got.correct, whole.correct)
+    np.testing.assert_array_equal(got.baseline_correct, whole.baseline_correct)
+
+
+def test_a_model_with_three_stacks_has_metrics_for_each() -> None:
+    maps = np.full((2, 3, 4, 4), 0.25, "f4")
+    square = text_metrics(Attention.from_weights(maps, ["[CLS]", "a", "b", "[SEP]"]))["self"]
+    np.testing.assert_allclose(square["entropy"], np.log(4), atol=1e-5)
+    np.testing.assert_allclose(square["to [SEP]"], 0.25)
+    np.testing.assert_allclose(square["mean distance"], 1.25)
+    cross = Attention.from_weights(
+        np.full((2, 3, 2, 4), 0.25, "f4"), list("xy"), key_tokens=list("abcd"), stack="cross"
+    )
+    assert list(text_metrics(cross)["cross"]) == ["confidence", "to first token"]
+
+
+# The text
+
+
+def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> None:
+    explorer = measured(model, selected=[(2, 4)])
+    before = {name: one.model_id for name, one in explorer.children.items()}
+    count = len(ipywidgets.widgets.widget._instances)
+    threads = working()
+    for i in range(20):
+        from_page(explorer, {"text": f"Run {i} of this.", "pair": None})
+        if i % 5 == 0:
+            explorer.wait(60)
+    explorer.wait(60)
+    assert {name: one.model_id for name, one in explorer.children.items()} == before
+    assert len(ipywidgets.widgets.widget._instances) == count
+    assert working() == threads
+    assert explorer.view.attention is explorer.grid.attention is explorer.attention
+    assert "##9" in explorer.attention.tokens and explorer.selected == [Head(2, 4)]
+    assert len(explorer._measured) <= 16
+    n = len(explorer.attention.tokens)
+    assert explorer.view._map["values"]["shape"] == [n, n]
+    expected = text_metrics(explorer.attention)["self"]["entropy"]
+    np.testing.assert_array_equal(explorer.strip.metrics["self"]["entropy"], expected)
+
+
+def test_text_and_pair_are_read_together(model: AttentionModel) -> None:
+    explorer = explore(model, "Where is it?", treebank=False)
+    explorer.comm.sent.clear()
+    from_page(explorer, {"text": "Who?", "pair": "The cat."})
+    assert explorer._shown == {"text": "Who?", "pair": "The cat."}
+    assert set(explorer.attention.stacks["self"].query.segments) == {0, 1}
+
+
+def test_a_text_that_cannot_be_read_leaves_the_picture(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT, treebank=False)
+    shown = explorer.attention
+    with pytest.raises(ValueError, match="602 tokens"):
+        explorer.text = "word " * 600
+    assert explorer.attention is shown and explorer._shown["text"] == TEXT
+    assert "602 tokens" in explorer.get_state()["_error"]
+    explorer.text = TEXT
+    assert explorer.get_state()["_error"] == "" and explorer.attention is shown
+    explorer.text = "The cat."
+    assert explorer._shown["text"] == "The cat."
+
+
+def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
+    explorer = measured(model, tokens=[("query", 2)])
+    explorer.attention = model.attend("Short.")
+    assert explorer.tokens == [] and len(explorer.view.attention.tokens) == 4
+    assert explorer.wait(60) and explorer.progress == {}
+
+
+# Failing and closing
+
+
+def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = explore(model, TEXT, treebank=[MAT])
+
+    def refuse(*_: object) -> None:
+        raise ValueError("no fast tokenizer")
+
+    monkeypatch.setattr("attnwidget.widgets.explorer_panels.probe_in_parts", refuse)
+    with pytest.raises(ValueError, match="no fast tokenizer"):
+        explorer.wait(60)
+    assert explorer._problems == dict.fromkeys(("table", "arcs"), "no fast tokenizer")
+    assert explorer.progress == {} and explorer.head_map is not None
+
+
+def test_closing_stops_the_probe_and_frees_everything(model: AttentionModel) -> None:
+    before = len(ipywidgets.widgets.widget._instances)
+    explorer = explore(model, TEXT, treebank=[MAT, FISH] * 2000)
+    explorer._background.start()
+    assert not explorer.wait(0.01)
+    thread = explorer._background._thread
+    freed = [weakref.ref(explorer), weakref.ref(explorer.grid)]
+    explorer.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    del explorer, thread
+    gc.collect()
+    assert [ref() for ref in freed] == [None, None]
+    assert len(ipywidgets.widgets.widget._instances) == before
+
+
+def test_a_refused_option_leaves_no_widget(model: AttentionModel) -> None:
+    before = len(ipywidgets.widgets.widget._instances)
+    with pytest.raises(TypeError, match="did you mean 'panels'"):
+        explore(model, TEXT, panel=["grid"])
+    with pytest.raises(traitlets.TraitError, match="'panels' takes some of"):
+        explore(model, TEXT, panels=["heads"])
+    with pytest.raises(TypeError, match="path of a CoNLL-U file"):
+        explore(model, TEXT, treebank=3)
+    with pytest.raises(ValueError, match=r"empty|no tokens"):
+        explore(model, "")
+    assert len(ipywidgets.widgets.widget._instances) == before
+
+
+def test_more_urgent_work_goes_between_the_steps_of_another() -> None:
+    done: list[str] = []
+
+    def slow() -> Iterator[None]:
+        for i in range(3):
+            done.append(f"slow {i}")
+            if i == 0:
+                background.add("text", quick())
+            yield
+
+    def quick() -> Iterator[None]:
+        done.append("quick")
+        yield
+
+    background = Background(["text", "treebank"], failed=lambda name, error: None)
+    background.add("treebank", slow())
+    assert background.wait(10)
+    background.close()
+    assert done == ["slow 0", "quick", "slow 1", "slow 2"]
+
+
+# State
+
+
+def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT, pair="It sank.", selected=[(1, 1), (2, 4)], scale="log")
+    explorer.wait(60)
+    explorer.choose("det")
+    explorer.tokens, explorer.hidden, explorer.panels = [("query", 3)], ["sep"], ["grid", "arcs"]
+    explorer.grid.metric, explorer.grid.filter, explorer.grid.sort = "entropy", (0.5, 2.5), "rows"
+    explorer.view.mode, explorer.view.top_mass, explorer.view.highlight = "matrix", 0.6, ["captain"]
+    explorer.table.sort, explorer.arcs.sentence, explorer.arcs.threshold = "gain", 7, 0.25
+    state = json.loads(json.dumps(explorer.to_state()))
+    again = Explorer.from_state(state)
+    # Also before everything is measured, nothing that waits is lost.
+    assert again.to_state() == state
+    assert again.wait(60) and again.to_state() == state
+    assert again.grid.passing == explorer.grid.passing
+    np.testing.assert_array_equal(again.view.weights, explorer.view.weights)
+    np.testing.assert_array_equal(again.head_map.positions, explorer.head_map.positions)
+    drawn = [
+        bytes(one.get_state()["_drawn"]["predicted"]["map"]["view"])
+        for one in (again.arcs, explorer.arcs)
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccuracies) -> None:
+    state = explore(model, TEXT, treebank=[MAT, FISH]).to_state()
+    with pytest.raises(ValueError, match="treebank of 2 sentences, which is not part of it"):
+        Explorer.from_state(state, model)
+    with pytest.raises(ValueError, match="the one given has 1 or other ones"):
+        Explorer.from_state(state, model, treebank=[MAT])
+    assert Explorer.from_state(state, model, treebank=[MAT, FISH]).to_state() == state
+    with pytest.raises(ValueError, match="version 9, this attnwidget reads 1"):
+        Explorer.from_state({**state, "version": 9})
+    with pytest.raises(ValueError, match="not the state of an explorer"):
+        Explorer.from_state({"text": "The cat."})
+    other = {**state, "model": {"name": "embedded", "layers": 12, "heads": 12}}
+    with pytest.raises(ValueError, match="12×12 heads, the model given has 6×12"):
+        Explorer.from_state(other, model, treebank=[MAT, FISH])
+    gone = {**state, "model": {**state["model"], "name": "no-such-folder/model"}}
+    with pytest.raises(ValueError, match="cannot be loaded by that name"):
+        Explorer.from_state(gone, treebank=[MAT, FISH])
+    numbers = {"ones": np.ones((6, 12))}
+    given = explore(model, TEXT, treebank=False, metrics=numbers).to_state()
+    with pytest.raises(ValueError, match=r"metrics \(ones\), which are not part of it"):
+        Explorer.from_state(given, model)
+    with pytest.raises(ValueError, match="has the metrics ones, got twos"):
+        Explorer.from_state(given, model, metrics={"twos": numbers["ones"]})
+    assert Explorer.from_state(given, model, metrics=numbers).to_state() == given
+
+
+# Pictures
+
+
+def test_the_figure_has_the_unfolded_panels(model: AttentionModel) -> None:
+    explorer = measured(model, panels=["grid", "view", "strip"])
+    for width, theme in ((1000, "light"), (480, "dark")):
+        spec = json.dumps(explorer.figure(width=width, theme=theme).to_dict())
+        assert "captain" in spec and "entropy" in spec and "Best head" not in spec
+        assert spec.count('"config"') == 1
+    assert "panels: all heads, one head, metrics of the head" in explorer.caption.text()
+    assert explorer._table()["value"].iloc[0] == TEXT and len(explorer._table()) <= 20
+    explorer.panels = []
+    assert "Every panel is folded" in json.dumps(explorer.figure().to_dict())
+
+
+def test_repr_is_short_and_every_trait_has_help(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT)
+    assert len(repr(explorer)) < 120 and "\n" not in repr(explorer)
+    own = set(explorer.trait_names()) - set(ipywidgets.DOMWidget.class_trait_names())
+    public = [name for name in own if not name.startswith("_") and name != "comm"]
+    assert all(explorer.traits()[name].help for name in public)

@@ -1,0 +1,329 @@
+"""Pages of every widget: what they hold, what they say, what is refused before it is written."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
+from attnwidget.studies.coreference import probe_coreference
+from attnwidget.studies.coreference_results import CoreferenceAccuracies
+from attnwidget.studies.relations import RelationAccuracies, predict_governors, probe_relations
+from attnwidget.text.coreference import Document
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.coreference_view import CoreferenceView
+from attnwidget.widgets.dependency_arcs import DependencyArcs
+from attnwidget.widgets.explorer import Explorer
+from attnwidget.widgets.head_map import HeadMap
+from attnwidget.widgets.heads import HeadWidget
+from attnwidget.widgets.metric_strip import MetricStrip
+from attnwidget.widgets.pages import save_page, write_page
+from attnwidget.widgets.pages.room import held_around, held_note
+from attnwidget.widgets.relation_table import RelationTable
+
+TEXT = "The captain told his men that he would not leave the ship."
+HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>"
+SENTENCES = [
+    Sentence.from_lists(
+        ["The", "old", "cat", "sat", "on", "my", "mat"],
+        [3, 3, 4, 0, 7, 7, 4],
+        ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"],
+        name="mat",
+    ),
+    Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"]),
+    Sentence.from_lists(
+        ["The", "end", "of", "the", "day"],
+        [2, 0, 5, 5, 2],
+        ["det", "root", "case", "det", "nmod"],
+    ),
+]
+DOCUMENTS = [
+    Document.from_spans(
+        ["The", "captain", "told", "his", "men", "that", "he", "would", "not", "leave", "."],
+        [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")],
+        name="captain",
+    ),
+    Document.from_spans(
+        ["Mary", "said", "she", "saw", "her", "dog", "."],
+        [(0, 0, "mary"), (2, 2, "mary"), (4, 4, "mary")],
+        name="mary",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.fixture(scope="module")
+def attention(model: AttentionModel) -> Attention:
+    return model.attend(TEXT)
+
+
+@pytest.fixture(scope="module")
+def relations(model: AttentionModel) -> RelationAccuracies:
+    return probe_relations(model, SENTENCES, progress=False)
+
+
+@pytest.fixture(scope="module")
+def coreference(model: AttentionModel) -> CoreferenceAccuracies:
+    return probe_coreference(model, DOCUMENTS, progress=False)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The data that a page holds."""
+    found = re.search(r'id="attnw-data">(.*?)</script>', path.read_text("utf-8"), re.S)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def caption(path: Path) -> str:
+    found = re.search(r'class="attnw-page-caption">(.*?)</p>', path.read_text("utf-8"), re.S)
+    assert found
+    return html.unescape(found[1])
+
+
+def array(text: str, dtype: str, *shape: int) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype).reshape(shape)
+
+
+def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
+    attention: Attention,
+    model: AttentionModel,
+    relations: RelationAccuracies,
+    coreference: CoreferenceAccuracies,
+    tmp_path: Path,
+) -> None:
+    strongest = {"strongest": attention.weights().max((-2, -1))}
+    figures: dict[str, HeadWidget] = {
+        "grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
+        "view": HeadView(attention, layer=3, head=5),
+        "map": HeadMap.from_positions(np.zeros((6, 12, 2))),
+        "strip": MetricStrip(strongest, selected=[(3, 5)]),
+        "table": RelationTable(relations, search="det"),
+        "arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
+        "coreference": CoreferenceView(coreference, document=1),
+    }
+    alive = set(_instances)
+    for name, figure in figures.items():
+        before = figure.get_state()
+        path = write_page(figure, tmp_path / f"{name}.html")
+        page = path.read_text("utf-8")
+        data = read(path)
+        assert data[name]["selected"] == [list(head) for head in figure.selected]
+        assert f'id="attnw-{name}"' in page and page.count("text/plain") == 1
+        assert "http://" not in page.replace("http://www.w3.org/", "")
+        assert "https://" not in page
+        assert '<html lang="en">' in page and "<h1>" in page and "<main>" in page
+        size = path.stat().st_size
+        assert caption(path).startswith((f"{size / 1e3:.0f} kB · ", f"{size / 1e6:.1f} MB · "))
+        assert figure.get_state().keys() == before.keys()
+        assert {k: v for k, v in figure.get_state().items() if not k.startswith("_")} == {
+            k: v for k, v in before.items() if not k.startswith("_")
+        }
+    assert read(tmp_path / "grid.html")["grid"]["sort"] == "all"
+    assert read(tmp_path / "table.html")["table"]["search"] == "det"
+    assert set(_instances) == alive
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
+    model: AttentionModel, relations: RelationAccuracies, tmp_path: Path
+) -> None:
+    arcs = DependencyArcs(model, SENTENCES, relations, sentence=2)
+    path = write_page(arcs, tmp_path / "arcs.html")
+    held = read(path)["sentences"]
+    assert (held["first"], held["shape"], len(held["held"])) == (0, [6, 12], 3)
+    for sentence, one in zip(SENTENCES, held["held"], strict=True):
+        m, found = len(sentence), predict_governors(model, sentence)
+        assert one["drawn"]["words"] == list(sentence.words)
+        predicted = one["predicted"]
+        governors = array(predicted["governors"], "<u2", 6, 12, 2, m)
+        np.testing.assert_array_equal(governors, found.governors)
+        np.testing.assert_allclose(
+            array(predicted["weights"], "<f4", 6, 12, 2, m), found.weights, rtol=1e-6
+        )
+        share = (array(predicted["maps"], "u1", 6, 12, m, m) - 1.0) / 254
+        maxima = np.array(predicted["maxima"]).reshape(6, 12, 1, 1)
+        np.testing.assert_allclose(maxima * share**2, found.maps, atol=0.004)
+    measured = held["measured"]
+    correct = array(measured["correct"]["view"], "<i4", *measured["correct"]["shape"])
+    np.testing.assert_array_equal(correct, relations.correct)
+    assert "holds all 3 sentences" in caption(path)
+    assert arcs.sentence == 2
+
+
+def test_arcs_hold_neighbours_as_far_as_there_is_room(
+    model: AttentionModel, tmp_path: Path
+) -> None:
+    many = [SENTENCES[1]] * 100
+    path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "arcs.html")
+    assert "holds sentences 31 to 70 of 100 (counted from 0)" in caption(path)
+    path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "a.html", limit_mb=0.1)
+    held = read(path)["sentences"]
+    assert 1 < len(held["held"]) < 10 and held["first"] <= 50
+    assert path.stat().st_size < 1e5
+
+
+def test_a_sentence_that_cannot_be_read_is_said_in_its_place(
+    model: AttentionModel, tmp_path: Path
+) -> None:
+    long = Sentence.from_lists(["a"] * 900, [0, *range(1, 900)], ["root", *["dep"] * 899])
+    arcs = DependencyArcs(model, [*SENTENCES, long])
+    with pytest.raises(ValueError, match="show a shorter sentence, or raise limit_mb"):
+        write_page(DependencyArcs(model, [long]), tmp_path / "long.html")
+    held = read(write_page(arcs, tmp_path / "arcs.html", limit_mb=400))["sentences"]["held"]
+    assert "too long for the model" in held[3]["drawn"]["problem"]
+    assert held[3]["predicted"] is None and held[0]["predicted"]
+
+
+def test_coreference_holds_every_heads_choices(
+    coreference: CoreferenceAccuracies, tmp_path: Path
+) -> None:
+    view = CoreferenceView(coreference, ["mary", "captain"], selected=[(1, 2)])
+    path = write_page(view, tmp_path / "page.html")
+    held = read(path)["windows"]
+    assert [one["drawn"]["name"] for one in held["held"]] == ["mary", "captain"]
+    assert [one["drawn"]["document"] for one in held["held"]] == [0, 1]
+    for one in held["held"]:
+        found = coreference.choices(one["drawn"]["name"])
+        n = len(found.mentions)
+        start = one["drawn"]["start"]
+        words = array(one["words"], "<i2", n, 2, 6, 12)
+        np.testing.assert_array_equal(words + start, found.words)
+        np.testing.assert_array_equal(array(one["weights"], "<f4", n, 2, 6, 12), found.weights)
+    correct = np.array(held["correct"]).reshape(2, 6, 12)
+    np.testing.assert_array_equal(correct, coreference.correct[..., 0])
+    assert "holds all 2 documents" in caption(path)
+
+
+def test_a_view_without_room_for_all_heads_holds_the_shown_one(
+    attention: Attention, tmp_path: Path
+) -> None:
+    view = HeadView(attention, layer=3, head=5, highlight=["he"])
+    path = write_page(view, tmp_path / "one.html", limit_mb=0.07)
+    data = read(path)
+    assert [one["only"] for one in data["maps"]] == [[3, 5, "self"]] * 2
+    tokens = data["maps"][0]
+    assert tokens["shape"] == [1, 1, 15, 15]
+    values = (array(tokens["values"], "u1", 15, 15) - 1.0) / 254
+    np.testing.assert_allclose(tokens["maxima"][0] * values**2, view.weights, atol=0.004)
+    assert "holds only L3 H5" in caption(path) and "cannot be stepped through" in caption(path)
+    where = [attention.tokens.index("he")]
+    assert tokens["highlighted"] == {"query": where, "key": where}
+    with pytest.raises(ValueError, match=r"the maps of all heads, 43 kB: shorten the text|code"):
+        write_page(HeadGrid(attention), tmp_path / "grid.html", limit_mb=0.07)
+    assert not (tmp_path / "grid.html").exists()
+
+
+def test_the_limit_is_checked_before_anything_is_computed(
+    attention: Attention, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = Attention.from_weights(
+        np.full((2, 4, 600, 600), 1 / 600, "f4"), [f"t{i}" for i in range(600)]
+    )
+    kept = tmp_path / "page.html"
+    kept.write_text("before")
+    monkeypatch.setattr(Attention, "map", lambda *a, **k: pytest.fail("computed a map"))
+    monkeypatch.setattr(Attention, "thumbnails", lambda *a, **k: pytest.fail("drew the grid"))
+    with pytest.raises(
+        ValueError, match=r"7\.7 MB, over limit_mb=2; .*maps of all heads.*shorten the text"
+    ):
+        save_page(long, kept, limit_mb=2.0)
+    assert kept.read_text() == "before"
+
+
+def test_a_failed_write_leaves_the_old_file(
+    attention: Attention, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("before")
+
+    def full(*arguments: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space"):
+        write_page(HeadView(attention, layer=0, head=0), path)
+    assert path.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_hostile_text_stays_text_and_only_the_pages_own_script_may_run(tmp_path: Path) -> None:
+    weights = np.full((1, 2, 2, 2), 0.5, "f4")
+    hostile = Attention.from_weights(weights, [HOSTILE, "plain"])
+    page = write_page(HeadView(hostile), tmp_path / "page.html", title=HOSTILE).read_text("utf-8")
+    assert "<img" not in page and page.count("<script") == page.count("</script>") == 3
+    assert read(tmp_path / "page.html")["maps"][0]["axes"]["query"]["text"][0] == HOSTILE
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)
+    assert policy and policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-inline' blob" not in policy[1] and "unsafe-eval" not in policy[1]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", None])
+def test_a_theme_can_be_forced(attention: Attention, tmp_path: Path, theme: Any) -> None:
+    page = write_page(HeadView(attention), tmp_path / "p.html", theme=theme).read_text("utf-8")
+    assert (f'<html lang="en" data-theme="{theme}">' in page) == (theme is not None)
+    with pytest.raises(ValueError, match=r"got 'solarised'"):
+        write_page(HeadView(attention), tmp_path / "p.html", theme="solarised")  # type: ignore[arg-type]
+
+
+def test_figures_of_one_page_are_in_step(
+    attention: Attention, model: AttentionModel, relations: RelationAccuracies, tmp_path: Path
+) -> None:
+    table = RelationTable(relations, relation="det", selected=[(1, 1)])
+    arcs = DependencyArcs(model, SENTENCES, relations)
+    path = save_page(
+        attention, tmp_path / "page.html", selected=[(2, 3)], relations=table, arcs=arcs
+    )
+    data = read(path)
+    for name in ("grid", "view", "table", "arcs"):
+        assert (data[name]["selected"], data[name]["layer"]) == ([[2, 3, "self"]], 2), name
+    assert data["arcs"]["relation"] == "det"
+    assert arcs.relation == "all" and table.selected == [(1, 1, "self")]
+    page = path.read_text("utf-8")
+    assert (
+        page.index('id="attnw-grid"')
+        < page.index('id="attnw-table"')
+        < page.index('id="attnw-arcs"')
+    )
+
+
+def test_an_explorer_is_its_unfolded_panels_and_its_text(
+    model: AttentionModel, relations: RelationAccuracies, tmp_path: Path
+) -> None:
+    explorer = Explorer(
+        model, "The cat sat.", treebank=(relations, SENTENCES), panels=["grid", "view", "arcs"]
+    )
+    path = write_page(explorer, tmp_path / "page.html", title="Cats & mats")
+    data = read(path)
+    explorer.close()
+    assert {"grid", "view", "arcs"} <= data.keys() and not {"table", "strip"} & data.keys()
+    page = path.read_text("utf-8")
+    assert "<h1>Cats &amp; mats</h1>" in page
+    assert '<p class="attnw-page-text">The cat sat.</p>' in page
+    assert "the page has no model: another text needs a notebook" in caption(path)
+    assert data["sentences"]["follows"]
+
+
+def test_what_is_no_figure_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"HeadGrid, HeadView, .*got str"):
+        write_page("grid", tmp_path / "no.html")  # type: ignore[arg-type]
+
+
+def test_what_is_held_grows_evenly() -> None:
+    assert held_around(0, [1, 1, 1], 10) == range(3)
+    assert held_around(2, [1] * 5, 10, most=3) == range(1, 4)
+    assert held_around(1, [9, 9, 9], 1) == range(1, 2)
+    assert held_note(range(1), 1, "sentence") == "holds the sentence"
+    assert held_note(range(4, 5), 9, "document") == "holds document 4 of 9 (counted from 0)"
