@@ -258,7 +258,7 @@ def test_the_cache_is_bounded() -> None:
 
 def test_repr_is_short(embedded: Attention) -> None:
     n = len(embedded.tokens)
-    assert repr(embedded) == f"Attention(BertForMaskedLM, self 6×12, {n} tokens)"
+    assert repr(embedded) == f"Attention(embedded, self 6×12, {n} tokens)"
     assert repr(load_model(zoo.build("mpnet")).attend(one("mpnet"))) == (
         "Attention(MPNetModel, self 3×4, 14 tokens, weights only)"
     )

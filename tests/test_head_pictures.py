@@ -437,7 +437,7 @@ def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:
     top = share(float(attention.weights(3, 5).max()))
     assert caption.to_dict() == {
         "figure": "One attention head",
-        "model": "BertForMaskedLM",
+        "model": "embedded",
         "head": "L3 H5 (4-6)",
         "quantity": f"attention weights · {len(attention.tokens)} tokens",
         "scale": f"square-root colour scale, 0 to {top}, this head",

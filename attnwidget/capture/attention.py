@@ -40,7 +40,7 @@ class Attention(HeadMaps):
 
     Attributes:
         stacks: the stacks of layers by name, in the order of computation.
-        model_name: the model's class, or the name given to `from_weights`.
+        model_name: the model's name, or the one given to `from_weights`.
         note: "" or which layers hold weights in place of queries and keys.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are of; None without them.
@@ -49,7 +49,7 @@ class Attention(HeadMaps):
         >>> from attnwidget import load_model
         >>> attention = load_model().attend("The cat sat.")
         >>> attention
-        Attention(BertForMaskedLM, self 6×12, 6 tokens)
+        Attention(embedded, self 6×12, 6 tokens)
         >>> attention.weights(layer=2, head=3).shape
         (6, 6)
     """

@@ -264,7 +264,7 @@ class AttentionModel:
                 Attention(
                     {name: layers[name] for name in order},
                     axes,
-                    model_name=type(self.hf_model).__name__,
+                    model_name=self.name,
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=collected.no_norms,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from attnwidget.figures.caption import Caption
     from attnwidget.widgets.exporting import ThemeName
+    from attnwidget.widgets.static_figure import StaticFigure
 
 
 def explore(
@@ -230,6 +231,18 @@ class Explorer(LinkedPanels):
         from attnwidget.widgets.pictures import explorer
 
         return explorer.caption(self)
+
+    def _saved_with_notebook(self) -> StaticFigure:
+        # All panels take a second; these two are what a display shows at once.
+        from attnwidget.widgets.pictures import explorer
+        from attnwidget.widgets.static_figure import static_figure
+
+        with self._lock:
+            quick = [name for name in ("grid", "view") if name in self.panels]
+            panels = quick or self.panels
+            chart = explorer.figure(self, width=None, theme="light", panels=panels)
+            said, rows = explorer.caption(self, panels), self._table()
+        return static_figure(chart, said, rows)
 
     def _table(self) -> pd.DataFrame:
         from attnwidget.widgets.pictures import explorer

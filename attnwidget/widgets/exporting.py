@@ -122,6 +122,10 @@ class Exporting:
             chart, caption, table = self.figure(), self.caption, self._table()
         return static_figure(chart, caption, table)
 
+    def _saved_with_notebook(self) -> StaticFigure:
+        """What a notebook keeps of each display: drawn every time, so that it has to be quick."""
+        return self.static()
+
     def _repr_mimebundle_(self, **keywords: Any) -> Any:
         """The live view, and for readers that cannot run it the picture and the table."""
         bundle = super()._repr_mimebundle_(**keywords)  # type: ignore[misc]
@@ -129,7 +133,7 @@ class Exporting:
             return bundle
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         try:
-            picture, about = self.static().fallback()
+            picture, about = self._saved_with_notebook().fallback()
         except Exception as error:
             _warn_once(type(self).__name__, error)
             return data, metadata

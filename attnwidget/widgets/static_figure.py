@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Enough for sharp text on a dense screen while a figure is small; a large one is dense by itself.
 _SHARP = 2.0
-_PIXELS = 600_000
+_PIXELS = 300_000
 # Colours of a ramp, and the shades of text: a notebook holds the picture twice.
 _COLOURS = 256
 

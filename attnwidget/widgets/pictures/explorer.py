@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.mosaic import Mosaic, mosaic
+from attnwidget.widgets.pictures import relation_table
 from attnwidget.widgets.pictures.facts import head_names
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ _WIDTH = 1000
 _TWO_COLUMNS = 840
 _GAP = 32
 _MOST_ROWS = 20
+_TABLE_ROWS = 12
 _NAMES = {
     "grid": "all heads",
     "view": "one head",
@@ -28,16 +31,23 @@ _NAMES = {
     "table": "relations",
     "arcs": "dependency arcs",
 }
+ALL = tuple(_NAMES)
 #: Rows of panels, each of columns, each of panels; in one column the panels follow their order.
 _ROWS = ((("grid", "head_map"), ("view", "strip")), (("table",),), (("arcs",),))
 
 
-def figure(widget: Explorer, *, width: int | None, theme: ThemeName) -> Mosaic:
-    """The unfolded panels as they are shown now."""
+def figure(
+    widget: Explorer, *, width: int | None, theme: ThemeName, panels: Sequence[str] = ALL
+) -> Mosaic:
+    """The unfolded panels as they are shown now, as far as they are among `panels`."""
     whole = width or _WIDTH
-    shown = _shown(widget)
+    shown = {name: one for name, one in _shown(widget).items() if name in panels}
 
     def drawn(name: str, room: int) -> Any:
+        if name == "table" and widget.table is not None:
+            # On the page the table scrolls in a box of about as many rows.
+            options: Any = {"width": room, "theme": theme, "most_rows": _TABLE_ROWS}
+            return relation_table.figure(widget.table, **options)
         return shown[name].figure(width=room, theme=theme)
 
     rows: list[list[list[Any]]] = []
@@ -56,9 +66,10 @@ def figure(widget: Explorer, *, width: int | None, theme: ThemeName) -> Mosaic:
     )
 
 
-def caption(widget: Explorer) -> Caption:
-    """What the explorer shows now, in words."""
-    shown = _shown(widget)
+def caption(widget: Explorer, panels: Sequence[str] = ALL) -> Caption:
+    """What the explorer shows now, in words; `panels` as in `figure`."""
+    shown = [name for name in _shown(widget) if name in panels]
+    rows = 0 if widget.table is None else len(widget.table.to_frame())
     grid = widget.grid.caption
     alone = [_NAMES[name] for name in ("head_map", "strip") if name in widget._notes]
     alone = [name for name in alone if name in {_NAMES[panel] for panel in shown}]
@@ -72,6 +83,11 @@ def caption(widget: Explorer) -> Caption:
         notes=(
             f"panels: {', '.join(_NAMES[name] for name in shown) or 'all folded'}",
             *([f"{' and '.join(alone)} of this text alone"] if alone else []),
+            *(
+                [f"relations: the first {_TABLE_ROWS} of {rows} rows and the chosen one"]
+                if "table" in shown and rows > _TABLE_ROWS
+                else []
+            ),
             *([f"not measured yet: {', '.join(missing)}"] if missing else []),
             *grid.notes,
         ),

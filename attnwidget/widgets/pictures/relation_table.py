@@ -30,9 +30,13 @@ _WAYS = {
 _SORTED = {"head": "best head", "baseline": "the offset's accuracy", "gain": "the gain"}
 
 
-def figure(widget: RelationTable, *, width: int | None, theme: ThemeName) -> alt.LayerChart:
-    """The table and the map, as they are shown now."""
-    frame = widget.to_frame()
+def figure(
+    widget: RelationTable, *, width: int | None, theme: ThemeName, most_rows: int | None = None
+) -> alt.LayerChart:
+    """The table and the map, as they are shown now, or the first rows of it and the chosen one."""
+    whole = widget.to_frame()
+    chosen = whole["relation"] == widget.relation
+    frame = whole if most_rows is None else whole[chosen | (whole.index < most_rows)]
     model = widget.accuracies.model_name
     return relation_table(
         frame,
