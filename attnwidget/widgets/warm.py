@@ -7,14 +7,6 @@ import sys
 import threading
 from functools import cache
 
-_EMPTY = {
-    "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-    "data": {"values": [{}]},
-    "mark": "text",
-    "encoding": {"text": {"value": "0"}},
-}
-
-
 @cache
 def warm_up() -> None:
     """Start what draws pictures, in a thread of its own, once in a process with a live notebook.
@@ -33,7 +25,13 @@ def warm_up() -> None:
 
 
 def _draw_nothing() -> None:
-    import vl_convert
+    """A picture that nobody sees, by all the steps of one that is shown."""
+    from attnwidget.figures.raster import png
+    from attnwidget.figures.sheet import Sheet
+    from attnwidget.figures.svg import drawn
+    from attnwidget.figures.theme import LIGHT
 
-    vl_convert.svg_to_png(vl_convert.vegalite_to_svg(_EMPTY))
-    import altair  # noqa: F401
+    sheet = Sheet(LIGHT)
+    sheet.line("M0,0h8", "text")
+    sheet.text(0, 8, "0")
+    png(drawn(sheet.chart(8, 8, title="0")), LIGHT, pixels=8, scale=1, colours=2)
