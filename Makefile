@@ -92,6 +92,8 @@ bench: $(ENV)
 	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
 	$(BIN)/python tests/benchmarks/first_light.py
 	$(BIN)/python tests/benchmarks/surface.py
+	$(BIN)/python tests/benchmarks/language.py
+	$(BIN)/python tests/benchmarks/explorer.py
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

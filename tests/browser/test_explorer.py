@@ -31,39 +31,8 @@ from attnwidget import load_model
 from attnwidget.widgets.explorer import Explorer, explore
 model = load_model()
 """
-WARM = "once = explore(model, 'Warm.')\nonce.wait()\nonce.close()\n"
 SHOWN = "explorer = explore(model)\nexplorer"
 NEW = "She put the old book on the small table ."
-# The time from the run of a cell until grid and view are painted, by the page's own clock.
-FIRST_PIXELS = """async () => {
-  const start = performance.now();
-  void window.jupyterapp.commands.execute("notebook:run-cell");
-  const painted = () => {
-    const root = document.querySelector(".attnw-ex-root");
-    const layout = root?.querySelector("canvas.attnw-grid")?.dataset.layout ?? "{}";
-    return JSON.parse(layout).rows > 0 && root.querySelector(".attnw-view-root canvas");
-  };
-  for (;;) {
-    await new Promise(requestAnimationFrame);
-    if (painted()) return performance.now() - start;
-    if (performance.now() - start > 60000) return Infinity;
-  }
-}"""
-# The same from Ctrl+Enter until both show the other text.
-RERUN = """async ([text, count]) => {
-  const root = document.querySelector(".attnw-ex-root");
-  const area = root.querySelector("textarea");
-  area.value = text;
-  area.dispatchEvent(new Event("input"));
-  const start = performance.now();
-  area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
-  const shows = (name) => root.querySelector(name).textContent.includes(`${count} tokens`);
-  for (;;) {
-    await new Promise(requestAnimationFrame);
-    if (shows(".attnw-grid-caption") && shows(".attnw-caption")) return performance.now() - start;
-    if (performance.now() - start > 60000) return Infinity;
-  }
-}"""
 PIXELS = """(root) => [...root.querySelectorAll(
   "canvas.attnw-grid, .attnw-view-root .attnw-lines, .attnw-strip-track canvas, .attnw-map",
 )].map((canvas) => canvas.toDataURL())"""
@@ -188,22 +157,6 @@ def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) ->
     type_and_run(notebook, NEW)
     expect(alert).to_be_hidden()
     expect(panel(notebook, "view")).to_contain_text("12 tokens")
-
-
-def test_first_pixels_and_reruns_are_quick(in_lab: OpenNotebook) -> None:
-    notebook = in_lab([SETUP + WARM, SHOWN])
-    notebook.page.set_viewport_size({"width": 1700, "height": 2600})
-    notebook.run_cell(0)
-    notebook.page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
-    first = notebook.page.evaluate(FIRST_PIXELS)
-    notebook.run_in_kernel("explorer.wait()")
-    notebook.page.wait_for_timeout(1000)
-    again = [
-        notebook.page.evaluate(RERUN, [f"{'cats and ' * n}cats .", 2 * n + 4]) for n in (3, 4, 5)
-    ]
-    print(f"first pixels {first:.0f} ms, text again {sorted(again)[1]:.0f} ms")
-    # Shared machines are slow: the goals are 1 s and 0.3 s.
-    assert first < 5000 and min(again) < 1500
 
 
 def test_panels_fold_by_keyboard_and_from_the_kernel(in_lab: OpenNotebook) -> None:
