@@ -7,6 +7,7 @@ import sys
 import threading
 from functools import cache
 
+
 @cache
 def warm_up() -> None:
     """Start what draws pictures, in a thread of its own, once in a process with a live notebook.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -50,13 +51,56 @@ def _(explorer, mo):
     return
 
 
+@app.cell
+def _(mo):
+    keep = mo.ui.run_button(label="keep")
+    keep
+    return (keep,)
+
+
+@app.cell
+def _(explorer, keep, mo):
+    import json
+    from pathlib import Path
+
+    if keep.value:
+        folder = Path("FOLDER")
+        explorer.widget.save(folder / "explorer.svg")
+        (folder / "state.json").write_text(json.dumps(explorer.widget.to_state()))
+    mo.md("kept" if keep.value else "not kept")
+    return
+
+
+if __name__ == "__main__":
+    app.run()
+"""
+RESTORED = """
+import marimo
+
+app = marimo.App(width="full")
+
+
+@app.cell
+def _():
+    import json
+    from pathlib import Path
+
+    import marimo as mo
+    from attnwidget import Explorer
+
+    state = json.loads(Path("FOLDER/state.json").read_text())
+    explorer = mo.ui.anywidget(Explorer.from_state(state))
+    explorer
+    return
+
+
 if __name__ == "__main__":
     app.run()
 """
 
 
-def test_marimo(in_marimo: Callable[[str], Server], seen: Watched) -> None:
-    server = in_marimo(MARIMO)
+def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Path) -> None:
+    server = in_marimo(MARIMO.replace("FOLDER", str(tmp_path)))
     seen.page.set_viewport_size({"width": 1300, "height": 2600})
     seen.page.goto(server.url)
     root = seen.page.locator(".attnw-ex-root")
@@ -95,3 +139,14 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched) -> None:
     root.get_by_role("button", name="All heads").click()
     expect(kernel).to_contain_text(" det ")
     expect(kernel).not_to_contain_text(" 1 heads")
+    seen.page.get_by_role("button", name="keep").click()
+    expect(seen.page.get_by_text("kept", exact=True)).to_be_visible()
+    svg = (tmp_path / "explorer.svg").read_text("utf-8")
+    assert all(f">{word}</text>" in svg for word in ("book", "table", "det"))
+    # Another kernel shows what was kept.
+    strip = root.locator(".attnw-strip-caption").text_content()
+    seen.page.goto(in_marimo(RESTORED.replace("FOLDER", str(tmp_path))).url)
+    expect(view).to_contain_text("11 tokens")
+    expect(root.locator(".attnw-strip-caption")).to_have_text(str(strip))
+    expect(root.locator(".attnw-arcs-above text").first).to_have_text("det")
+    expect(root.get_by_role("button", name="All heads")).to_have_attribute("aria-expanded", "false")

@@ -1,0 +1,146 @@
+"""How soon the explorer is on the page, and what a display costs; beside an empty widget.
+
+Run by `make bench`. Times of one machine mean little: the empty widget, which draws one word, and
+the plain conversion of a small chart are measured in the same minute.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from attnwidget import HeadGrid, HeadView, MetricStrip, load_model
+from browser.notebook import LiveNotebook
+from browser.pages import FLAGS, chromium
+from browser.servers import jupyter
+
+SETUP = """
+import anywidget
+from attnwidget import explore, load_model
+model = load_model()
+class Empty(anywidget.AnyWidget):
+    _esm = "export default { render({ el }) { el.innerHTML = '<b class=empty>word</b>' } }"
+once = explore(model, "Warm.")
+once.wait()
+once._repr_mimebundle_()
+once.close()
+"""
+# From the run of a cell until grid and view are painted, by the page's own clock, in ms.
+FIRST_PIXELS = """async () => {
+  const start = performance.now();
+  void window.jupyterapp.commands.execute("notebook:run-cell");
+  const painted = () => {
+    const root = document.querySelector(".attnw-ex-root");
+    const layout = root?.querySelector("canvas.attnw-grid")?.dataset.layout ?? "{}";
+    return JSON.parse(layout).rows > 0 && root.querySelector(".attnw-view-root canvas");
+  };
+  for (;;) {
+    await new Promise(requestAnimationFrame);
+    if (painted()) return performance.now() - start;
+    if (performance.now() - start > 60000) return Infinity;
+  }
+}"""
+# The same from Ctrl+Enter until both show the other text.
+RERUN = """async ([text, count]) => {
+  const root = document.querySelector(".attnw-ex-root");
+  const area = root.querySelector("textarea");
+  area.value = text;
+  area.dispatchEvent(new Event("input"));
+  const start = performance.now();
+  area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+  const shows = (name) => root.querySelector(name).textContent.includes(`${count} tokens`);
+  for (;;) {
+    await new Promise(requestAnimationFrame);
+    if (shows(".attnw-grid-caption") && shows(".attnw-caption")) return performance.now() - start;
+    if (performance.now() - start > 60000) return Infinity;
+  }
+}"""
+
+EMPTY = """async () => {
+  const start = performance.now();
+  void window.jupyterapp.commands.execute("notebook:run-cell");
+  while (!document.querySelector("b.empty")) await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
+ACTIVATE = "(cell) => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = cell }"
+
+
+def in_jupyterlab(folder: Path, executable: str) -> None:
+    with (
+        sync_playwright() as playwright,
+        jupyter("jupyterlab", folder) as server,
+    ):
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1700, "height": 2600})
+        cells = [SETUP, "Empty()", "explorer = explore(model)\nexplorer"]
+        notebook = LiveNotebook(page, server, "lab/tree", "bench", cells)
+        notebook.run_cell(0)
+        page.evaluate(ACTIVATE, 1)
+        empty = page.evaluate(EMPTY)
+        page.evaluate(ACTIVATE, 2)
+        first = page.evaluate(FIRST_PIXELS)
+        notebook.run_in_kernel("explorer.wait()")
+        page.wait_for_timeout(1000)
+        texts = [[f"{'cats and ' * n}cats .", 2 * n + 4] for n in (3, 4, 5, 6, 7)]
+        again = [page.evaluate(RERUN, text) for text in texts]
+        print(
+            f"an empty widget {empty:.0f} ms; explore(model): first pixels {first:.0f} ms, "
+            f"another text {median(again):.0f} ms ({min(again):.0f} to {max(again):.0f})"
+        )
+        notebook.close()
+        browser.close()
+
+
+def cost_of_display() -> None:
+    """Milliseconds that the picture and the table add to a display, once warm."""
+    import vl_convert
+
+    model = load_model()
+    dot = {"data": {"values": [{}]}, "mark": "point"}
+    for words in (4, 60, 250):
+        attention = model.attend("cats and " * words)
+        widgets = {
+            "grid": HeadGrid(attention),
+            "lines": HeadView(attention, 2, 8),
+            "matrix": HeadView(attention, 2, 8, mode="matrix"),
+            "strip": MetricStrip({"largest": attention.weights().max((-2, -1))}, selected=[(2, 8)]),
+        }
+        plain = least(lambda: vl_convert.vegalite_to_png(dot))
+        costs = [f"{name} {least(w._repr_mimebundle_):.0f}" for name, w in widgets.items()]
+        print(
+            f"{len(attention.tokens):4} tokens: ms of a display: {', '.join(costs)}"
+            f" (a chart of one point as PNG: {plain:.0f})"
+        )
+        for widget in widgets.values():
+            widget.close()
+
+
+def least(run: Callable[[], object], times: int = 6) -> float:
+    milliseconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        milliseconds.append(1e3 * (time.perf_counter() - start))
+    return min(milliseconds)
+
+
+def main() -> None:
+    path = chromium()
+    if path is None:
+        raise SystemExit(
+            "no Chromium: install it, or name one in the environment variable CHROMIUM"
+        )
+    cost_of_display()
+    with tempfile.TemporaryDirectory() as name:
+        in_jupyterlab(Path(name), path)
+
+
+if __name__ == "__main__":
+    main()
