@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 
@@ -227,6 +228,33 @@ def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
     explorer.attention = model.attend("Short.")
     assert explorer.tokens == [] and len(explorer.view.attention.tokens) == 4
     assert explorer.wait(60) and explorer.progress == {}
+    # It is of no text: none is said to be shown, and the old one can be read again.
+    assert explorer.text == "" and "captain" not in str(explorer.caption)
+    with pytest.raises(ValueError, match="was assigned to it, which is no part of a state"):
+        explorer.to_state()
+    explorer.text = TEXT
+    assert len(explorer.view.attention.tokens) > 10 and explorer.to_state()["explorer"]["text"]
+
+
+def test_a_text_that_is_asked_for_while_another_is_read_comes_next(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = explore(model, TEXT, treebank=False)
+    attend, later = AttentionModel.attend, []
+
+    def slow(self: AttentionModel, text: str, *more: str | None) -> Attention:
+        if text == "One." and not later:
+            later.append(threading.Thread(target=setattr, args=(explorer, "text", "One and two.")))
+            later[0].start()
+            while explorer.text != "One and two.":
+                time.sleep(0.01)
+        return attend(self, text, *more)
+
+    monkeypatch.setattr(AttentionModel, "attend", slow)
+    explorer.text = "One."
+    later[0].join(60)
+    assert len(explorer.view.attention.tokens) == len(attend(model, "One and two.").tokens)
+    assert explorer._shown["text"] == explorer.text == "One and two."
 
 
 # Failing and closing
@@ -276,6 +304,40 @@ def test_a_refused_option_leaves_no_widget(model: AttentionModel) -> None:
     assert len(ipywidgets.widgets.widget._instances) == before
 
 
+def test_what_a_replaced_job_raises_is_nobodys_news() -> None:
+    said: list[str] = []
+    background = Background(["text"], failed=lambda name, error: said.append(str(error)))
+
+    def failing() -> Iterator[None]:
+        yield
+        background.add("text", fine())
+        raise ValueError("old")
+
+    def fine() -> Iterator[None]:
+        yield
+
+    background.add("text", failing())
+    assert background.wait(60) and said == []
+    with pytest.raises(ValueError, match="a job is one of text, got 'other'"):
+        background.add("other", fine())
+    background.close()
+
+
+def test_a_failure_that_cannot_be_said_ends_no_thread() -> None:
+    def unspeakable(name: str, error: Exception) -> None:
+        raise RuntimeError("no panel")
+
+    def failing() -> Iterator[None]:
+        yield
+        raise ValueError("first")
+
+    background = Background(["text"], failed=unspeakable)
+    background.add("text", failing())
+    with pytest.raises(RuntimeError, match="no panel"):
+        background.wait(60)
+    background.close()
+
+
 def test_more_urgent_work_goes_between_the_steps_of_another() -> None:
     done: list[str] = []
 
@@ -321,6 +383,24 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
         for one in (again.arcs, explorer.arcs)
     ]
     assert drawn[0] == drawn[1]
+
+
+def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionModel) -> None:
+    explorer = measured(model)
+    explorer.head_map.behaviours = np.arange(72).reshape(6, 12) % 3
+    explorer.head_map.color = "behaviour"
+    explorer.view.highlight = ["captain"]
+    with pytest.raises(ValueError, match="takes at most"):
+        explorer.text = "word " * 600
+    state = json.loads(json.dumps(explorer.to_state()))
+    again = Explorer.from_state(state, model, treebank=explorer.arcs.sentences)
+    assert again.wait(60) and again.text == TEXT
+    assert again.head_map.color == "behaviour" and again.head_map.behaviours[0, 4] == 1
+    assert again.view.highlight == ["captain"]
+    again.text = "Another one."
+    assert again.view.highlight == []
+    again.selected = [(1, 2)]
+    assert again.head_map.selected == again.selected
 
 
 def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccuracies) -> None:

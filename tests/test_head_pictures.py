@@ -503,3 +503,11 @@ def test_images_are_crisp_and_refuse_what_is_none() -> None:
         map_image(np.zeros((2, 2), np.uint8), LIGHT.ramp, cell=0)
     with pytest.raises(ValueError, match=r"\[rows, columns, 4\]"):
         colour_image(np.zeros((2, 2, 3), np.uint8))
+
+
+def test_a_matrix_with_hardly_any_room_is_small_and_not_mirrored() -> None:
+    tokens = [f"{'long' * 6}{i}" for i in range(12)]
+    view = HeadView(Attention.from_weights(np.full((1, 1, 12, 12), 1 / 12), tokens), mode="matrix")
+    spec = view.figure(width=100).to_dict()
+    assert spec["width"] > 0 and spec["height"] > 0
+    view.close()

@@ -270,6 +270,14 @@ def test_hostile_text_stays_text_and_only_the_pages_own_script_may_run(tmp_path:
     assert "unsafe-inline' blob" not in policy[1] and "unsafe-eval" not in policy[1]
 
 
+def test_any_sign_can_be_part_of_a_page(tmp_path: Path) -> None:
+    tokens = ["\ud800", "\x00", "@size@"]
+    given = Attention.from_weights(np.full((1, 1, 3, 3), 1 / 3), tokens, model_name="@size@")
+    page = write_page(HeadGrid(given), tmp_path / "page.html").read_text("utf-8")
+    assert "\ud800" not in page and "@size@</h1>" in page
+    assert re.search(r'page-caption">\d+(\.\d+)? [kM]B', page)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark", None])
 def test_a_theme_can_be_forced(attention: Attention, tmp_path: Path, theme: Any) -> None:
     page = write_page(HeadView(attention), tmp_path / "p.html", theme=theme).read_text("utf-8")

@@ -80,10 +80,14 @@ def check_export(
     width: float | None = None,
     scale: float | None = None,
     theme: str = "light",
+    page: bool = False,
 ) -> None:
-    """Refuse what `write_chart` would, before anything is drawn; raises as it does."""
+    """Refuse what `write_chart` would, before anything is drawn; raises as it does.
+
+    `page` says that the file will be one, whatever its suffix.
+    """
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
+    if not page and path.suffix.lower() not in FORMATS:
         given = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
         raise ValueError(
             f"{path.name!r} {given}: a figure is saved as one of {', '.join(FORMATS)}; "

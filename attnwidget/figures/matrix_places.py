@@ -56,7 +56,8 @@ class MatrixPlaces:
         overhang = math.ceil(column_label * math.cos(slope)) + GAP
         x0 = math.ceil(row_label + 2 * GAP)
         y0 = math.ceil(column_label * math.sin(slope)) + 3 * GAP
-        room = min(_LARGEST, (width - x0 - overhang) / columns)
+        # A pixel a cell at least, however little room long tokens leave.
+        room = min(_LARGEST, max(columns, width - x0 - overhang) / columns)
         tall = min(_LARGEST, _TALLEST / rows)
         square = min(room, tall)
         oblong = max(rows, columns) > _OBLONG * min(rows, columns)

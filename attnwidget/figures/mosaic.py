@@ -27,13 +27,18 @@ class Mosaic(alt.TopLevelMixin, alt.TopLevelVConcatSpec):
 
 
 def mosaic(
-    rows: Sequence[Sequence[Sequence[Any]]], *, title: str, gap: int = 32, dark: bool = False
+    rows: Sequence[Sequence[Sequence[Any]]],
+    *,
+    title: str,
+    width: float = 800,
+    gap: int = 32,
+    dark: bool = False,
 ) -> Mosaic:
     """Finished figures of this package side by side and below each other.
 
     `rows` are rows of columns of charts, whose own settings give way to those of the whole; what is
-    empty is left out. Further lines of the title become the subtitle. `dark`: the charts are drawn
-    in the dark theme, and so is the rest.
+    empty is left out. Further lines of the title become the subtitle, `width` pixels wide. `dark`:
+    the charts are drawn in the dark theme, and so is the rest.
 
     Example:
         >>> import numpy as np
@@ -53,7 +58,7 @@ def mosaic(
         text = {"type": "text", "align": "left", "text": "Every panel is folded: unfold one."}
         built = [{"data": {"values": [{}]}, "mark": text}]
     head, *rest = title.splitlines()
-    under = [line for one in rest for line in wrapped(one, _SUBTITLE, 800)]
+    under = [line for one in rest for line in wrapped(one, _SUBTITLE, width)]
     title = "\n".join([head, *under])
     whole: Any = Mosaic(vconcat=[], spacing=_BETWEEN_ROWS, resolve=_APART)
     chart = publication(whole, title)

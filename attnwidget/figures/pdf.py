@@ -96,6 +96,8 @@ def _fonts(page: pypdf.PageObject) -> list[DictionaryObject]:
 
 def _boxes(font: DictionaryObject) -> str:
     """What stands for the glyph of missing signs in a font's table of texts."""
+    if "/ToUnicode" not in font:
+        return ""
     table = cast("StreamObject", font["/ToUnicode"].get_object()).get_data()
     glyphs = table.decode("ascii", "replace").partition("endcodespacerange")[2]
     return "".join(

@@ -15,7 +15,7 @@ class Background:
     """Jobs by name, the first of `order` first; another job may go before each step of one.
 
     Nothing runs before `start()` or `wait()`. A job added under the name of an unfinished one takes
-    its place. An exception ends its job and is kept for `wait()`.
+    its place, also of its exception. An exception ends its job and is kept for `wait()`.
 
     Args:
         order: the names of all jobs, the most urgent first.
@@ -48,7 +48,13 @@ class Background:
         self._thread = _thread(self._work)
 
     def add(self, name: str, job: Job, *, delay: float = 0.0) -> None:
-        """Do a job in `delay` seconds, in place of an unfinished one of that name."""
+        """Do a job in `delay` seconds, in place of an unfinished one of that name.
+
+        Raises:
+            ValueError: no such name.
+        """
+        if name not in self._order:
+            raise ValueError(f"a job is one of {', '.join(self._order)}, got {name!r}")
         with self._changed:
             self._errors.pop(name, None)
             self._jobs[name] = job
@@ -104,8 +110,14 @@ class Background:
                 pass
             except Exception as raised:
                 error = raised
-            if error is not None and not self._closed:
-                self._failed(name, error)
+            with self._changed:
+                # That of a job which another has replaced is nobody's news.
+                is_news = error is not None and self._jobs.get(name) is job and not self._closed
+            if error is not None and is_news:
+                try:
+                    self._failed(name, error)
+                except Exception as second:
+                    error = second
             with self._changed:
                 if self._jobs.get(name) is job:
                     del self._jobs[name]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from attnwidget.capture.attention import Attention
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.text.demonstrations import demo_texts
@@ -110,6 +111,7 @@ class Explorer(LinkedPanels):
         _figures: Mapping[str, dict[str, Any]] | None = None,
         **traits: Any,
     ) -> None:
+        self._reading = False
         self._refuse_unknown(traits)
         loaded = model if isinstance(model, AttentionModel) else load_model(model)
         head: tuple[int, ...] = (traits.get("layer", 0), 0)
@@ -141,19 +143,35 @@ class Explorer(LinkedPanels):
 
     @traitlets.observe("text", "pair")
     def _read_again(self, change: object) -> None:
-        if self._shown:
+        if self._shown and not self._reading:
             with self._answering():
-                if self._input() != self._shown:
-                    self._key = self.text, self.pair or None
-                    self.attention = self._model.attend(self.text, self.pair or None)
-                    self._shown = self._input()
+                # Taken once: another text may be asked for while this one is read.
+                text, pair = self.text, self.pair or None
+                if {"text": text, "pair": pair} != self._shown:
+                    attention = self._model.attend(text, pair)
+                    self._key = text, pair
+                    self._show_attention(attention, text, pair)
 
-    def _input(self) -> dict[str, str | None]:
-        return {"text": self.text, "pair": self.pair or None}
+    @traitlets.observe("attention")
+    def _forget_text(self, change: object) -> None:
+        """An attention that was assigned is of no text that is known here."""
+        if self._shown and not self._reading:
+            with self._answering():
+                self._show_attention(self.attention, "", None)
+
+    def _show_attention(self, attention: Attention, text: str, pair: str | None) -> None:
+        self._reading = True
+        try:
+            self.attention = attention
+            self._shown = {"text": text, "pair": pair}
+            if not text:
+                self.text, self.pair = "", None
+        finally:
+            self._reading = False
 
     def _compute(self) -> None:
         if not self._shown:
-            self._shown = self._input()
+            self._shown = {"text": self.text, "pair": self.pair or None}
 
     @traitlets.observe("_painted")
     def _begin_measuring(self, change: object) -> None:
@@ -163,6 +181,9 @@ class Explorer(LinkedPanels):
         """All that is chosen and shown, as JSON: `Explorer.from_state` shows it again.
 
         What was measured, the model and the treebank are not in it, only their names and sizes.
+
+        Raises:
+            ValueError: an attention was assigned, which is of no text.
 
         Example:
             >>> import json

@@ -107,16 +107,21 @@ class LinkedPanels(RelationChoice, AttentionWidget):
             for child in own:
                 child.close()
             raise
-        self._adopt("grid", own[0])
-        self._adopt("view", own[1])
-        if self._has_metrics:
-            self._show_metrics(attention, self.grid.metrics)
-        self._measure_text()
-        if treebank is not None and treebank.accuracies is not None:
-            self._show_relations(treebank.accuracies)
-        elif treebank is not None:
-            self._set_progress(dict.fromkeys(_OF_TREEBANK, 0.0))
-            self._background.add("treebank", self._treebank_job(treebank))
+        try:
+            self._adopt("grid", own[0])
+            self._adopt("view", own[1])
+            if self._has_metrics:
+                self._show_metrics(attention, self.grid.metrics)
+            self._measure_text()
+            if treebank is not None and treebank.accuracies is not None:
+                self._show_relations(treebank.accuracies)
+            elif treebank is not None:
+                self._set_progress(dict.fromkeys(_OF_TREEBANK, 0.0))
+                self._background.add("treebank", self._treebank_job(treebank))
+        except Exception:
+            self.close()
+            own[1].close()
+            raise
 
     @property
     def model(self) -> AttentionModel:
@@ -142,14 +147,14 @@ class LinkedPanels(RelationChoice, AttentionWidget):
     def _adopt(self, name: str, child: HeadWidget) -> None:
         """A figure that is there for the first time."""
         setattr(self, name, child)
-        self._restore(name, child)
         self._links.append(link(self, child))
+        self._restore(name, child)
 
     def _restore(self, name: str, child: HeadWidget) -> None:
         """Give a figure the options that wait for it, as far as it can have them by now."""
         waiting = self._pending.get(name, {})
-        # A filter is one of a metric: that comes first.
-        for option in sorted(waiting, key="filter".__eq__):
+        # A filter is one of a metric, and colours may be those of behaviours: these come first.
+        for option in sorted(waiting, key=("color", "filter").__contains__):
             if name != "grid" or option not in _OF_METRIC or self.grid.metrics:
                 setattr(child, option, waiting.pop(option))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
+import numpy as np
 
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
 FORMAT = "attnwidget explorer"
 VERSION = 1
 #: Options that the page does not need to know, and those that are no JSON.
-_ALSO = ("highlight",)
+_ALSO = ("highlight", "behaviours")
 _ELSEWHERE = {*SHARED, *PANELS, "progress"}
 
 
 def state_of(explorer: Explorer) -> dict[str, Any]:
     """Everything that is chosen, as JSON; `Explorer.to_state` says the rest."""
+    if not explorer._shown["text"]:
+        raise ValueError(
+            "the explorer shows an attention that was assigned to it, which is no part of a state: "
+            "assign a text"
+        )
     model, treebank = explorer.model, explorer._treebank
     figures = {name: dict(waiting) for name, waiting in explorer._pending.items()}
     for name, child in explorer.children.items():
@@ -37,7 +43,7 @@ def state_of(explorer: Explorer) -> dict[str, Any]:
         "model": {"name": model.name, "layers": model.n_layers, "heads": model.n_heads},
         "treebank": treebank.described() if treebank is not None else None,
         "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
-        "explorer": _plain(shared | _options(explorer)),
+        "explorer": _plain(shared | _options(explorer) | explorer._shown),
         "figures": _plain(figures),
     }
 
@@ -83,6 +89,8 @@ def _plain(value: Any) -> Any:
     """A value with lists for tuples, as it comes back from JSON."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(inner) for inner in value]
     return value

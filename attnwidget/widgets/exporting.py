@@ -83,13 +83,12 @@ class Exporting:
         path = Path(path)
         page = path.suffix.lower() in _PAGE
         drawn_theme: ThemeName = theme if theme is not None else "light"
-        check_export(
-            path.with_suffix(".svg") if page else path, width=width, scale=scale, theme=drawn_theme
-        )
+        check_export(path, width=width, scale=scale, theme=drawn_theme, page=page)
         if page:
             from attnwidget.widgets.pages import write_page
 
-            return write_page(cast("HeadWidget", self), path, limit_mb=limit_mb, theme=theme)
+            with self._lock:
+                return write_page(cast("HeadWidget", self), path, limit_mb=limit_mb, theme=theme)
         with self._lock:
             chart = self.figure(width=None if width is None else round(width), theme=drawn_theme)
             said = self.caption

@@ -115,12 +115,14 @@ class HeadGrid(MetricChoice, AttentionWidget):
     def _small_maps(self) -> Thumbnails:
         """The thumbnails of the heads shown."""
         wished = (self.attention, self.stack, self.unit, *self.hidden, self.quantity)
-        if self._drawn is None or self._drawn[0] != wished:
+        # Held here: another thread may show another stack meanwhile.
+        drawn = self._drawn
+        if drawn is None or drawn[0] != wished:
             thumbnails = self.attention.thumbnails(
                 self.stack, unit=self.unit, hidden=self.hidden, quantity=self.quantity
             )
-            self._drawn = wished, thumbnails
-        return self._drawn[1]
+            self._drawn = drawn = wished, thumbnails
+        return drawn[1]
 
     def figure(self, *, width: int | None = None, theme: ThemeName = "light") -> alt.LayerChart:
         """The grid as it is now, as an Altair chart, whether or not a page shows it.

@@ -138,6 +138,20 @@ class HeadView(AttentionWidget):
         masked: NDArray[np.float32] = np.where(visible, values, np.float32(np.nan))
         return masked
 
+    @traitlets.observe("attention")
+    def _forget_words(self, change: object) -> None:
+        """Words that another input lacks are not highlighted in it."""
+        if self._stacks:
+            there = self._words()
+            self.highlight = [word for word in self.highlight if word.casefold() in there]
+
+    def _words(self) -> set[str]:
+        return {
+            word.casefold()
+            for stack in self.attention.stacks.values()
+            for word in (*stack.query.to_words().text, *stack.key.to_words().text)
+        }
+
     def _positions(self, tokens: Tokens) -> list[int]:
         """Where the highlighted words are on an axis, in the unit shown."""
         wanted = {word.casefold() for word in self.highlight}
@@ -150,11 +164,7 @@ class HeadView(AttentionWidget):
 
     @traitlets.validate("highlight")
     def _check_highlight(self, proposal: dict[str, Any]) -> list[str]:
-        words = [
-            word.casefold()
-            for stack in self.attention.stacks.values()
-            for word in (*stack.query.to_words().text, *stack.key.to_words().text)
-        ]
+        words = self._words()
         if missing := [word for word in proposal["value"] if word.casefold() not in words]:
             raise traitlets.TraitError(
                 "'highlight' names words of the input; not among them: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import suppress
 from functools import cache
 
 
@@ -35,4 +36,6 @@ def _draw_nothing() -> None:
     sheet = Sheet(LIGHT)
     sheet.line("M0,0h8", "text")
     sheet.text(0, 8, "0")
-    png(drawn(sheet.chart(8, 8, title="0")), LIGHT, pixels=8, scale=1, colours=2)
+    # What goes wrong is said by the first picture that somebody sees.
+    with suppress(Exception):
+        png(drawn(sheet.chart(8, 8, title="0")), LIGHT, pixels=8, scale=1, colours=2)

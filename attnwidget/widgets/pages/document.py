@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attnwidget.figures.xml_text import xml_text
 from attnwidget.widgets.heads import STATIC
 from attnwidget.widgets.pages.room import megabytes
 
@@ -25,8 +26,6 @@ BUNDLES = {
     "coreference": "coreference_view",
 }
 _CODE = ("js", "css")
-# Where the size goes, which is known once all else is written.
-_SIZE = "@size@"
 
 
 def document(
@@ -44,31 +43,39 @@ def document(
     """
     figures = [name for name in BUNDLES if name in data]
     start = _script("standalone")
-    caption = " · ".join([_SIZE, *notes, "needs no kernel and no network"])
-    shown = f'<p class="attnw-page-text">{html.escape(text)}</p>' if text else ""
+    caption = " · ".join(["", *notes, "needs no kernel and no network"])
+    shown = f'<p class="attnw-page-text">{_escaped(text)}</p>' if text else ""
     bundles = "\n".join(
         f'<script type="text/plain" id="attnw-{name}">{_script(BUNDLES[name])}</script>'
         for name in figures
     )
     forced = f' data-theme="{theme}"' if theme else ""
-    page = (
+    before = (
         f'<!doctype html>\n<html lang="en"{forced}>'
         f'<head><meta charset="utf-8">{_policy(start)}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>\n{_styles(figures)}</style></head>\n"
-        f"<body><main><header><h1>{html.escape(title)}</h1>{shown}"
-        f'<p class="attnw-page-caption">{html.escape(caption)}</p>'
+        f"<title>{_escaped(title)}</title><style>\n{_styles(figures)}</style></head>\n"
+        f"<body><main><header><h1>{_escaped(title)}</h1>{shown}"
+        '<p class="attnw-page-caption">'
+    )
+    after = (
+        f"{_escaped(caption)}</p>"
         "<noscript><p>The figures of this page are drawn by its script: allow it to run.</p>"
         "</noscript></header></main>\n"
         f'<script type="application/json" id="attnw-data">{as_json(data)}</script>\n'
         f'{bundles}\n<script type="module">{start}</script></body></html>\n'
     )
-    return page.replace(_SIZE, megabytes(len(page.encode("utf-8"))), 1)
+    return before + megabytes(len((before + after).encode("utf-8"))) + after
 
 
 def as_json(data: Any) -> str:
     """Data as JSON that no token in it can end: "<" has another spelling there."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return xml_text(text)
+
+
+def _escaped(text: str) -> str:
+    return html.escape(xml_text(text))
 
 
 def code_size(figures: Iterable[str]) -> int:

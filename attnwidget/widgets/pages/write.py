@@ -93,7 +93,7 @@ def _shown(widget: HeadWidget) -> Shown:
         notes.append(f"written before these were measured: {', '.join(waits)}")
     return Shown(
         {_ON_PAGE.get(name, name): child for name, child in panels.items()},
-        text="\n".join(filter(None, [widget.text, widget.pair])),
+        text="\n".join(filter(None, widget._shown.values())),
         remarks={_ON_PAGE.get(n, n): said for n, said in widget._notes.items() if n in panels},
         notes=tuple(notes),
         follows=True,

@@ -47,8 +47,10 @@ def figure(
         if name == "table" and widget.table is not None:
             # On the page the table scrolls in a box of about as many rows.
             options: Any = {"width": room, "theme": theme, "most_rows": _TABLE_ROWS}
-            return relation_table.figure(widget.table, **options)
-        return shown[name].figure(width=room, theme=theme)
+            with widget.table._lock:
+                return relation_table.figure(widget.table, **options)
+        with shown[name]._lock:
+            return shown[name].figure(width=room, theme=theme)
 
     rows: list[list[list[Any]]] = []
     if whole < _TWO_COLUMNS:
@@ -62,7 +64,11 @@ def figure(
     name = widget.attention.model_name
     text = " | ".join(filter(None, (widget._shown["text"], widget._shown["pair"])))
     return mosaic(
-        rows, title=f"{name}: attention to a text\n{text}", gap=_GAP, dark=theme == "dark"
+        rows,
+        width=whole - 16,
+        title=f"{name}: attention to a text\n{text}",
+        gap=_GAP,
+        dark=theme == "dark",
     )
 
 
@@ -96,7 +102,9 @@ def caption(widget: Explorer, panels: Sequence[str] = ALL) -> Caption:
 
 def table(widget: Explorer) -> pd.DataFrame:
     """The input, the heads, and the numbers of the shown one: part, name, value."""
-    rows: list[tuple[str, str, object]] = [("input", "text", widget._shown["text"])]
+    rows: list[tuple[str, str, object]] = []
+    if widget._shown["text"]:
+        rows.append(("input", "text", widget._shown["text"]))
     if widget._shown["pair"]:
         rows.append(("input", "second sentence", widget._shown["pair"]))
     rows.append(("input", "model", widget.attention.model_name))

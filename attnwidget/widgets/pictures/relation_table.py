@@ -12,6 +12,7 @@ from attnwidget.figures.relation_table import relation_table
 from attnwidget.figures.theme import DARK, LIGHT
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.studies.significance import wilson_interval
+from attnwidget.widgets.pictures.facts import head_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -53,12 +54,11 @@ def figure(
 def caption(widget: RelationTable) -> Caption:
     """What the table shows now, in words."""
     found = widget.accuracies
-    heads = ", ".join(f"{head} ({head.paper_name})" for head in widget.selected)
     most = float(_heat(widget).accuracy.max())
     return Caption(
         "Best head of each relation",
         model=found.model_name,
-        head=heads,
+        head=head_names(widget.selected),
         quantity="accuracy: how often the most attended word is the governor",
         scale=f"map: linear colour scale, 0 to {percent(most, 100)} %",
         notes=(
@@ -116,7 +116,7 @@ def _heat(widget: RelationTable) -> RelationHeat:
     accuracy, p_values = found.accuracy[:, :, way, r], found.p_values[:, :, way, r]
     selected = [head[:2] for head in widget.selected if head.stack == found.stack]
     readout = ""
-    if widget.head in widget.selected and widget.head and widget.head.stack == found.stack:
+    if widget.head and widget.head.stack == found.stack:
         layer, head = widget.head[:2]
         n, correct = int(found.counts[r]), int(found.correct[layer, head, way, r])
         low, high = wilson_interval(correct, n)
