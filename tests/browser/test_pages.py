@@ -339,6 +339,6 @@ def test_nothing_but_the_pages_own_script_runs(
         seen.page.goto(path.as_uri())
         expect(seen.page.locator(".attnw-root")).to_be_visible()
         seen.page.wait_for_timeout(300)
-        assert seen.page.title().startswith("Attention of")
+        assert seen.page.title().startswith("Attention heads")
         assert any("Content Security Policy" in error for error in seen.errors)
         assert seen.outside == []

@@ -192,7 +192,7 @@ def title_of(figures: Mapping[str, HeadWidget]) -> str:
     name = next((model for model in models if model), "")
     shown = next((_TITLES[name] for name in figures if name in _TITLES), "")
     if "grid" in figures or "view" in figures:
-        return f"Attention of {name}" if name else "Attention"
+        return f"Attention heads · {name}" if name else "Attention heads"
     return f"{shown}: {name}" if name else shown
 
 
