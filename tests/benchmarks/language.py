@@ -27,8 +27,6 @@ from attnwidget.studies.word_segments import WordSegment, WordSegmenter
 from attnwidget.text.treebank import Sentence, load_treebank
 
 BATCH_SIZE = 32
-LOOPED = 400
-"""Sentences for the loops, which are slow."""
 
 
 def sentences() -> list[Sentence]:
@@ -150,7 +148,7 @@ def main() -> None:
     torch.set_num_threads(1)
     model, treebank = load_model(), sentences()
     beside_forward(model, treebank)
-    after_the_maps(model, treebank[:: max(1, len(treebank) // LOOPED)][:LOOPED])
+    after_the_maps(model, treebank)
 
 
 if __name__ == "__main__":
