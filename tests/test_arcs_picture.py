@@ -78,7 +78,7 @@ class Picture:
                 _points(node.get("d", "")),
                 node.get("stroke", ""),
                 float(node.get("stroke-width", 1)),
-                float(node.get("opacity", 1)),
+                float(node.get("stroke-opacity", 1)),
                 node.get("stroke-dasharray", ""),
             )
             for node in root.iter(f"{name}path")

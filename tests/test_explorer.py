@@ -18,6 +18,7 @@ import traitlets
 from attnwidget import Attention, AttentionModel, Head, load_model, measure
 from attnwidget.studies.inputs import make_segments
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.background import Background
 from attnwidget.widgets.explorer import Explorer, explore
@@ -383,6 +384,15 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
         for one in (again.arcs, explorer.arcs)
     ]
     assert drawn[0] == drawn[1]
+
+
+def test_what_was_measured_before_is_not_measured_again(
+    model: AttentionModel, found: RelationAccuracies
+) -> None:
+    state = explore(model, TEXT).to_state()
+    again = Explorer.from_state(state, model, treebank=(found, demo_treebank()))
+    assert again.wait(60) and again.table is not None
+    assert again.table.accuracies is found
 
 
 def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionModel) -> None:

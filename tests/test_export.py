@@ -15,7 +15,8 @@ import numpy as np
 import pypdf
 import pytest
 import vl_convert
-from PIL import Image
+from numpy.typing import NDArray
+from PIL import Image, ImageColor
 
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.export import write_chart
@@ -23,9 +24,10 @@ from attnwidget.figures.images import map_image
 from attnwidget.figures.levels import colour_table
 from attnwidget.figures.offline import offline
 from attnwidget.figures.raster import png
+from attnwidget.figures.raster_curves import with_curves_as_images
 from attnwidget.figures.raster_lines import with_lines_as_images
 from attnwidget.figures.svg import Drawing, document
-from attnwidget.figures.theme import DARK, LIGHT, in_dark, publication
+from attnwidget.figures.theme import DARK, LIGHT, Theme, in_dark, publication
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>alert(1)</script>"
@@ -325,33 +327,45 @@ def test_a_caption_says_its_parts_in_order() -> None:
         Caption(" ")
 
 
-def crossing_lines(n: int) -> Drawing:
-    """`n` lines as Vega writes them, a path a colour, half of them dark."""
-    body = ""
+def crossing(n: int, *, curved: bool = False) -> Drawing:
+    """`n` lines or curves as Vega writes them, a path a colour, half of them dark."""
+    body, gap = "", 4 if curved else 1
     for k, stroke in enumerate(("#b8bbff", "#190074")):
-        ends = "".join(f"M10,{i}L190,{7 * i % n}" for i in range(k, n, 2))
-        body += f'<path transform="translate(0,0)" d="{ends}" stroke="{stroke}" opacity="1"/>'
-    return Drawing(f"<g>{body}</g>", 200, n)
+        ends = ""
+        for y, end in ((i * gap, 7 * i % n * gap) for i in range(k, n, 2)):
+            lean = 0.1 * (end - y)
+            between = f"C70,{y + lean:g},130,{end - lean:g}," if curved else "L"
+            ends += f"M10,{y}{between}190,{end}"
+        paint = f'fill-opacity="1" stroke="{stroke}" stroke-opacity="1" opacity="1"'
+        body += f'<path transform="translate(0,0)" d="{ends}" {paint}/>'
+    return Drawing(f'<g fill="none">{body}</g>', 200, n * gap)
 
 
-@pytest.mark.parametrize("n", [200, 900])
-def test_many_lines_are_where_few_would_be(tmp_path: Path, n: int) -> None:
-    drawing = crossing_lines(n)
+def blocks_of(data: bytes) -> NDArray[np.float64]:
+    """Means of 20 x 20 pixels, since edges are smoothed in other ways."""
+    with Image.open(io.BytesIO(data)) as picture:
+        grey = np.asarray(picture.convert("L"), float)
+    rows, columns = (range(0, size, 20) for size in grey.shape)
+    return np.add.reduceat(np.add.reduceat(grey, rows, 0), columns, 1).ravel() / 400
+
+
+@pytest.mark.parametrize(("n", "curved"), [(200, False), (900, False), (20, True), (60, True)])
+def test_many_strokes_are_where_few_would_be(n: int, curved: bool) -> None:
+    drawing = crossing(n, curved=curved)
     svg = document(drawing, LIGHT)
     assert svg.count("<image") == 0, "a vector file keeps its lines"
-    as_image = with_lines_as_images(drawing.body, 1, drawing.height).count("<image")
-    assert as_image == (n == 900)
-    vector = Image.open(io.BytesIO(vl_convert.svg_to_png(svg))).convert("L")
+    lines = with_lines_as_images(drawing.body, 1, drawing.height).count("<image")
+    curves = with_curves_as_images(drawing.body, 1).count("<image")
+    assert (lines, curves) == (n == 900, curved and n == 60)
+    vector = blocks_of(vl_convert.svg_to_png(svg))
     for colours in (None, 256):
         data = png(drawing, LIGHT, pixels=round(drawing.width), scale=1, colours=colours)
-        with Image.open(io.BytesIO(data)) as picture:
-            both = [np.asarray(one.convert("L"), float) for one in (picture, vector)]
-        # Blocks of pixels, since edges are smoothed in other ways.
-        blocks = [
-            np.add.reduceat(
-                np.add.reduceat(one, range(0, one.shape[0], 20), 0), range(0, one.shape[1], 20), 1
-            )
-            / 400
-            for one in both
-        ]
-        assert np.corrcoef(blocks[0].ravel(), blocks[1].ravel())[0, 1] > 0.95
+        assert np.corrcoef(blocks_of(data), vector)[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_fewer_colours_leave_the_ground_as_it_is(theme: Theme) -> None:
+    data = png(crossing(200), theme, pixels=200, scale=1, colours=256)
+    with Image.open(io.BytesIO(data)) as picture:
+        assert picture.mode == "P"
+        assert picture.convert("RGB").getpixel((1, 1)) == ImageColor.getrgb(theme.ground)

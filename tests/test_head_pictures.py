@@ -423,7 +423,7 @@ def test_many_tokens_show_the_lines_in_sight(long: Attention) -> None:
 def test_nothing_selected_says_what_to_do(attention: Attention) -> None:
     view = HeadView(attention, selected=[])
     assert "Select a head: click one in a HeadGrid" in " ".join(written(view.figure()))
-    assert view.caption.notes == ("no head is selected",)
+    assert view.caption.head == "no head selected"
     assert view._table().empty
     everything = HeadView(
         Attention.from_weights(np.ones((1, 1, 1, 1), np.float32), ["[CLS]"]), hidden=["cls"]

@@ -324,6 +324,14 @@ def test_an_explorer_is_its_unfolded_panels_and_its_text(
     assert data["sentences"]["follows"]
 
 
+def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path) -> None:
+    path, said = tmp_path / "nowhere/page.html", "no folder .*nowhere.* to save 'page.html' in"
+    with pytest.raises(FileNotFoundError, match=said):
+        write_page(HeadGrid(attention), path)
+    with pytest.raises(FileNotFoundError, match=said):
+        save_page(attention, path)
+
+
 def test_what_is_no_figure_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"HeadGrid, HeadView, .*got str"):
         write_page("grid", tmp_path / "no.html")  # type: ignore[arg-type]

@@ -142,13 +142,24 @@ def test_the_selected_head_is_framed_on_its_cell(found: RelationAccuracies, them
     assert "every head on det" in said and "L1 H2:" in said and "dependent to governor" in said
 
 
+def test_a_notebook_keeps_the_first_rows_and_the_chosen_one() -> None:
+    words = [f"w{i}" for i in range(25)]
+    labels = [f"rel{i:02}" for i in range(25)]
+    sentence = Sentence.from_lists(words, [0, *range(1, 25)], labels)
+    many = probe_relations(load_model(), [sentence], progress=False)
+    table = RelationTable(many, min_count=1, sort="relation", descending=False, relation="rel24")
+    kept = table._saved_with_notebook()
+    assert "21 of 26 rows" in kept.caption.text() and "26 of 26 rows" in table.caption.text()
+    assert kept.height < table.static().height - 80
+
+
 def test_the_chosen_row_is_marked(found: RelationAccuracies) -> None:
     table = RelationTable(found, min_count=1)
     table.choose("nsubj")
     root = drawn(table)
     name = next(e for e in root.iter(f"{SVG}text") if "".join(e.itertext()) == "nsubj")
     assert name.get("font-weight") == "600"
-    (band,) = paths(root, fill=LIGHT.accent, opacity="0.14")
+    (band,) = paths(root, fill=LIGHT.accent, fill_opacity="0.14")
     first = float(re.findall(r"[-\d.]+", band.attrib["d"])[1])
     assert 0 < text_at(root, "nsubj")[1] - first < 25
 
@@ -244,7 +255,7 @@ def test_a_strip_of_a_thousand_heads_stays_small() -> None:
 def test_without_a_selection_the_figure_says_so() -> None:
     strip = MetricStrip(METRICS)
     assert "No head is selected" in " ".join(texts(drawn(strip, width=480)))
-    assert strip._table().empty and "no head is selected" in strip.caption.text()
+    assert strip._table().empty and "no head selected" in strip.caption.text()
 
 
 def test_wrong_frames_are_refused() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.svg import Drawing, document, drawn, title_of, with_caption_below
 from attnwidget.figures.theme import DARK, LIGHT, Theme
+from attnwidget.figures.whole_file import write_whole
 from attnwidget.figures.xml_text import xml_text
 
 THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK}
@@ -70,7 +70,7 @@ def write_chart(
     else:
         svg = document(drawing, colours, width=width, caption=caption, creator=creator())
         data = svg.encode("utf-8") if suffix == ".svg" else _pdf(svg, caption)
-    _replace(path, data)
+    write_whole(path, data)
     return path
 
 
@@ -154,13 +154,3 @@ def _pdf(svg: str, caption: Caption) -> bytes:
         **fields(caption),
     }
     return pdf(svg, {name: xml_text(value) for name, value in info.items()})
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put the file in its place when it is complete."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_bytes(data)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

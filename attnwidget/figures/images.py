@@ -59,7 +59,8 @@ def colour_image(pixels: NDArray[np.uint8], *, cell: int = 1) -> str:
         raise ValueError(
             f"colour_image takes uint8 [rows, columns, 4], not {pixels.dtype} {pixels.shape}"
         )
-    return _data_url(Image.fromarray(_enlarged(pixels, cell)))
+    opaque = bool((pixels[..., 3] == 255).all())
+    return _data_url(Image.fromarray(_enlarged(pixels[..., :3] if opaque else pixels, cell)))
 
 
 def _enlarged(pixels: NDArray[np.uint8], cell: int) -> NDArray[np.uint8]:

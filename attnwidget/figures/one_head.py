@@ -86,9 +86,12 @@ class VisibleMap:
         if key is not None:
             kept &= np.arange(values.shape[1]) == key
         flat = np.where(kept, values, 0.0).ravel()
-        places = np.argsort(-flat, kind="stable")[:count]
+        # Only what can be among them is sorted.
+        least = np.partition(flat, -count)[-count] if flat.size > count else 0.0
+        places = np.flatnonzero((flat >= least) & (flat > 0))
+        places = places[np.argsort(-flat[places], kind="stable")][:count]
         width = values.shape[1]
-        return [(int(i // width), int(i % width), float(flat[i])) for i in places if flat[i] > 0]
+        return [(int(i // width), int(i % width), float(flat[i])) for i in places]
 
 
 @dataclass(frozen=True, eq=False)

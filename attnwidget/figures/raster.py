@@ -7,10 +7,12 @@ import io
 import re
 from collections.abc import Mapping
 
+import numpy as np
 import vl_convert
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from attnwidget.figures.raster_curves import with_curves_as_images
 from attnwidget.figures.raster_lines import with_lines_as_images
 from attnwidget.figures.svg import Drawing, document
 from attnwidget.figures.theme import Theme
@@ -45,16 +47,15 @@ def png(
             thousands of lines are less smooth.
     """
     zoom = pixels / drawing.width
-    smooth = 1 if colours else 2
-    body = with_lines_as_images(drawing.body, zoom, drawing.height, smooth=smooth)
+    body = with_lines_as_images(drawing.body, zoom, drawing.height, smooth=1 if colours else 2)
+    if colours:
+        body = with_curves_as_images(body, zoom)
     drawing = Drawing(body, drawing.width, drawing.height)
     svg = document(drawing, theme, width=pixels, image=lambda tag: _fitted(tag, zoom))
     with Image.open(io.BytesIO(vl_convert.svg_to_png(svg))) as opened:
         picture = opened.convert("RGB")
     if colours is not None:
-        picture = picture.quantize(
-            colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
-        )
+        picture = _fewer(picture, colours)
     written = PngInfo()
     for keyword, value in (text or {}).items():
         written.add_itxt(keyword, value)
@@ -62,6 +63,16 @@ def png(
     dpi = _INCH * scale
     picture.save(file, "PNG", pnginfo=written, dpi=(dpi, dpi))
     return file.getvalue()
+
+
+def _fewer(picture: Image.Image, colours: int) -> Image.Image:
+    """The picture with so many colours, its ground as it is."""
+    few = picture.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    # Near colours became their mean; the ground is seen beside the page's own.
+    palette = np.array(few.getpalette()).reshape(-1, 3)
+    palette[np.asarray(few)[0, 0]] = np.asarray(picture)[0, 0]
+    few.putpalette(palette.ravel().tolist())
+    return few
 
 
 def _fitted(tag: str, zoom: float) -> str:

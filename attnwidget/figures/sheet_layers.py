@@ -108,7 +108,9 @@ def _path(used: set[str], clipped: bool) -> tuple[Row, Row]:
         "fill": {"field": "fill", **_PAINT},
         "stroke": {"field": "stroke", **_PAINT},
         "strokeWidth": {"field": "width", **_PLACE},
-        "opacity": {"field": "opacity", **_PLACE},
+        # Plain opacity makes a renderer draw each path on a sheet of its own first.
+        "fillOpacity": {"field": "opacity", **_PLACE},
+        "strokeOpacity": {"field": "opacity", **_PLACE},
     }
     if "dash" in used:
         encoding["strokeDash"] = {"field": "dash", **_PAINT}

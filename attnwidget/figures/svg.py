@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import vl_convert
 
 from attnwidget.figures.caption import Caption
-from attnwidget.figures.text_width import MEASURED_FONT, text_width
+from attnwidget.figures.text_width import MEASURED_FONT, wrapped
 from attnwidget.figures.theme import LABEL, LINE, Theme
 from attnwidget.figures.xml_text import xml_text, xml_texts
 
@@ -76,7 +75,7 @@ def _without_images(part: Any, images: list[str]) -> Any:
 
 def with_caption_below(drawing: Drawing, text: str, theme: Theme) -> Drawing:
     """The drawing with text under it, wrapped to its width."""
-    lines = _lines(text, drawing.width - 2 * _MARGIN, LABEL)
+    lines = wrapped(text, LABEL, drawing.width - 2 * _MARGIN)
     first = drawing.height + LINE
     spans = "".join(
         f'<text x="{_MARGIN}" y="{first + k * (LINE + 2)}" font-family="{MEASURED_FONT}"'
@@ -85,20 +84,6 @@ def with_caption_below(drawing: Drawing, text: str, theme: Theme) -> Drawing:
     )
     height = drawing.height + LINE + (LINE + 2) * (len(lines) - 1) + _MARGIN
     return Drawing(drawing.body + xml_text(spans), drawing.width, height)
-
-
-def _lines(text: str, width: float, size: float) -> list[str]:
-    """The text in lines of at most `width` pixels; a word that is longer breaks anywhere."""
-    lines: list[str] = []
-    for word in text.split():
-        start, *rest = textwrap.wrap(word, max(1, int(width / size)))
-        longer = f"{lines[-1]} {start}" if lines else start
-        if lines and text_width(longer, size) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(start)
-        lines += rest
-    return lines
 
 
 def document(

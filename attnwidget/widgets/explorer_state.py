@@ -141,7 +141,8 @@ def _treebank(described: Mapping[str, Any] | None, given: Any, model: AttentionM
     if described is None:
         return False if given is None else given
     source = described["source"]
-    if given is None and source == DEMO:
+    own = given is None and source == DEMO
+    if own:
         from attnwidget.text.demonstrations import demo_treebank
 
         given = demo_treebank()
@@ -158,4 +159,4 @@ def _treebank(described: Mapping[str, Any] | None, given: Any, model: AttentionM
             f"the state has a treebank of {described['sentences']:,} sentences, the one given has "
             f"{len(found.sentences) if found else 0:,} or other ones: pass the same"
         )
-    return None if source == DEMO and model.name == "embedded" else given
+    return None if own and model.name == "embedded" else given

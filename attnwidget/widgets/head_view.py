@@ -154,6 +154,8 @@ class HeadView(AttentionWidget):
 
     def _positions(self, tokens: Tokens) -> list[int]:
         """Where the highlighted words are on an axis, in the unit shown."""
+        if not self.highlight:
+            return []
         wanted = {word.casefold() for word in self.highlight}
         words = [word.casefold() for word in tokens.to_words().text]
         found = [k for k, word in enumerate(words) if word in wanted]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from attnwidget.figures.caption import Caption
     from attnwidget.widgets.exporting import ThemeName
+    from attnwidget.widgets.static_figure import StaticFigure
 
 #: Columns to sort by, as `RelationAccuracies.best` names them, and what they are less.
 COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
@@ -165,6 +166,17 @@ class RelationTable(RelationChoice):
         from attnwidget.widgets.pictures import relation_table
 
         return relation_table.caption(self)
+
+    def _saved_with_notebook(self) -> StaticFigure:
+        # Hundreds of numbers take long to draw; `static()` has them all.
+        from attnwidget.widgets.pictures import relation_table
+        from attnwidget.widgets.static_figure import static_figure
+
+        most = relation_table.MOST_ROWS
+        with self._lock:
+            chart = relation_table.figure(self, width=None, theme="light", most_rows=most)
+            said, rows = relation_table.caption(self, most), self._table()
+        return static_figure(chart, said, rows)
 
     def _table(self) -> pd.DataFrame:
         from attnwidget.widgets.pictures import relation_table

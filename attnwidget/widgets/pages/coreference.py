@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.studies.coreference_results import EvaluatedWindow
 from attnwidget.widgets.coreference_view import CoreferenceView
 from attnwidget.widgets.pages.room import AS_TEXT, held_around
 from attnwidget.widgets.pages.rounding import as_text
@@ -27,7 +26,7 @@ def document_sizes(view: CoreferenceView) -> list[float]:
     """Bytes in the page of each document with every head's choices."""
     heads = view.accuracies.chosen[0, 0].size
     sizes = []
-    for windows in _windows(view):
+    for windows in view._read:
         mentions = sum(len(window.evaluated) for window, _ in windows)
         words = sum(window.end - window.start for window, _ in windows)
         choices = AS_TEXT * _BYTES_A_MENTION * heads * mentions
@@ -37,7 +36,7 @@ def document_sizes(view: CoreferenceView) -> list[float]:
 
 def embedded_documents(view: CoreferenceView, held: range) -> dict[str, Any]:
     """Text, mentions and every head's choices of the documents in `held`; nothing is rounded."""
-    found, windows = view.accuracies, _windows(view)
+    found, windows = view.accuracies, view._read
     # A widget of its own goes through them: the user's stays where it is.
     reader = CoreferenceView(found, [view.documents[index] for index in held], selected=[])
     embedded = []
@@ -65,14 +64,3 @@ def embedded_documents(view: CoreferenceView, held: range) -> dict[str, Any]:
         # By variant, layer and head, over all kinds of mentions.
         "correct": found.correct[..., 0].astype(int).ravel().tolist(),
     }
-
-
-def _windows(view: CoreferenceView) -> list[list[tuple[EvaluatedWindow, int]]]:
-    """By document shown: its windows, each with the row of its first mention in the accuracies."""
-    read: dict[int, list[tuple[EvaluatedWindow, int]]] = {}
-    first = 0
-    for window in view.accuracies.windows:
-        document = view.accuracies.documents[window.document]
-        read.setdefault(id(document), []).append((window, first))
-        first += len(window.evaluated)
-    return [read[id(document)] for document in view.documents]

@@ -6,9 +6,7 @@ import base64
 import hashlib
 import html
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from attnwidget.figures.xml_text import xml_text
@@ -82,16 +80,6 @@ def code_size(figures: Iterable[str]) -> int:
     """Bytes of the modules and style sheets that draw these figures."""
     names = [*(BUNDLES[name] for name in figures), "standalone"]
     return sum((STATIC / f"{name}.{ending}").stat().st_size for name in names for ending in _CODE)
-
-
-def write_at_once(path: Path, page: str) -> None:
-    """Replace the file as a whole: whoever is interrupted leaves the old one or the new one."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_text(page, "utf-8", newline="\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _policy(script: str) -> str:

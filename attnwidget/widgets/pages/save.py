@@ -8,14 +8,12 @@ from typing import Any, Literal
 
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.head import Head
-from attnwidget.widgets.base import attention_shapes
 from attnwidget.widgets.coreference_view import CoreferenceView
 from attnwidget.widgets.dependency_arcs import DependencyArcs
 from attnwidget.widgets.head_grid import HeadGrid
 from attnwidget.widgets.head_map import HeadMap
 from attnwidget.widgets.head_view import HeadView
 from attnwidget.widgets.heads import HeadWidget
-from attnwidget.widgets.metric_choice import checked_metrics
 from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import maps_size
 from attnwidget.widgets.pages.contents import Shown
@@ -48,8 +46,8 @@ def save_page(
     `coreference` are drawn as they are, linked to the rest; `write_page` says what they embed.
     `limit_mb` is the most that the file may have, in megabytes (10^6 bytes); `theme` is "light",
     "dark" or None for the reader's own. Further `traits` are options of grid and view (`quantity`,
-    `scale`, `mode`, …). Raises ValueError where the page would be larger than `limit_mb`, TypeError
-    for an unknown option.
+    `scale`, `mode`, …). Raises ValueError where the page would be larger than `limit_mb`,
+    FileNotFoundError where there is no such folder, TypeError for an unknown option.
 
     Example:
         >>> import tempfile
@@ -68,15 +66,13 @@ def save_page(
     }
     chosen = list(selected)
     given = {"map": head_map, "table": relations, "arcs": arcs, "coreference": coreference}
-    made: dict[str, HeadWidget] = {
-        "grid": HeadGrid(attention, metrics=metrics, selected=chosen, **grid_options)
-    }
+    grid = HeadGrid(attention, metrics=metrics, selected=chosen, **grid_options)
+    made: dict[str, HeadWidget] = {"grid": grid}
     try:
         made["view"] = HeadView(attention, selected=chosen, **view_options)
-        by_stack = checked_metrics(metrics, attention_shapes(attention))
-        if by_stack:
-            strip = made["strip"] = MetricStrip(by_stack)
-            strip.selected = [head for head in made["grid"].selected if strip.has(head)]
+        if grid.metrics:
+            strip = made["strip"] = MetricStrip(grid.metrics)
+            strip.selected = [head for head in grid.selected if strip.has(head)]
         figures = made | {name: figure for name, figure in given.items() if figure is not None}
         return write_shown(Shown(figures), path, title=title, limit_mb=limit_mb, theme=theme)
     finally:

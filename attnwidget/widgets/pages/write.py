@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from attnwidget.figures.export import check_export
+from attnwidget.figures.whole_file import write_whole
 from attnwidget.widgets.heads import HeadWidget
 from attnwidget.widgets.pages.contents import KINDS, Shown, contents_of, title_of
-from attnwidget.widgets.pages.document import as_json, document, write_at_once
+from attnwidget.widgets.pages.document import as_json, document
 from attnwidget.widgets.pages.room import refuse_above
 
 #: Panels of an Explorer that a page has another name for.
@@ -39,6 +41,7 @@ def write_page(
 
     Raises:
         ValueError: the page would be larger than `limit_mb`, or no such theme.
+        FileNotFoundError: the folder does not exist.
         TypeError: another kind of widget.
 
     Example:
@@ -61,16 +64,14 @@ def write_shown(
     theme: str | None = None,
 ) -> Path:
     """Write linked figures as one page; raises as `write_page`."""
-    if theme not in (None, "light", "dark"):
-        raise ValueError(f'theme is "light", "dark" or None for the reader\'s own, got {theme!r}')
+    check_export(path, theme=theme or "light", page=True)
     data, notes = contents_of(shown, limit_mb)
     heading = title_of(shown.figures) if title is None else title
-    page = document(data, heading, notes=notes, text=shown.text, theme=theme)
+    page = document(data, heading, notes=notes, text=shown.text, theme=theme).encode("utf-8")
     sizes = {name: len(as_json(part).encode("utf-8")) for name, part in data.items()}
-    total = len(page.encode("utf-8"))
-    refuse_above(limit_mb, sizes | {"code": total - sum(sizes.values())})
+    refuse_above(limit_mb, sizes | {"code": len(page) - sum(sizes.values())})
     path = Path(path)
-    write_at_once(path, page)
+    write_whole(path, page)
     return path
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnwidget.capture.head import Head
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.map_numbers import share
 from attnwidget.figures.passage import WIDTH, Outcome, Said, passage
@@ -15,6 +14,7 @@ from attnwidget.figures.theme import DARK, LIGHT
 from attnwidget.studies.coreference_results import AMONG, Evaluated, EvaluatedWindow
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
+from attnwidget.widgets.pictures.facts import NO_HEAD, one_head
 from attnwidget.widgets.windows import cluster_numbers, mentions_within
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 20
 _MOST_NAMED = 6
-_NO_HEAD = "no head selected"
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _title(widget: CoreferenceView, shown: _Window) -> list[str]:
     head, n = widget.head, int(widget.accuracies.counts[0])
     source = " · ".join(filter(None, [widget.accuracies.model_name, shown.name]))
     if head is None:
-        return [f"Mentions · {_NO_HEAD}", source]
+        return [f"Mentions · {NO_HEAD}", source]
     return [f"{head} · {head.paper_name} · {_among(widget)}", _how_often(widget, shown, n), source]
 
 
@@ -191,14 +190,10 @@ def caption(widget: CoreferenceView) -> Caption:
     return Caption(
         "Coreference: mentions and the antecedents that a head chooses",
         model=found.model_name,
-        head=_head_name(head),
+        head=one_head(head),
         quantity="attention weights from the mention's head word" if head else "",
         notes=tuple(filter(None, notes)),
     )
-
-
-def _head_name(head: Head | None) -> str:
-    return f"{head} ({head.paper_name})" if head else _NO_HEAD
 
 
 def _rows(widget: CoreferenceView, shown: _Window) -> list[Evaluated]:

@@ -15,6 +15,7 @@ from attnwidget.figures.printed import percent, signed
 from attnwidget.figures.theme import DARK, LIGHT
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.pictures.facts import NO_HEAD, one_head
 from attnwidget.widgets.relation_choice import ALL
 from attnwidget.widgets.relation_words import words_of
 from attnwidget.widgets.sentence_wire import too_long
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from attnwidget.widgets.exporting import ThemeName
 
 _MOST_ROWS = 20
-_NO_HEAD = "no head selected"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def figure(widget: DependencyArcs, *, width: int | None, theme: ThemeName) -> al
 
 def _title(widget: DependencyArcs, shown: _Shown) -> str:
     relation = "all relations" if widget.relation == ALL else widget.relation
-    head = f"{widget.head} · {widget.head.paper_name}" if widget.head else _NO_HEAD
+    head = f"{widget.head} · {widget.head.paper_name}" if widget.head else NO_HEAD
     first = [head, relation, widget.direction if widget.head else "annotated arcs"]
     lines = [" · ".join(first), _how_often(widget, shown), " · ".join(_source(widget))]
     return "\n".join(filter(None, lines))
@@ -144,7 +144,7 @@ def caption(widget: DependencyArcs) -> Caption:
         return Caption(
             "Dependency arcs",
             model=model,
-            head=f"{head} ({head.paper_name})" if head else _NO_HEAD,
+            head=one_head(head),
             notes=(*notes, shown.problem),
         )
     if shown.drawn is not None:
@@ -163,7 +163,7 @@ def caption(widget: DependencyArcs) -> Caption:
     return Caption(
         "Dependency arcs: annotated above, predicted below" if head else "Dependency arcs",
         model=model,
-        head=f"{head} ({head.paper_name})" if head else _NO_HEAD,
+        head=one_head(head),
         quantity="attention weights between words" if head else "",
         scale="opacity: square root of the weight" if head else "",
         notes=tuple(notes),

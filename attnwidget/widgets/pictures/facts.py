@@ -16,6 +16,7 @@ NOTHING_SELECTED = (
     "Select a head: click one in a HeadGrid linked to this view, or set "
     "view.selected = [(layer, head)]."
 )
+NO_HEAD = "no head selected"
 ALL_HIDDEN = "Every token is hidden: show some again."
 _QUANTITIES = {
     "weights": "attention weights",
@@ -60,8 +61,13 @@ def texts_of(kind: str, axes: Sequence[Tokens]) -> list[str]:
     )
 
 
+def one_head(head: Head | None) -> str:
+    """`L7 H9 (8-10)`, or that there is none."""
+    return f"{head} ({head.paper_name})" if head else NO_HEAD
+
+
 def head_names(heads: Sequence[Head]) -> str:
     """`L7 H9 (8-10)` of each head; of many the first ones and their number."""
-    names = [f"{head} ({head.paper_name})" for head in heads]
+    names = [one_head(head) for head in heads]
     rest = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

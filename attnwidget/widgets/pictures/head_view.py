@@ -25,6 +25,7 @@ from attnwidget.figures.theme import DARK, LIGHT, Theme
 from attnwidget.widgets.pictures.facts import (
     ALL_HIDDEN,
     MERGED,
+    NO_HEAD,
     NOTHING_SELECTED,
     axes_of,
     head_names,
@@ -65,8 +66,7 @@ def caption(widget: HeadView) -> Caption:
     shown, head = _shown(widget), widget.head
     name = "One attention head"
     if shown is None or head is None:
-        note = "no head is selected"
-        return Caption(name, model=widget.attention.model_name, notes=(note,))
+        return Caption(name, model=widget.attention.model_name, head=NO_HEAD)
     rows, columns = shown.map.values.shape
     count = rows if rows == columns else f"{rows} × {columns}"
     top = shown.printed(shown.map.maximum)

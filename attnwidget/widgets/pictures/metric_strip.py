@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.metric_strip import metric_strip
 from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.widgets.pictures.facts import NO_HEAD, one_head
 
 if TYPE_CHECKING:
     import altair as alt
@@ -43,14 +44,14 @@ def caption(widget: MetricStrip) -> Caption:
     """What the strip shows now, in words."""
     head = widget.head
     if head is None:
-        return Caption("Metrics of one head", notes=("no head is selected",))
+        return Caption("Metrics of one head", head=NO_HEAD)
     titles = widget.metrics[head.stack]
     count = next(iter(titles.values())).size
     same = sum(other.stack == head.stack for other in widget.selected)
     rows = f"table: the first {_MOST_ROWS} of {len(titles)} metrics"
     return Caption(
         "Metrics of one head",
-        head=f"{head} ({head.paper_name})",
+        head=one_head(head),
         quantity=f"{len(titles)} metric{'s' * (len(titles) != 1)}",
         scale="each strip from the smallest value to the largest",
         notes=(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from attnwidget.widgets.relation_table import RelationTable
 
 _LEVEL = 0.05
-_MOST_ROWS = 20
+#: Rows of the table for readers of a notebook.
+MOST_ROWS = 20
 _WAYS = {
     "relation": ("Z to A", "A to Z"),
     "direction": ("Z to A", "A to Z"),
@@ -35,9 +36,7 @@ def figure(
     widget: RelationTable, *, width: int | None, theme: ThemeName, most_rows: int | None = None
 ) -> alt.LayerChart:
     """The table and the map, as they are shown now, or the first rows of it and the chosen one."""
-    whole = widget.to_frame()
-    chosen = whole["relation"] == widget.relation
-    frame = whole if most_rows is None else whole[chosen | (whole.index < most_rows)]
+    frame = _frame(widget, most_rows)
     model = widget.accuracies.model_name
     return relation_table(
         frame,
@@ -51,8 +50,8 @@ def figure(
     )
 
 
-def caption(widget: RelationTable) -> Caption:
-    """What the table shows now, in words."""
+def caption(widget: RelationTable, most_rows: int | None = None) -> Caption:
+    """What the table shows now, in words; `most_rows` as in `figure`."""
     found = widget.accuracies
     most = float(_heat(widget).accuracy.max())
     return Caption(
@@ -63,7 +62,7 @@ def caption(widget: RelationTable) -> Caption:
         scale=f"map: linear colour scale, 0 to {percent(most, 100)} %",
         notes=(
             widget._source["note"],
-            *_rows(widget, len(widget.to_frame())),
+            *_rows(widget, len(_frame(widget, most_rows))),
             f"map: every head on {widget.relation}, {widget.direction}",
             "intervals: Wilson, 95 %",
             "p: McNemar's test against the best fixed offset, Holm's correction",
@@ -76,7 +75,7 @@ def table(widget: RelationTable) -> pd.DataFrame:
     """The first rows, as they are printed."""
     import pandas as pd
 
-    records: list[dict[str, Any]] = widget.to_frame().head(_MOST_ROWS).to_dict("records")  # type: ignore[assignment]
+    records: list[dict[str, Any]] = widget.to_frame().head(MOST_ROWS).to_dict("records")  # type: ignore[assignment]
     rows = [
         {
             "relation": row["relation"],
@@ -93,6 +92,13 @@ def table(widget: RelationTable) -> pd.DataFrame:
     ]
     columns = ["relation", "n", "best head", "direction", "accuracy %", "95 % interval"]
     return pd.DataFrame(rows, columns=[*columns, "offset", "offset %", "gain"])
+
+
+def _frame(widget: RelationTable, most_rows: int | None) -> pd.DataFrame:
+    whole = widget.to_frame()
+    if most_rows is None:
+        return whole
+    return whole[(whole["relation"] == widget.relation) | (whole.index < most_rows)]
 
 
 def _stack(widget: RelationTable) -> str:
