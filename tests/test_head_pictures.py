@@ -441,6 +441,7 @@ def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:
         "head": "L3 H5 (4-6)",
         "quantity": f"attention weights · {len(attention.tokens)} tokens",
         "scale": f"square-root colour scale, 0 to {top}, this head",
+        **({"notes": attention.note} if attention.note else {}),
     }
 
 

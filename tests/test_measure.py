@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import subprocess
 import sys
@@ -75,9 +76,9 @@ def test_every_architecture_as_transformers_has_it(name: str) -> None:
     entropies, previous, to_sep = [], [], []
     for segment in segments:
         texts = [" ".join(part) for part in (segment.first, segment.second)]
-        inputs = dict(model.tokenizer(*texts, return_tensors="pt"))
-        if name not in ("bert", "roberta", "albert", "electra", "deberta-v2"):
-            inputs.pop("token_type_ids", None)
+        taken = inspect.signature(model.hf_model.forward).parameters
+        encoded = model.tokenizer(*texts, return_tensors="pt")
+        inputs = {key: ids for key, ids in encoded.items() if key in taken}
         if found.stack == "encoder":
             inputs["decoder_input_ids"] = inputs["input_ids"][:, :2]
         with torch.no_grad():

@@ -48,8 +48,8 @@ class Attention(HeadMaps):
     Example:
         >>> from attnwidget import load_model
         >>> attention = load_model().attend("The cat sat.")
-        >>> attention
-        Attention(embedded, self 6×12, 6 tokens)
+        >>> attention.n_layers, attention.n_heads, attention.tokens[1:3]
+        (6, 12, ['the', 'cat'])
         >>> attention.weights(layer=2, head=3).shape
         (6, 6)
     """

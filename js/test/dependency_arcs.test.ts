@@ -46,8 +46,8 @@ test("the sentence is text; annotated arcs above, right and wrong ones below", a
   expect(el.querySelector("b")).toBeNull();
   const labels = [...el.querySelectorAll(".attnw-arcs-above text")].map((n) => n.textContent);
   expect(labels).toEqual(["root", "nsubj", "obj"]);
-  expect(el.querySelectorAll(".attnw-arcs-below .attnw-arcs-right")).toHaveLength(1);
-  expect(el.querySelectorAll(".attnw-arcs-below .attnw-arcs-wrong")).toHaveLength(1);
+  expect(el.querySelectorAll(".attnw-arcs-below .attnw-right")).toHaveLength(1);
+  expect(el.querySelectorAll(".attnw-arcs-below .attnw-wrong")).toHaveLength(1);
   expect(find(".attnw-arcs-above").getAttribute("aria-label")).toContain("3 words");
   expect(find(".attnw-arcs-below").getAttribute("aria-label")).toContain("1 right, 1 wrong");
   expect(find(".attnw-arcs-title").textContent).toBe(
@@ -104,7 +104,7 @@ test("direction and threshold choose the predicted arcs", async () => {
   expect(el.querySelectorAll(".attnw-arcs-below g")).toHaveLength(1);
   expect(find(".attnw-arcs-caption").textContent).toContain("1 arc below 0.5 not drawn");
   await press("d");
-  expect(el.querySelectorAll(".attnw-arcs-below .attnw-arcs-right")).toHaveLength(1);
+  expect(el.querySelectorAll(".attnw-arcs-below .attnw-right")).toHaveLength(1);
 });
 
 test("sentences are stepped through, and jumped to by number", async () => {

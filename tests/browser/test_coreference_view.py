@@ -95,7 +95,7 @@ def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     notebook.wait_for_value("view.mention", None)
     press("w")
     notebook.wait_for_value("view.mention is None", False)
-    expect(view.locator(".attnw-coref-choice.attnw-coref-wrong")).to_have_count(1)
+    expect(view.locator(".attnw-coref-choice.attnw-wrong")).to_have_count(1)
     press("PageDown")
     expect(view.locator("[data-word]")).to_have_count(10)
     notebook.wait_for_value("(view.document, view.mention)", (1, None))

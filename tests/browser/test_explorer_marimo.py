@@ -111,7 +111,7 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     expect(root).to_have_attribute("data-theme", "light")
     expect(root.locator(".attnw-arcs-stage")).to_be_visible()
     expect(root.locator(".attnw-view-controls")).to_have_css("display", "flex")
-    expect(root.locator(".attnw-rel-controls")).to_have_css("display", "flex")
+    expect(root.locator(".attnw-rel-root .attnw-controls")).to_have_css("display", "flex")
     assert root.locator(".attnw-root").count() == 6
     grid.click(3, 5)
     expect(view).to_contain_text("L3 H5")

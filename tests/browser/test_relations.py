@@ -132,7 +132,7 @@ def test_jumps_go_to_sentences_on_which_the_head_is_wrong(in_lab: OpenNotebook) 
     arcs.get_by_role("button", name="next sentence on which the head is wrong").click()
     notebook.wait_for_value("arcs.sentence", 1)
     expect(words(arcs)).to_have_count(7)
-    expect(arcs.locator(".attnw-arcs-below .attnw-arcs-wrong").first).to_be_attached()
+    expect(arcs.locator(".attnw-arcs-below .attnw-wrong").first).to_be_attached()
     arcs.get_by_role("button", name="previous sentence on which the head is wrong").click()
     notebook.wait_for_value("arcs.sentence", 0)
 

@@ -2,10 +2,11 @@ import { element } from "../model/dom.js";
 import { ALL, type ArcsState, DIRECTIONS } from "../model/relation_types.js";
 import type { Model } from "../model/types.js";
 import { digits } from "./colour_bar.js";
+import { controlRow, type Outcome } from "./controls.js";
 
 export interface ArcsActions {
   show(sentence: number): void;
-  jump(outcome: "right" | "wrong", step: 1 | -1): void;
+  jump(outcome: Outcome, step: 1 | -1): void;
   toggleKeys(): void;
 }
 
@@ -16,54 +17,17 @@ export function arcsControls(
   signal: AbortSignal,
   actions: ArcsActions,
 ) {
-  const row = element(parent, "div", { class: "attnw-arcs-controls" });
+  const { row, stepper, jumps, help } = controlRow(parent, signal);
   const set = <K extends keyof ArcsState>(key: K, value: ArcsState[K]) => {
     model.set(key, value);
     model.save_changes();
   };
-  const button = (at: HTMLElement, text: string, name: string, onClick: () => void) => {
-    const node = element(at, "button", {
-      ...{ type: "button", class: "attnw-arcs-button", title: name, "aria-label": name },
-    });
-    node.textContent = text;
-    node.addEventListener("click", onClick, { signal });
-    return node;
-  };
-  const group = (name: string) =>
-    element(row, "span", { role: "group", "aria-label": name, class: "attnw-arcs-group" });
-
-  const sentences = group("sentence");
-  const previous = button(sentences, "‹", "previous sentence", () =>
-    actions.show(model.get("sentence") - 1),
+  const atSentence = stepper("sentence", actions.show);
+  const allowJumps = jumps(
+    (outcome) => `sentence on which the head is ${outcome}`,
+    (outcome) => `sentences on which the head is ${outcome}`,
+    actions.jump,
   );
-  const label = element(sentences, "label", {}, "sentence ");
-  const number = element(label, "input", { type: "number", min: 0, step: 1 });
-  const last = element(label, "span", { class: "attnw-arcs-muted" });
-  number.addEventListener(
-    "change",
-    () => {
-      if (Number.isInteger(number.valueAsNumber)) actions.show(number.valueAsNumber);
-      number.value = String(model.get("sentence"));
-    },
-    { signal },
-  );
-  const next = button(sentences, "›", "next sentence", () =>
-    actions.show(model.get("sentence") + 1),
-  );
-
-  const jumps = (["right", "wrong"] as const).flatMap((outcome) => {
-    const place = group(`sentences on which the head is ${outcome}`);
-    const sample = element(place, "span", {
-      class: `attnw-arcs-${outcome}`,
-      "aria-hidden": "true",
-    });
-    sample.textContent = outcome === "right" ? "✓" : "×";
-    const where = `sentence on which the head is ${outcome}`;
-    const back = button(place, "‹", `previous ${where}`, () => actions.jump(outcome, -1));
-    place.append(outcome);
-    return [back, button(place, "›", `next ${where}`, () => actions.jump(outcome, 1))];
-  });
-
   const relation = element(element(row, "label", {}, "relation "), "select");
   relation.addEventListener("change", () => set("relation", relation.value), { signal });
   const direction = element(element(row, "label", {}, "direction "), "select");
@@ -77,22 +41,14 @@ export function arcsControls(
   const threshold = element(strength, "input", { type: "range", min: 0, max: 1, step: 0.01 });
   const from = element(strength, "output");
   threshold.addEventListener("input", () => set("threshold", threshold.valueAsNumber), { signal });
-  const keys = button(row, "?", "show the keys", actions.toggleKeys);
-  keys.classList.add("attnw-arcs-help");
-  keys.setAttribute("aria-expanded", "false");
 
   let listed: string[] = [];
   return {
-    keys,
+    keys: help(actions.toggleKeys),
     update(canJump: boolean): void {
       const { count = 1, relations = [] } = model.get("_source");
-      const index = model.get("sentence");
-      number.max = String(count - 1);
-      number.value = String(index);
-      last.textContent = ` of 0–${(count - 1).toLocaleString("en")}`;
-      previous.disabled = index <= 0;
-      next.disabled = index >= count - 1;
-      for (const node of jumps) node.disabled = !canJump;
+      atSentence(model.get("sentence"), count);
+      allowJumps(canJump);
       if (relations !== listed) {
         relation.replaceChildren();
         for (const value of relations)

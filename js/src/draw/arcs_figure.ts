@@ -164,7 +164,7 @@ export function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: Fi
     );
     // The strongest last, on top of the others.
     for (const arc of [...drawn].sort((a, b) => a.weight - b.weight)) {
-      const kind = arc.right ? "attnw-arcs-right" : "attnw-arcs-wrong";
+      const kind = arc.right ? "attnw-right" : "attnw-wrong";
       const group = svgElement(below, "g", { class: kind });
       const x = at.centres[arc.dependent] ?? 0;
       const strength = { "stroke-opacity": opacity(arc.weight) };

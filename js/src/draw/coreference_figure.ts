@@ -1,7 +1,8 @@
 import { element } from "../model/dom.js";
 import { svgElement } from "../model/svg.js";
+import { MARKS } from "./controls.js";
 import { type Choice, levels, type Mention, type Passage } from "./coreference_data.js";
-import { MARKS, mentionLabel } from "./coreference_text.js";
+import { mentionLabel } from "./coreference_text.js";
 import palette from "./palette.json" with { type: "json" };
 
 /** What is marked in the text. */
@@ -78,10 +79,7 @@ export function coreferenceFigure(
     const above = b.bottom < a.top;
     const y2 = (above ? b.bottom + 3 : b.top - 3) - frame.top;
     const bend = above ? (y1 + y2) / 2 : Math.min(y1, y2) - 14;
-    overlay.setAttribute(
-      "class",
-      `attnw-coref-arc attnw-coref-${choice.right ? "right" : "wrong"}`,
-    );
+    overlay.setAttribute("class", `attnw-coref-arc attnw-${choice.right ? "right" : "wrong"}`);
     const marker = svgElement(overlay, "marker", {
       ...{ id: arrow, viewBox: "0 0 6 6", refX: 5, refY: 3, orient: "auto" },
       ...{ markerWidth: 5, markerHeight: 5 },
@@ -190,11 +188,11 @@ export function coreferenceFigure(
         box(next.mention, "own");
         if (next.choice) {
           const outcome = next.choice.right ? "right" : "wrong";
-          box({ words: [next.choice.word] }, `choice attnw-coref-${outcome}`);
+          box({ words: [next.choice.word] }, `choice attnw-${outcome}`);
           const node = words[next.choice.word];
           if (node)
             element(node, "i", {
-              class: `attnw-coref-mark attnw-coref-${outcome}`,
+              class: `attnw-coref-mark attnw-${outcome}`,
               "aria-hidden": "true",
             }).append(MARKS[outcome]);
         }

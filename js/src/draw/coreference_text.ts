@@ -99,9 +99,6 @@ export function readout(passage: Passage, index: number, choice: Choice | undefi
   return lines;
 }
 
-/** The mark before an outcome. */
-export const MARKS = { right: "✓", wrong: "×" } as const;
-
 export const COREFERENCE_KEYS = [
   ["← →", "move between mentions; Home and End to the first and last"],
   ["↑ ↓", "previous / next mention of the same cluster"],

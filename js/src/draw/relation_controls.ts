@@ -1,6 +1,7 @@
 import { element } from "../model/dom.js";
 import type { TableState } from "../model/relation_types.js";
 import type { Model } from "../model/types.js";
+import { controlRow } from "./controls.js";
 
 /** What chooses rows; returns how to bring it up to date with the model. */
 export function relationControls(
@@ -9,7 +10,7 @@ export function relationControls(
   signal: AbortSignal,
   toggleKeys: () => void,
 ) {
-  const row = element(parent, "div", { class: "attnw-rel-controls" });
+  const { row, help } = controlRow(parent, signal);
   const set = <K extends keyof TableState>(key: K, value: TableState[K]) => {
     model.set(key, value);
     model.save_changes();
@@ -33,14 +34,8 @@ export function relationControls(
   const tick = element(only, "input", { type: "checkbox" });
   only.append(" only better than the offset");
   tick.addEventListener("change", () => set("significant", tick.checked), { signal });
-  const keys = element(row, "button", {
-    ...{ type: "button", class: "attnw-rel-button", title: "keys", "aria-label": "show the keys" },
-    "aria-expanded": "false",
-  });
-  keys.textContent = "?";
-  keys.addEventListener("click", toggleKeys, { signal });
   return {
-    keys,
+    keys: help(toggleKeys),
     update(): void {
       const active = row.ownerDocument.activeElement;
       if (search.value !== model.get("search")) search.value = model.get("search");

@@ -1,3 +1,4 @@
+import { MARKS } from "../draw/controls.js";
 import { coreferenceControls } from "../draw/coreference_controls.js";
 import {
   type CoreferenceState,
@@ -11,7 +12,6 @@ import { coreferenceFigure } from "../draw/coreference_figure.js";
 import {
   COREFERENCE_KEYS,
   captionText,
-  MARKS,
   mentionLabel,
   readout,
   titleText,
@@ -133,7 +133,7 @@ function render({ model, el, signal }: RenderContext<CoreferenceState>): void {
   function drawReadout(index: number | null): string {
     lines.replaceChildren();
     if (!passage || index === null || !passage.mentions.has(index)) {
-      element(lines, "p", { class: "attnw-coref-muted" }, HINT);
+      element(lines, "p", { class: "attnw-muted" }, HINT);
       return "";
     }
     const found = readout(passage, index, passage.choice(index, model.get("variant")));
@@ -143,7 +143,7 @@ function render({ model, el, signal }: RenderContext<CoreferenceState>): void {
       element(line, "dt", {}, label);
       const value = element(line, "dd");
       if (outcome) {
-        const mark = { class: `attnw-coref-${outcome}`, "aria-hidden": "true" };
+        const mark = { class: `attnw-${outcome}`, "aria-hidden": "true" };
         element(value, "span", mark, `${MARKS[outcome]} `);
       }
       value.append(text);

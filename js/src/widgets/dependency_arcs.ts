@@ -54,7 +54,7 @@ function render({ model, el, signal }: RenderContext<ArcsState>): void {
     ["right", "✓ solid: the annotated governor"],
     ["wrong", "× dashed: another word"],
   ] as const)
-    element(legend, "span", { class: `attnw-arcs-${kind}` }, text);
+    element(legend, "span", { class: `attnw-${kind}` }, text);
   const shading = element(legend, "span", { class: "attnw-arcs-shading" });
   const line = element(body, "p", { class: "attnw-arcs-caption" });
   const fillTable = arcsTable(body, signal);

@@ -67,7 +67,10 @@ function render({ model, el, signal }: RenderContext<TableState>): void {
     },
   });
   const title = element(aside, "p", { class: "attnw-rel-title" });
-  const direction = element(element(aside, "label", {}, "direction "), "select");
+  const direction = element(
+    element(aside, "label", { class: "attnw-group" }, "direction "),
+    "select",
+  );
   for (const value of DIRECTIONS) element(direction, "option", { value }, value);
   direction.addEventListener(
     "change",
