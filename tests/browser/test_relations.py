@@ -122,6 +122,9 @@ def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     expect(words(notebook.output(2))).to_have_count(7)
     press("d")
     notebook.wait_for_value("table.direction == arcs.direction", True)
+    notebook.output(2).get_by_role("slider").focus()
+    press("ArrowRight")
+    notebook.wait_for_value("arcs.threshold", 0.01)
     assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 5, "a key reached the notebook"
 
 

@@ -3,6 +3,7 @@ import { ALL, type ArcsState, DIRECTIONS } from "../model/relation_types.js";
 import type { Model } from "../model/types.js";
 import { digits } from "./colour_bar.js";
 import { controlRow, type Outcome } from "./controls.js";
+import { slider } from "./slider.js";
 
 export interface ArcsActions {
   show(sentence: number): void;
@@ -38,7 +39,7 @@ export function arcsControls(
     { signal },
   );
   const strength = element(row, "label", {}, "weight from ");
-  const threshold = element(strength, "input", { type: "range", min: 0, max: 1, step: 0.01 });
+  const threshold = slider(strength, { max: 1, step: 0.01 });
   const from = element(strength, "output");
   threshold.addEventListener("input", () => set("threshold", threshold.valueAsNumber), { signal });
 

@@ -2,6 +2,7 @@ import { element } from "../model/dom.js";
 import type { ExplorerState, Input } from "../model/explorer_types.js";
 import { shownHead, stepTo } from "../model/selection.js";
 import type { Model } from "../model/types.js";
+import { slider } from "./slider.js";
 
 const RUN_KEYS = "Ctrl+Enter or ⌘+Enter";
 
@@ -54,7 +55,7 @@ export function explorerForm(
   const more = element(row, "button", { type: "button", class: "attnw-ex-quiet" });
   const stepper = element(row, "span", { class: "attnw-ex-stepper" });
   const label = element(stepper, "label", {}, "layer ");
-  const slider = element(label, "input", { type: "range", min: 0, step: 1 });
+  const layer = slider(label, { max: 0, step: 1 });
   const number = element(stepper, "output");
   const about = element(row, "span", { class: "attnw-ex-about" });
 
@@ -104,7 +105,7 @@ export function explorerForm(
     showSecond();
     (hasSecond ? second : first).area.focus();
   });
-  on(slider, "input", () => stepTo(model, Number(slider.value), layers()));
+  on(layer, "input", () => stepTo(model, Number(layer.value), layers()));
 
   function layers(): number {
     const stack = shownHead(model)?.[2];
@@ -130,8 +131,8 @@ export function explorerForm(
         showSecond();
       }
       mark();
-      slider.max = String(Math.max(0, layers() - 1));
-      slider.value = String(model.get("layer"));
+      layer.max = String(Math.max(0, layers() - 1));
+      layer.value = String(model.get("layer"));
       number.textContent = `${model.get("layer")}`;
       about.textContent = model.get("_source").model;
     },

@@ -5,6 +5,7 @@ import { type GridState, headName, type Model } from "../model/types.js";
 import { asInt32 } from "../model/wire.js";
 import type { Cell } from "./grid_layout.js";
 import { figures, type Metric } from "./grid_order.js";
+import { slider } from "./slider.js";
 import { drawStrip } from "./strip.js";
 
 const SORTS: [MetricState["sort"], string][] = [
@@ -53,14 +54,14 @@ export function metricControls(
   const lowest = element(range, "output");
   const slots = element(range, "span", { class: "attnw-metric-slots" });
   const strip = element(slots, "canvas", { "aria-hidden": "true" });
-  const slider = (name: string) => {
-    const input = element(slots, "input", { type: "range", min: 0, max: STEPS, step: 1 });
+  const bound = (name: string) => {
+    const input = slider(slots, { max: STEPS, step: 1 });
     input.setAttribute("aria-label", name);
     input.addEventListener("input", () => keep(input), { signal });
     return input;
   };
-  const from = slider("smallest value to keep");
-  const to = slider("largest value to keep");
+  const from = bound("smallest value to keep");
+  const to = bound("largest value to keep");
   const highest = element(range, "output");
   const remove = element(element(chosen, "label", {}, ""), "input", { type: "checkbox" });
   remove.parentElement?.append(" remove the others");

@@ -1,5 +1,6 @@
 import { element } from "../model/dom.js";
 import type { Axes, Model, Scale, Special, ViewState } from "../model/types.js";
+import { slider } from "./slider.js";
 import { sentencesName } from "./view_caption.js";
 import { hideable, twoSentences } from "./visible_map.js";
 
@@ -93,9 +94,9 @@ export function viewControls(
     set("sentences", value),
   );
   const mass = element(row, "label", { class: "attnw-mass" }, "top mass ");
-  const slider = element(mass, "input", { type: "range", min: 0, max: 100, step: 1 });
+  const share = slider(mass, { max: 100, step: 1 });
   const shown = element(mass, "output");
-  slider.addEventListener("input", () => set("top_mass", Number(slider.value) / 100), { signal });
+  share.addEventListener("input", () => set("top_mass", Number(share.value) / 100), { signal });
   const hide = element(row, "span", { role: "group", "aria-label": "hide" }, "hide");
   const toggles = (["cls", "sep", "first"] as Special[]).map((kind) => {
     const parts = tick(hide, kind, signal, (on) => {
@@ -134,8 +135,8 @@ export function viewControls(
       sentences.label.hidden = !twoSentences(axes);
       sentences.select.value = model.get("sentences");
       mass.hidden = mode !== "lines";
-      slider.value = String(Math.round(100 * model.get("top_mass")));
-      shown.textContent = `${slider.value} %`;
+      share.value = String(Math.round(100 * model.get("top_mass")));
+      shown.textContent = `${share.value} %`;
       const present = hideable(axes);
       for (const { kind, label, input, text } of toggles) {
         const texts = present.get(kind);

@@ -49,9 +49,6 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     "keydown",
     (event) => {
       const { target, key, ctrlKey, metaKey, altKey } = event;
-      // JupyterLab takes arrows for its own, and a slider would never hear of them.
-      if (target instanceof HTMLInputElement && target.type === "range" && /^Arrow/.test(key))
-        event.stopPropagation();
       if (event.defaultPrevented || metaKey || (ctrlKey && !altKey)) return;
       if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return;
       if (key !== "[" && key !== "]") return;
