@@ -63,7 +63,9 @@ def document(
         f'<script type="application/json" id="attnw-data">{as_json(data)}</script>\n'
         f'{bundles}\n<script type="module">{start}</script></body></html>\n'
     )
-    return before + megabytes(len((before + after).encode("utf-8"))) + after
+    rest = len((before + after).encode("utf-8"))
+    # What says the size is part of it.
+    return before + megabytes(rest + len(megabytes(rest))) + after
 
 
 def as_json(data: Any) -> str:
