@@ -133,6 +133,6 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
         expect(view).to_have_attribute("data-theme", theme)
         for outcome in ("right", "wrong"):
             view.get_by_role("button", name=f"next mention for which the head is {outcome}").click()
-            expect(view.locator(f".attnw-coref-choice.attnw-coref-{outcome}")).to_have_count(1)
+            expect(view.locator(f".attnw-coref-choice.attnw-{outcome}")).to_have_count(1)
             notebook.page.wait_for_timeout(300)
             assert complaints(notebook.page) == []
