@@ -21,6 +21,7 @@ from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.background import Background
+from attnwidget.widgets.dependency_arcs import DependencyArcs
 from attnwidget.widgets.explorer import Explorer, explore
 from attnwidget.widgets.explorer_measures import probe_in_parts, text_distances, text_metrics
 from attnwidget.widgets.explorer_panels import PANELS
@@ -411,6 +412,51 @@ def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionM
     assert again.view.highlight == []
     again.selected = [(1, 2)]
     assert again.head_map.selected == again.selected
+
+
+def test_numbers_of_another_model_are_refused(found: RelationAccuracies) -> None:
+    genre = load_model("attnwidget/genre")
+    with pytest.raises(ValueError, match="of the model 'embedded', the figure reads 'attnwidget/g"):
+        explore(genre, TEXT, treebank=(found, [MAT, FISH]))
+    with pytest.raises(ValueError, match="probe this model"):
+        DependencyArcs(genre, [MAT, FISH], found)
+
+
+@pytest.mark.parametrize("wrong", [{"layer": 99}, {"metrics": np.ones((6, 12))}, {"quantity": "x"}])
+def test_one_that_is_refused_leaves_nothing_to_complain(
+    model: AttentionModel, wrong: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", complaints.append)
+    with pytest.raises((traitlets.TraitError, ValueError, TypeError)):
+        explore(model, TEXT, treebank=False, **wrong)
+    gc.collect()
+    assert complaints == [] and working() == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "lacks"),
+    [
+        ({"model": None}, "model"),
+        ({"explorer": {}}, "explorer.text"),
+        ({"treebank": "x"}, "treebank"),
+        ({"figures": 3}, "figures"),
+    ],
+)
+def test_a_damaged_state_is_named(
+    model: AttentionModel, damage: dict[str, object], lacks: str
+) -> None:
+    state = explore(model, TEXT, treebank=False).to_state()
+    with pytest.raises(ValueError, match=f"damaged: it lacks {lacks};"):
+        Explorer.from_state({**state, **damage}, model)
+    with pytest.raises(ValueError, match="lacks metrics"):
+        Explorer.from_state({k: v for k, v in state.items() if k != "metrics"}, model)
+
+
+def test_a_long_text_is_cut_in_the_picture(model: AttentionModel) -> None:
+    explorer = explore(model, "cats and dogs " * 90, treebank=False, panels=["grid"])
+    subtitle = explorer.figure(width=900).to_dict()["title"]["subtitle"]
+    assert len(subtitle) <= 3 and subtitle[-1].endswith("… (272 tokens)")
 
 
 def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccuracies) -> None:

@@ -154,6 +154,7 @@ def test_many_heads_are_small_and_one_head_is_drawn_in_the_middle() -> None:
 def test_caption_and_table_say_what_is_shown() -> None:
     widget = head_map(behaviours=LABELS, selected=[(2, 3), (0, 1)])
     text = widget.caption.text()
+    assert widget.caption.quantity == "positions given"
     for part in ("BertForMaskedLM", "L2 H3 (3-4), L0 H1 (1-2)", NOTE, "colours and shapes"):
         assert part in text
     assert NOTE in " ".join(texts(drawn(widget)))

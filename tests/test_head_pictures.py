@@ -263,7 +263,7 @@ def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attenti
     assert table["from"].unique().tolist() == ["told"]
     assert table["weight"].tolist() == [share(float(row[i])) for i in order]
     assert table["to"].tolist() == [attention.tokens[i] for i in order]
-    readout = ", ".join(f"{attention.tokens[i]} {share(float(row[i]))}" for i in order[:3])
+    readout = " · ".join(f"{attention.tokens[i]} {share(float(row[i]))}" for i in order[:3])
     assert f"told → {readout}" in texts
     view.tokens = [("key", 0)]
     column = attention.weights(3, 5)[:, 0]

@@ -28,6 +28,8 @@ from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages import save_page, write_page
 from attnwidget.widgets.pages.room import held_around, held_note
 from attnwidget.widgets.relation_table import RelationTable
+from vocabularies import word_tokenizer
+from zoo import build
 
 TEXT = "The captain told his men that he would not leave the ship."
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>"
@@ -330,6 +332,23 @@ def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path)
         write_page(HeadGrid(attention), path)
     with pytest.raises(FileNotFoundError, match=said):
         save_page(attention, path)
+
+
+def test_a_page_of_an_encoder_decoder_begins_with_its_first_stack(tmp_path: Path) -> None:
+    attention = load_model(build("t5"), word_tokenizer()).attend("w1 w2", target="w3")
+    data = read(save_page(attention, tmp_path / "page.html"))
+    assert data["grid"]["selected"] == data["view"]["selected"] == [[0, 0, "encoder"]]
+
+
+def test_what_is_no_page_or_no_attention_is_refused(attention: Attention, tmp_path: Path) -> None:
+    for name in ("page.svg", "page"):
+        with pytest.raises(ValueError, match=f"name it .html, not '{name}'"):
+            save_page(attention, tmp_path / name)
+    with pytest.raises(TypeError, match=r"takes an attention, .* got HeadGrid"):
+        save_page(HeadGrid(attention), tmp_path / "page.html")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected a HeadMap or None, got int"):
+        save_page(attention, tmp_path / "page.html", head_map=3)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_figure_is_refused(tmp_path: Path) -> None:

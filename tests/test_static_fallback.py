@@ -20,6 +20,7 @@ from PIL import Image
 from attnwidget.figures.accessible import figure_html
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.heads import head_heatmap
+from attnwidget.figures.whole_file import write_whole
 from attnwidget.widgets import exporting, warm
 from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.options import options
@@ -205,6 +206,40 @@ class LiveKernel:
         @staticmethod
         def initialized() -> bool:
             return True
+
+
+def test_numbers_of_numpy_are_numbers(strip: Strip, tmp_path: Any) -> None:
+    path = strip.save(tmp_path / "strip.png", width=np.int64(300), scale=np.float32(0.5))
+    with Image.open(path) as picture:
+        assert picture.width == 150
+
+
+def test_a_caption_of_ones_own_is_refused(strip: Strip, tmp_path: Any) -> None:
+    with pytest.raises(TypeError, match=r"caption is True or False, .*got 'mine'"):
+        strip.save(tmp_path / "strip.svg", caption="mine")  # type: ignore[arg-type]
+
+
+def test_an_unknown_theme_is_refused_by_figures_too() -> None:
+    with pytest.raises(ValueError, match="theme is one of 'light', 'dark', got 'drak'"):
+        MetricStrip({"entropy": np.ones((2, 2))}).figure(theme="drak")  # type: ignore[arg-type]
+
+
+def test_threads_may_save_to_one_path(strip: Strip, tmp_path: Any) -> None:
+    failed: list[BaseException] = []
+
+    def save() -> None:
+        try:
+            for _ in range(5):
+                write_whole(tmp_path / "one.svg", b"x" * 100_000)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == [] and [path.name for path in tmp_path.iterdir()] == ["one.svg"]
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -135,7 +135,7 @@ class Encoder:
         if self.limit is not None and len(ids) > self.limit:
             raise ValueError(
                 f"the text has {len(ids)} tokens, {self._model} takes at most {self.limit}: "
-                "shorten it, or pass truncate=True to attend to its beginning"
+                "shorten it (model.attend reads its beginning with truncate=True)"
             )
         return ids
 
@@ -149,9 +149,14 @@ class _Spelt:
 
     @classmethod
     def of(cls, given: Any) -> _Spelt:
-        if isinstance(given, str):
-            return cls(given, [])
-        return cls(" ".join(given), list(given))
+        text, words = (given, []) if isinstance(given, str) else (" ".join(given), list(given))
+        half = next((i for i, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
+        if half is not None:
+            raise ValueError(
+                f"the text has half a character ({text[half]!a}) at {half}, as a cut between two "
+                "UTF-16 units leaves it: no vocabulary has it, take it out"
+            )
+        return cls(text, words)
 
 
 def length_limit(hf_model: Any, tokenizer: Any = None) -> int | None:

@@ -7,15 +7,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.svg import Drawing, document, drawn, title_of, with_caption_below
-from attnwidget.figures.theme import DARK, LIGHT, Theme
+from attnwidget.figures.theme import Theme, theme_named
 from attnwidget.figures.whole_file import write_whole
 from attnwidget.figures.xml_text import xml_text
 
-THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK}
 FORMATS = (".svg", ".pdf", ".png")
 _PNG_SCALE = 2.0
+_NUMBERS = (int, float, np.integer, np.floating)
 _MOST_PIXELS = 100_000_000
 
 
@@ -61,7 +63,7 @@ def write_chart(
     """
     path = Path(path)
     check_export(path, width=width, scale=scale, theme=theme)
-    colours, suffix = THEMES[theme], path.suffix.lower()
+    colours, suffix = theme_named(theme), path.suffix.lower()
     drawing = drawn(chart)
     if drawn_caption:
         drawing = with_caption_below(drawing, caption.text(), colours)
@@ -93,15 +95,14 @@ def check_export(
             f"{path.name!r} {given}: a figure is saved as one of {', '.join(FORMATS)}; "
             "a widget as .html too"
         )
-    if theme not in THEMES:
-        raise ValueError(f"theme is one of {', '.join(map(repr, THEMES))}, got {theme!r}")
+    theme_named(theme)
     for name, value, unit in (
         ("width", width, "pixels of the whole figure"),
         ("scale", scale, "pixels of a PNG for each of the figure"),
     ):
         if value is None:
             continue
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = isinstance(value, _NUMBERS) and not isinstance(value, bool)
         if not number or not math.isfinite(value) or value <= 0:
             raise ValueError(f"{name} is a number above 0 ({unit}), got {value!r}")
     if not path.absolute().parent.is_dir():

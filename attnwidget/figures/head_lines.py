@@ -58,8 +58,12 @@ class LinePlaces:
     sight: range
 
     @classmethod
-    def of(cls, head: OneHead, width: float) -> LinePlaces:
-        """Places for a figure of a wished width, with the last locked token in sight."""
+    def of(cls, head: OneHead, wished: float | None) -> LinePlaces:
+        """Places for a figure, with the last locked token in sight.
+
+        One of a wished width fills it; few tokens are narrower than `WIDTH` by themselves.
+        """
+        width = wished or WIDTH
         shown = head.map
         count = max(len(shown.query), len(shown.key))
         full = count * ROW + 2 * _PADDING
@@ -69,9 +73,10 @@ class LinePlaces:
         label = min(widest, max(56, min(160, width * 0.18)))
         bar = max(20, min(40, width * 0.04))
         beside = label + _NUMBER + bar + 3 * _GAP
-        area = max(40, min(max(_LEAST_AREA, min(_WIDEST_AREA, seen)), width - 2 * beside))
         # Without a locked token no numbers stand beside a column.
         left, right = (beside if head.locked[other] else label + _GAP for other in ("key", "query"))
+        own = min(max(_LEAST_AREA, min(_WIDEST_AREA, seen)), width - 2 * beside)
+        area = max(40, width - left - right if wished else own)
         sight = range(count)
         if count > MOST_WHOLE:
             lead = max((head.lead(side) or 0 for side in ("query", "key")), default=0)
@@ -108,7 +113,7 @@ def head_lines(
         head: the map and what is marked on it.
         title: what is shown; further lines become the subtitle.
         second: what the second colour stands for; "" without highlighted tokens.
-        width: pixels wished for; labels and lines take what they need.
+        width: pixels to fill; labels and lines take what they need at least.
         theme: LIGHT or DARK.
         notes: what the figure leaves out or merged, as lines under its title.
 
@@ -129,8 +134,8 @@ def head_lines(
     """
     if not head.map.values.size:
         raise ValueError("no token is left to draw: show some again")
-    places = LinePlaces.of(head, width or WIDTH)
-    wide = max(places.width, 320)
+    places = LinePlaces.of(head, width)
+    wide = max(places.width, min(320, width or 320))
     sheet = Sheet(theme)
     table = colour_table(theme.ramp)
     ground, other = rgb(theme.ground), rgb(theme.second)

@@ -143,10 +143,10 @@ class OneHead:
         pairs = self.map.strongest(3, query=query, key=key)
         if query is not None:
             others = [f"{columns[c]} {self.printed(value)}" for _, c, value in pairs]
-            return f"{rows[query]} → {', '.join(others) or 'nothing'}"
+            return f"{rows[query]} → {' · '.join(others) or 'nothing'}"
         assert key is not None
         others = [f"{rows[r]} {self.printed(value)}" for r, _, value in pairs]
-        return f"{columns[key]} ← {', '.join(others) or 'nothing'}"
+        return f"{columns[key]} ← {' · '.join(others) or 'nothing'}"
 
 
 def two_sentences(query: MapAxis, key: MapAxis) -> bool:

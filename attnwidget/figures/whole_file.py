@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 
@@ -18,7 +19,8 @@ def write_whole(path: Path, data: bytes) -> None:
         >>> path.read_bytes()
         b'1 2 3'
     """
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    unfinished = path.with_name(f"{path.name}.{writer}.part")
     try:
         unfinished.write_bytes(data)
         unfinished.replace(path)

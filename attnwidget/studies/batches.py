@@ -14,6 +14,7 @@ from attnwidget.capture.axes import token_axis
 from attnwidget.capture.encode import length_limit
 from attnwidget.capture.inputs import input_names
 from attnwidget.studies.accumulator import Batch
+from attnwidget.studies.given import all_of, each_of
 from attnwidget.studies.templates import Template
 from attnwidget.studies.token_classes import TokenClass, TokenClasses
 from attnwidget.text.segments import Segment
@@ -30,8 +31,9 @@ _BATCHES_SORTED = 32
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
     """Batches of similar lengths; the same segments always give the same batches."""
-    remaining = iter(segments)
-    while window := list(islice(remaining, batch_size * _BATCHES_SORTED)):
+    how = "read them with read_segments(path, model), or cut texts with make_segments"
+    remaining = iter(each_of(segments, how))
+    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), how):
         window.sort(key=len)
         for start in range(0, len(window), batch_size):
             yield window[start : start + batch_size]

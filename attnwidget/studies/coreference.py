@@ -21,6 +21,7 @@ from attnwidget.studies.coreference_results import (
     EvaluatedWindow,
 )
 from attnwidget.studies.engine import measure_one
+from attnwidget.studies.given import all_of
 from attnwidget.studies.templates import Template
 from attnwidget.studies.word_segments import WordAxes, WordSegment, WordSegmenter
 from attnwidget.text.antecedents import BASELINES, anaphors
@@ -78,7 +79,7 @@ def probe_coreference(
     """
     if windows not in ("first", "all"):
         raise ValueError(f"windows is 'first' or 'all', got {windows!r}")
-    documents = list(documents)
+    documents = all_of(Document, documents, "read them with load_coreference(path)")
     segmenter = WordSegmenter(model)
     room = max_tokens - segmenter.n_special
     if room < 1 or (segmenter.room is not None and room > segmenter.room):

@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 from attnwidget.studies.accumulator import Accumulator, R
 from attnwidget.studies.batches import TokenTypes, batched
 from attnwidget.studies.checkpoint import Checkpoint, Progress
+from attnwidget.studies.given import refuse_no_model
 from attnwidget.studies.reader import Reader
 from attnwidget.studies.results import Measurements
 from attnwidget.text.segments import Segment
@@ -81,6 +82,7 @@ def measure(
         >>> measure(model, segments, ["entropy", "position"], progress=False)
         Measurements(embedded, 2 segments: entropy, position)
     """
+    refuse_no_model(model)
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     accumulators = _accumulators(metrics)

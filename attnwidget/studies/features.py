@@ -16,6 +16,7 @@ from attnwidget.figures.panels_of_heads import head_panels
 from attnwidget.kernels.links import largest_class_weights
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.engine import measure_one
+from attnwidget.studies.given import all_of
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.templates import Template
 from attnwidget.studies.word_segments import WordAxes, WordSegmenter
@@ -75,7 +76,7 @@ def probe_features(
         >>> found.weights.shape, dict(zip(found.features, found.counts.tolist()))["SUBJ"]
         ((9, 6, 12), 1)
     """
-    sentences = list(sentences)
+    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
     if variant not in ("skip absent", "released"):
         raise ValueError(f"variant is 'skip absent' or 'released', got {variant!r}")
     if not features or len(set(features)) < len(features):

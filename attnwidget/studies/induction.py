@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.encode import length_limit
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import Targets, even_spread, induction_targets, mass_on_targets
 from attnwidget.studies.accumulator import Accumulator, LayerBatch
@@ -166,6 +167,13 @@ def induction_scores(
     start, vocabulary = _vocabulary(model)
     if length > len(vocabulary):
         raise ValueError(f"length {length} exceeds the {len(vocabulary)} tokens of the vocabulary")
+    limit = length_limit(model.hf_model, model.tokenizer)
+    n_tokens = len(start) + length * repeats
+    if limit is not None and n_tokens > limit:
+        raise ValueError(
+            f"{length} tokens {repeats} times make {n_tokens} with the special ones, the model "
+            f"takes at most {limit}: make length smaller"
+        )
     draw = np.random.default_rng(seed)
     sums = Induction()
     for number in range(n_sequences):

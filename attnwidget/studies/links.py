@@ -17,6 +17,7 @@ from attnwidget.figures.panels_of_heads import head_panels
 from attnwidget.kernels.links import largest_link_weights
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.engine import measure_one
+from attnwidget.studies.given import all_of
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.templates import Template
 from attnwidget.studies.word_segments import WordAxes, WordSegmenter
@@ -80,7 +81,8 @@ def probe_links(
         >>> found.labels, found.weights.shape
         (('all', 'Experiencer'), (2, 6, 12))
     """
-    sentences = list(sentences)
+    how = "read them with load_links(path), or make them with subject_verb_links(sentences)"
+    sentences = all_of(LinkedSentence, sentences, how)
     if pairing not in ("zip", "all"):
         raise ValueError(f"pairing is 'zip' or 'all', got {pairing!r}")
     if variant not in ("skip absent", "released"):

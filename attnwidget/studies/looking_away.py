@@ -17,6 +17,7 @@ from attnwidget.figures.panels import class_panels
 from attnwidget.kernels.classes import class_mass
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.engine import measure_one
+from attnwidget.studies.given import all_of
 from attnwidget.studies.relations import DIRECTIONS
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
 from attnwidget.studies.templates import Template
@@ -74,7 +75,7 @@ def probe_looking_away(
         >>> found.weights.shape, found.counts
         ((2, 3, 6, 12), (1, 2))
     """
-    sentences = list(sentences)
+    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
     if direction not in DIRECTIONS:
         raise ValueError(f"direction is {' or '.join(map(repr, DIRECTIONS))}, got {direction!r}")
     has = [_words_with(sentence, relation, direction) for sentence in sentences]

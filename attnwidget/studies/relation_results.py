@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.figures.heads import head_heatmap
 from attnwidget.figures.relations import best_heads
+from attnwidget.studies.given import all_of
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.significance import better_than, holm, wilson_interval
 from attnwidget.text.treebank import Sentence
@@ -233,6 +234,7 @@ class RelationAccuracies(Result):
         """
         from attnwidget.studies.governors import predict_governors
 
+        all_of(Sentence, [sentence], "pass one of the treebank, treebank[0]")
         if self.model is None:
             raise RuntimeError(
                 "these accuracies came without their model: use predict_governors(model, sentence)"

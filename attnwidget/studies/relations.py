@@ -11,6 +11,7 @@ import numpy as np
 
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.engine import measure_one
+from attnwidget.studies.given import all_of
 from attnwidget.studies.governors import GovernorPredictions, predict_governors, word_pooling
 from attnwidget.studies.judged import JudgedBatch
 from attnwidget.studies.relation_results import (
@@ -98,7 +99,7 @@ def probe_relations(
         >>> best[["relation", "n", "baseline", "offset"]].values.tolist()
         [['nsubj', 1, 1.0, 1], ['obj', 1, 1.0, -1]]
     """
-    sentences = list(sentences)
+    sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
     if not sentences:
         raise ValueError("there are no sentences to probe: pass those of a treebank")
     segments, n_skipped = WordSegmenter(model).segments(

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.encode import length_limit
 from attnwidget.studies.accumulator import Batch
+from attnwidget.studies.given import refuse_no_model
 from attnwidget.studies.templates import Template
 from attnwidget.text.segments import Segment
 from attnwidget.text.words import token_words, words_without_tokens
@@ -43,6 +44,7 @@ class WordSegmenter:
         model: whose tokenizer is used, and which limits the length.
 
     Raises:
+        TypeError: no model.
         ValueError: the model has no fast tokenizer.
 
     Example:
@@ -53,6 +55,7 @@ class WordSegmenter:
     """
 
     def __init__(self, model: AttentionModel) -> None:
+        refuse_no_model(model)
         tokenizer = model.tokenizer
         if not getattr(tokenizer, "is_fast", False):
             raise ValueError(

@@ -14,7 +14,12 @@ from attnwidget.studies.governors import GovernorPredictions
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.heads import STATIC, Shapes
-from attnwidget.widgets.measured_relations import best_on, measured_on, refuse_other_heads
+from attnwidget.widgets.measured_relations import (
+    best_on,
+    measured_on,
+    refuse_other_heads,
+    refuse_other_model,
+)
 from attnwidget.widgets.predictions import Predictions
 from attnwidget.widgets.relation_choice import ALL, ROOT, RelationChoice, checked_accuracies
 from attnwidget.widgets.relation_words import checked_sentences, relation_names
@@ -90,6 +95,7 @@ class DependencyArcs(RelationChoice):
         if accuracies is not None:
             checked = checked_accuracies(accuracies, type(self).__name__)
             refuse_other_heads(checked, self._shapes())
+            refuse_other_model(checked, model)
             relation = traits.get("relation", ALL)
             if "selected" not in traits and relation in checked.relations:
                 traits = {**best_on(checked, relation, traits.get("direction")), **traits}

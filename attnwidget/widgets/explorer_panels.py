@@ -272,7 +272,7 @@ class LinkedPanels(RelationChoice, AttentionWidget):
     def close(self) -> None:
         """Stop measuring, and free all figures."""
         # One that was refused is closed too, before it had any of these.
-        if hasattr(self, "_background"):
+        if hasattr(self, "_background") and hasattr(self, "_lock"):
             self._background.close()
             # A figure that is being made is closed with the others, and none is made after them.
             with self._lock:
@@ -290,7 +290,7 @@ def _distances_in(metrics: object) -> HeadDistances | None:
         return metrics
     try:
         found = metrics["distances"]  # type: ignore[index]
-    except (TypeError, KeyError):
+    except (TypeError, KeyError, IndexError):
         return None
     return found if isinstance(found, HeadDistances) else None
 

@@ -53,6 +53,7 @@ def restored(
 ) -> Explorer:
     """The explorer of a state; `Explorer.from_state` says the rest."""
     _check_format(state)
+    _check_parts(state)
     loaded = _model(state["model"], model)
     bank = _treebank(state["treebank"], treebank, loaded)
     if state["metrics"] is not None and metrics is None:
@@ -110,6 +111,23 @@ def _check_format(state: Mapping[str, Any]) -> None:
         raise ValueError(
             f"the state has the version {state.get('version')!r}, this attnwidget reads {VERSION}: "
             "restore it with the attnwidget that wrote it"
+        )
+
+
+def _check_parts(state: Mapping[str, Any]) -> None:
+    parts = {"model": ("name", "layers", "heads"), "explorer": ("text",), "figures": ()}
+    lacks = [name for name in (*parts, "treebank", "metrics") if name not in state]
+    for name, inner in parts.items():
+        part = state.get(name)
+        if isinstance(part, Mapping):
+            lacks += [f"{name}.{entry}" for entry in inner if entry not in part]
+        elif name not in lacks:
+            lacks.append(name)
+    if not isinstance(state.get("treebank"), (Mapping, type(None))):
+        lacks.append("treebank")
+    if lacks:
+        raise ValueError(
+            f"the state is damaged: it lacks {', '.join(lacks)}; store what to_state() gave whole"
         )
 
 

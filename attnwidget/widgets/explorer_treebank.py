@@ -11,6 +11,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence, load_treebank
+from attnwidget.widgets.measured_relations import refuse_other_model
 from attnwidget.widgets.relation_words import checked_sentences
 
 #: How a state names the treebank that comes with the package.
@@ -83,4 +84,5 @@ def _fitting(accuracies: RelationAccuracies, model: AttentionModel) -> RelationA
             f"the accuracies are of {shape[0]}×{shape[1]} heads ({accuracies.model_name}), the "
             f"model has {model.n_layers}×{model.n_heads}: pass what probe_relations found with it"
         )
+    refuse_other_model(accuracies, model)
     return accuracies

@@ -80,6 +80,10 @@ class Exporting:
         """
         from attnwidget.figures.export import check_export, write_chart
 
+        if not isinstance(caption, bool):
+            raise TypeError(
+                f"caption is True or False, whether the figure's own is drawn, got {caption!r}"
+            )
         path = Path(path)
         page = path.suffix.lower() in _PAGE
         drawn_theme: ThemeName = theme if theme is not None else "light"

@@ -96,8 +96,12 @@ class HeadMap(HeadWidget):
     _heads = traitlets.Any(None).tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
 
+    # What the positions come from, in words.
+    _of: str
+
     def __init__(self, distances: Distances, behaviours: ArrayLike | None = None, **traits: Any):
         positions, note = _embedded(distances)
+        self._of = "distances between heads"
         self._place(positions, distances.stack, distances.model_name, note, behaviours, traits)
 
     @classmethod
@@ -123,6 +127,7 @@ class HeadMap(HeadWidget):
             'layer'
         """
         head_map = cls.__new__(cls)
+        head_map._of = "positions given"
         head_map._place(positions, stack, model_name, note, behaviours, traits)
         return head_map
 
@@ -152,7 +157,7 @@ class HeadMap(HeadWidget):
         positions, note = _embedded(distances)
         with self._lock, self.hold_sync():
             self.behaviours = None
-            self._positions = _finite(positions)
+            self._positions, self._of = _finite(positions), "distances between heads"
             self._stack, self._of_model, self._note = distances.stack, distances.model_name, note
             self.selected = [head for head in self.selected if self.has(head)]
             self.layer = min(self.layer, self.n_layers - 1)

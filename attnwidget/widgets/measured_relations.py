@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attnwidget.capture.head import Head
 from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.widgets.heads import Shapes
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
 
 
 def refuse_other_heads(accuracies: RelationAccuracies, shapes: Shapes) -> None:
@@ -19,6 +22,15 @@ def refuse_other_heads(accuracies: RelationAccuracies, shapes: Shapes) -> None:
         raise ValueError(
             f"'accuracies' are of {layers}×{heads} heads ({accuracies.stack}), the model has "
             f"{shape[0]}×{shape[1]} ({stack}): probe this model"
+        )
+
+
+def refuse_other_model(accuracies: RelationAccuracies, model: AttentionModel) -> None:
+    """ValueError where the accuracies were measured with a model of another name."""
+    if accuracies.model_name not in ("", model.name):
+        raise ValueError(
+            f"'accuracies' are of the model {accuracies.model_name!r}, the figure reads "
+            f"{model.name!r}: probe this model, or load both by one name"
         )
 
 

@@ -80,6 +80,7 @@ def window_to_wire(
         "name": document.name or document.source,
         "start": window.start,
         "words": list(document.words[window.start : window.end]),
+        "length": len(document.words),
         "mentions": [
             {
                 "mention": index,

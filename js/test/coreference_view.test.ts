@@ -20,7 +20,15 @@ function drawnAnn(change: Partial<DrawnWindow> = {}): DrawnWindow {
     { nearest: 6, "rule-based": 4 },
   ];
   return {
-    ...{ document: 0, window: 0, windows: 1, name: "ann", start: 5, head: [1, 2, "self"] },
+    ...{
+      document: 0,
+      window: 0,
+      windows: 1,
+      name: "ann",
+      start: 5,
+      length: 40,
+      head: [1, 2, "self"],
+    },
     words: ["Ann", "<b>", "told", "her", "men", "that", "she", "left", "."],
     mentions: [
       mention(4, [0, 1], 1, "proper"),

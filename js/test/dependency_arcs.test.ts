@@ -65,8 +65,8 @@ test("pointing at a word reads its attention, and sends nothing", async () => {
   const { model, el, point, readout } = await show();
   await point(2);
   expect(readout()).toContain("fish: obj of <b>eat</b> · predicted Cats with 0.25, wrong");
-  expect(readout()).toContain("attends to Cats 0.25, <b>eat</b> 0.125, itself 0");
-  expect(readout()).toContain("is attended to by <b>eat</b> 0.75, Cats 0.125, itself 0");
+  expect(readout()).toContain("attends to Cats 0.25 · <b>eat</b> 0.125 · itself 0");
+  expect(readout()).toContain("is attended to by <b>eat</b> 0.75 · Cats 0.125 · itself 0");
   const heights = [...el.querySelectorAll(".attnw-arcs-bar")].map((n) => n.getAttribute("height"));
   expect(heights).toEqual(["22.0", "11.0", "0"]);
   expect(el.querySelectorAll(".attnw-arcs-own")).toHaveLength(2);

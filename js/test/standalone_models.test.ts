@@ -20,7 +20,7 @@ function held(document: number, window = 0): HeldWindow {
   });
   return {
     drawn: {
-      ...{ document, window, windows: 2, name: `d${document}`, start: 0 },
+      ...{ document, window, windows: 2, name: `d${document}`, start: 0, length: 9 },
       words: ["Mary", "said", "she", "left"],
       mentions: [mention(0, 0), mention(1, 2)],
       evaluated: [{ mention: 1, antecedents: [0], baselines: { nearest: 0 } }],

@@ -124,7 +124,7 @@ describe("the view", () => {
     const { model, $, press } = await show();
     await press("ArrowDown");
     await press("ArrowDown");
-    expect($("[aria-live]").textContent).toBe("cat → sat 0.831, [SEP] 0.069, [CLS] 0.05");
+    expect($("[aria-live]").textContent).toBe("cat → sat 0.831 · [SEP] 0.069 · [CLS] 0.05");
     expect(model.sent).toEqual([]);
     await press("Enter");
     await press("ArrowRight");

@@ -52,6 +52,7 @@ describe("the caption", () => {
     expect(caption(facts)).not.toContain("rows sum");
     expect(caption({ ...facts, exact: false })).toContain("rounded to 8 bits");
     expect(printer(false, "weights")(0.8313)).toBe("≈0.831");
+    expect(printer(false, "weights")(1e-5)).toBe("<0.0005");
     expect(printer(true, "weights")(0.8313)).toBe("0.831");
     expect(printer(true, "weights")(Number.NaN)).toBe("masked");
   });
@@ -68,7 +69,7 @@ describe("the caption", () => {
     const read = (target: { query?: number; key?: number }) =>
       describeTarget(full, axes, target, printer(true, "weights"));
     expect(read({ query: 1, key: 2 })).toBe("cat → sat 0.831");
-    expect(read({ key: 2 })).toBe("sat ← cat 0.831, sat 0.25, [SEP] 0.2");
+    expect(read({ key: 2 })).toBe("sat ← cat 0.831 · sat 0.25 · [SEP] 0.2");
   });
 });
 

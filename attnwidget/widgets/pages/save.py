@@ -16,7 +16,7 @@ from attnwidget.widgets.head_view import HeadView
 from attnwidget.widgets.heads import HeadWidget
 from attnwidget.widgets.metric_strip import MetricStrip
 from attnwidget.widgets.pages.attention_maps import maps_size
-from attnwidget.widgets.pages.contents import Shown
+from attnwidget.widgets.pages.contents import KINDS, Shown
 from attnwidget.widgets.pages.room import refuse_above
 from attnwidget.widgets.pages.write import write_shown
 from attnwidget.widgets.relation_table import RelationTable
@@ -26,7 +26,7 @@ def save_page(
     attention: Attention,
     path: str | Path,
     *,
-    selected: Iterable[Head | tuple[int, int] | tuple[int, int, str]] = ((0, 0),),
+    selected: Iterable[Head | tuple[int, int] | tuple[int, int, str]] | None = None,
     metrics: object = None,
     head_map: HeadMap | None = None,
     relations: RelationTable | None = None,
@@ -46,8 +46,10 @@ def save_page(
     `coreference` are drawn as they are, linked to the rest; `write_page` says what they embed.
     `limit_mb` is the most that the file may have, in megabytes (10^6 bytes); `theme` is "light",
     "dark" or None for the reader's own. Further `traits` are options of grid and view (`quantity`,
-    `scale`, `mode`, …). Raises ValueError where the page would be larger than `limit_mb`,
-    FileNotFoundError where there is no such folder, TypeError for an unknown option.
+    `scale`, `mode`, …); without `selected` the first head is.
+
+    Raises ValueError where the page would be larger than `limit_mb`, FileNotFoundError where there
+    is no such folder, TypeError for an unknown option or for what is no attention.
 
     Example:
         >>> import tempfile
@@ -56,6 +58,11 @@ def save_page(
         >>> save_page(load_model().attend("The cat sat on the mat."), folder + "/cat.html").name
         'cat.html'
     """
+    if not isinstance(attention, Attention):
+        raise TypeError(
+            f"save_page takes an attention, model.attend(text), got {type(attention).__name__}: a "
+            "figure has .save(path)"
+        )
     # Before the figures compute anything.
     refuse_above(limit_mb, {"maps": maps_size(attention)})
     grid_options = {name: traits[name] for name in traits if name in HeadGrid.class_trait_names()}
@@ -64,8 +71,14 @@ def save_page(
         for name in traits
         if name not in grid_options or name in HeadView.class_trait_names()
     }
-    chosen = list(selected)
+    first = Head(0, 0, next(iter(attention.stacks)))
+    chosen = [first] if selected is None else list(selected)
     given = {"map": head_map, "table": relations, "arcs": arcs, "coreference": coreference}
+    for name, figure in given.items():
+        if figure is not None and not isinstance(figure, KINDS[name]):
+            raise TypeError(
+                f"expected a {KINDS[name].__name__} or None, got {type(figure).__name__}"
+            )
     grid = HeadGrid(attention, metrics=metrics, selected=chosen, **grid_options)
     made: dict[str, HeadWidget] = {"grid": grid}
     try:

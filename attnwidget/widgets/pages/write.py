@@ -40,7 +40,7 @@ def write_page(
         theme: "light" or "dark"; None follows the reader's own.
 
     Raises:
-        ValueError: the page would be larger than `limit_mb`, or no such theme.
+        ValueError: the page would be larger than `limit_mb`, another suffix, or no such theme.
         FileNotFoundError: the folder does not exist.
         TypeError: another kind of widget.
 
@@ -64,13 +64,15 @@ def write_shown(
     theme: str | None = None,
 ) -> Path:
     """Write linked figures as one page; raises as `write_page`."""
+    path = Path(path)
     check_export(path, theme=theme or "light", page=True)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"a page is an HTML file: name it .html, not {path.name!r}")
     data, notes = contents_of(shown, limit_mb)
     heading = title_of(shown.figures) if title is None else title
     page = document(data, heading, notes=notes, text=shown.text, theme=theme).encode("utf-8")
     sizes = {name: len(as_json(part).encode("utf-8")) for name, part in data.items()}
     refuse_above(limit_mb, sizes | {"code": len(page) - sum(sizes.values())})
-    path = Path(path)
     write_whole(path, page)
     return path
 

@@ -10,7 +10,7 @@ from attnwidget.figures.map_numbers import share
 from attnwidget.figures.passage import WIDTH, Outcome, Said, passage
 from attnwidget.figures.passage_layout import PassageMention
 from attnwidget.figures.printed import percent
-from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.figures.theme import theme_named
 from attnwidget.studies.coreference_results import AMONG, Evaluated, EvaluatedWindow
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
@@ -104,7 +104,7 @@ def figure(widget: CoreferenceView, *, width: int | None, theme: ThemeName) -> a
         is_right=bool(choice and choice.right),
         said=_said(widget, shown),
         width=width or WIDTH,
-        theme=DARK if theme == "dark" else LIGHT,
+        theme=theme_named(theme),
     )
 
 
@@ -176,7 +176,7 @@ def caption(widget: CoreferenceView) -> Caption:
         f"{rule} {percent(correct / n, n)} %"
         for rule, correct in zip(BASELINES, found.baseline_correct[:, 0].tolist(), strict=True)
     )
-    notes = [shown.name, f"words {window.start}–{window.end - 1}"]
+    notes = [shown.name, f"words {window.start}–{window.end - 1} of {len(shown.document.words)}"]
     if head:
         notes += [_among(widget), _how_often(widget, shown, n)]
     notes += [

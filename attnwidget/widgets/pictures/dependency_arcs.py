@@ -12,7 +12,7 @@ from attnwidget.figures.caption import Caption
 from attnwidget.figures.dependency_arcs import WIDTH, dependency_arcs, problem_figure
 from attnwidget.figures.map_numbers import share
 from attnwidget.figures.printed import percent, signed
-from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.figures.theme import theme_named
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.pictures.facts import NO_HEAD, one_head
@@ -78,7 +78,7 @@ def _shown(widget: DependencyArcs) -> _Shown:
 def figure(widget: DependencyArcs, *, width: int | None, theme: ThemeName) -> alt.LayerChart:
     """The sentence and its arcs, as they are shown now."""
     shown = _shown(widget)
-    across, colours = width or WIDTH, DARK if theme == "dark" else LIGHT
+    across, colours = width or WIDTH, theme_named(theme)
     title = _title(widget, shown)
     if shown.problem:
         return problem_figure(shown.problem, title=title, width=across, theme=colours)

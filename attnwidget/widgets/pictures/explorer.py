@@ -9,6 +9,8 @@ import pandas as pd
 
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.mosaic import Mosaic, mosaic
+from attnwidget.figures.text_width import shortened
+from attnwidget.figures.theme import LABEL
 from attnwidget.widgets.pictures import relation_table
 from attnwidget.widgets.pictures.facts import head_names
 
@@ -23,6 +25,7 @@ _TWO_COLUMNS = 840
 _GAP = 32
 _MOST_ROWS = 20
 _TABLE_ROWS = 12
+_TEXT_LINES = 2
 _NAMES = {
     "grid": "all heads",
     "view": "one head",
@@ -63,10 +66,13 @@ def figure(
             rows.append([[drawn(name, room) for name in column] for column in columns])
     name = widget.attention.model_name
     text = " | ".join(filter(None, (widget._shown["text"], widget._shown["pair"])))
+    shown_text = shortened(text, LABEL, _TEXT_LINES * (whole - 64))
+    if shown_text != text:
+        shown_text += f" ({len(widget.attention.tokens)} tokens)"
     return mosaic(
         rows,
         width=whole - 16,
-        title=f"{name}: attention to a text\n{text}",
+        title=f"{name}: attention to a text\n{shown_text}",
         gap=_GAP,
         dark=theme == "dark",
     )

@@ -14,7 +14,7 @@ from attnwidget.figures.head_order import HeadMetric, ordered_heads
 from attnwidget.figures.levels import SCALE_WORDS
 from attnwidget.figures.map_numbers import printer
 from attnwidget.figures.printed import figures
-from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.figures.theme import theme_named
 from attnwidget.widgets.pictures.facts import (
     MERGED,
     axes_of,
@@ -54,7 +54,7 @@ def figure(widget: HeadGrid, *, width: int | None, theme: ThemeName) -> alt.Laye
         selected=[(head.layer, head.head) for head in _selected(widget)],
         layer=widget.layer,
         width=width,
-        theme=DARK if theme == "dark" else LIGHT,
+        theme=theme_named(theme),
         notes=said.notes,
     )
 

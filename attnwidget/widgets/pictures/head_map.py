@@ -9,7 +9,7 @@ import numpy as np
 from attnwidget.capture.head import Head
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.head_marks import Behaviours, marked_heads
-from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.figures.theme import theme_named
 from attnwidget.widgets.head_map import groups_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def figure(widget: HeadMap, *, width: int | None, theme: ThemeName) -> alt.Layer
         readout=_readout(widget.selected),
         title="\n".join(filter(None, [_title(widget), source["note"]])),
         width=width,
-        theme=DARK if theme == "dark" else LIGHT,
+        theme=theme_named(theme),
     )
 
 
@@ -54,7 +54,7 @@ def caption(widget: HeadMap) -> Caption:
         "Map of attention heads",
         model=widget._of_model,
         head=f"{heads} and {more} more" if more > 0 else heads,
-        quantity="distances between heads",
+        quantity=widget._of,
         scale=marks,
         notes=(
             stack,

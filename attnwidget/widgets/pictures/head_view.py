@@ -21,7 +21,7 @@ from attnwidget.figures.one_head import (
 )
 from attnwidget.figures.sheet import Sheet
 from attnwidget.figures.text_width import wrapped
-from attnwidget.figures.theme import DARK, LIGHT, Theme
+from attnwidget.figures.theme import Theme, theme_named
 from attnwidget.widgets.pictures.facts import (
     ALL_HIDDEN,
     MERGED,
@@ -48,7 +48,7 @@ _FULL_SUM = 0.99
 
 def figure(widget: HeadView, *, width: int | None, theme: ThemeName) -> alt.LayerChart:
     """The head as it is shown now; without one, or without tokens, what to do."""
-    colours = DARK if theme == "dark" else LIGHT
+    colours = theme_named(theme)
     shown = _shown(widget)
     if shown is None:
         return _sentence(NOTHING_SELECTED, "One attention head", width, colours)

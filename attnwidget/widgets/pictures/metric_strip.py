@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attnwidget.figures.caption import Caption
 from attnwidget.figures.metric_strip import metric_strip
-from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.figures.theme import theme_named
 from attnwidget.widgets.pictures.facts import NO_HEAD, one_head
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def figure(widget: MetricStrip, *, width: int | None, theme: ThemeName) -> alt.L
         head=f"{head} · {head.paper_name}" if head else "",
         title="Metrics of one head among all",
         width=width,
-        theme=DARK if theme == "dark" else LIGHT,
+        theme=theme_named(theme),
     )
 
 

@@ -9,7 +9,7 @@ from attnwidget.figures.caption import Caption
 from attnwidget.figures.printed import p_text, percent, signed
 from attnwidget.figures.relation_heat import RelationHeat
 from attnwidget.figures.relation_table import relation_table
-from attnwidget.figures.theme import DARK, LIGHT
+from attnwidget.figures.theme import theme_named
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.studies.significance import wilson_interval
 from attnwidget.widgets.pictures.facts import head_names
@@ -46,7 +46,7 @@ def figure(
         said=" · ".join(_rows(widget, len(frame))),
         title=" · ".join(filter(None, ["Best head of each relation", model, _stack(widget)])),
         width=width,
-        theme=DARK if theme == "dark" else LIGHT,
+        theme=theme_named(theme),
     )
 
 

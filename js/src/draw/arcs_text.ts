@@ -61,11 +61,12 @@ function strongest(tree: Tree, word: number, weight: (other: number) => number):
   const named = others
     .slice(0, NAMED)
     .map(({ text, i, weight: w }) => `${i === word ? "itself" : text} ${digits(w)}`);
+  const more = others.length - NAMED;
   const rest = others.slice(NAMED).reduce((sum, { weight: w }) => sum + w, 0);
   return [
     ...named,
-    ...(others.length > NAMED ? [`${others.length - NAMED} others ${digits(rest)}`] : []),
-  ].join(", ");
+    ...(more > 0 ? [`${more} ${more === 1 ? "other" : "others"} ${digits(rest)}`] : []),
+  ].join(" · ");
 }
 
 /** What a word attends to and who attends to it, and the governor that follows. */

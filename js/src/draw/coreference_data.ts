@@ -31,6 +31,8 @@ export interface DrawnWindow {
   name: string;
   /** The window's first word in its document. */
   start: number;
+  /** Words of the whole document. */
+  length: number;
   words: string[];
   mentions: Mention[];
   evaluated: Evaluated[];

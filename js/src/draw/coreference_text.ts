@@ -43,7 +43,7 @@ export function captionText({ drawn }: Passage, source: CoreferenceState["_sourc
     .join(", ");
   const end = drawn.start + drawn.words.length - 1;
   return [
-    ...[source.model, drawn.name, `words ${drawn.start}–${end}`],
+    ...[source.model, drawn.name, `words ${drawn.start}–${end} of ${drawn.length}`],
     ...[
       "weights from the mention's head word, nothing renormalised",
       `rules in the study: ${rules}`,

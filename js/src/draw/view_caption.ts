@@ -19,7 +19,8 @@ export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
 /** Prints a value of a quantity; rounded ones say so. */
 export const printer = (exact: boolean, quantity: string) => (value: number) => {
   if (Number.isNaN(value)) return "masked";
-  return `${exact || !(value > 0) ? "" : "≈"}${printValue(quantity)(value)}`;
+  const text = printValue(quantity)(value);
+  return exact || !(value > 0) || text.startsWith("<") ? text : `≈${text}`;
 };
 
 const FILTERS = { aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
@@ -131,7 +132,7 @@ export function describe(
     return `${from(query)} → ${to(key)} ${print(weightAt(map, query, key))}`;
   const pairs = strongest(map, target, 3);
   const list = (name: (pair: Pair) => string) =>
-    pairs.map((pair) => `${name(pair)} ${print(pair.weight)}`).join(", ") || "nothing";
+    pairs.map((pair) => `${name(pair)} ${print(pair.weight)}`).join(" · ") || "nothing";
   if (query !== undefined) return `${from(query)} → ${list((pair) => to(pair.key))}`;
   if (key !== undefined) return `${to(key)} ← ${list((pair) => from(pair.query))}`;
   return "";

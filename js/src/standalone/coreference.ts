@@ -66,7 +66,15 @@ export function coreferenceModel(
     );
     const range = `${data.first} to ${data.stop - 1}`;
     const problem = `Document ${document} is not on this page: it holds ${range}.`;
-    const empty = { name: "", start: 0, words: [], mentions: [], evaluated: [], chosen: null };
+    const empty = {
+      name: "",
+      start: 0,
+      length: 0,
+      words: [],
+      mentions: [],
+      evaluated: [],
+      chosen: null,
+    };
     const head = shown() ?? null;
     const missing = { ...empty, document, window, windows: 1, head, problem };
     model.set("_drawn", found ? read(found) : missing);

@@ -30,6 +30,8 @@ const WIDE = 960;
 const ASIDE = 384;
 /** Below it intervals are drawn but not printed. */
 const NARROW = 560;
+/** Below it they are not drawn either, so that no column is cut. */
+const BARLESS = 448;
 const UNATTACHED = 640;
 const HISTORY = 100;
 const KEYS = [
@@ -199,6 +201,7 @@ function render({ model, el, signal }: RenderContext<TableState>): void {
     const width = inner.clientWidth || UNATTACHED;
     body.classList.toggle("attnw-rel-wide", width >= WIDE);
     body.classList.toggle("attnw-rel-narrow", width < NARROW);
+    body.classList.toggle("attnw-rel-barless", width < BARLESS);
     const rows = decoded?.rows ?? [];
     const shown = chosenRows(rows, state());
     controls.update();
