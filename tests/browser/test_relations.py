@@ -158,12 +158,16 @@ def hidden_parts(arcs: Locator) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("width", [480, 1200])
-def test_nothing_of_a_long_sentence_is_cut(in_lab: OpenNotebook, width: int) -> None:
+@pytest.mark.parametrize("width", [416, 480, 1200])
+def test_nothing_of_a_table_or_a_long_sentence_is_cut(in_lab: OpenNotebook, width: int) -> None:
     notebook = opened(in_lab)
     notebook.page.set_viewport_size({"width": 1600, "height": 1400})
-    arcs = notebook.output(2).locator(".attnw-root")
-    arcs.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
+    table, arcs = (notebook.output(cell).locator(".attnw-root") for cell in (1, 2))
+    for root in (table, arcs):
+        root.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
+    box = table.locator(".attnw-rel-box")
+    expect(table.locator(".attnw-rel-narrow")).to_have_count(int(width < 560))
+    assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "a column is cut"
     for sentence, count in [(0, 5), (2, 60)]:
         notebook.run_in_kernel(f"arcs.selected = [(2, 1)]; arcs.sentence = {sentence}")
         expect(words(arcs)).to_have_count(count)

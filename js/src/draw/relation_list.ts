@@ -13,6 +13,12 @@ const TITLES: Record<Column, [title: string, meaning: string]> = {
   baseline: ["offset %", "accuracy of the best fixed offset"],
   gain: ["gain", "percentage points above the offset; * corrected p up to 0.05"],
 };
+/** What a heading is where every column has to fit beside the others. */
+const SHORT: Partial<Record<Column, string>> = {
+  head: "head",
+  direction: "dir.",
+  accuracy: "acc. %",
+};
 const BAR = { width: 96, height: 14 };
 
 export interface ListActions {
@@ -29,7 +35,10 @@ export function relationList(parent: HTMLElement, signal: AbortSignal, actions: 
   const headings = COLUMNS.map((column) => {
     const [title, meaning] = TITLES[column];
     const cell = element(line, "th", { scope: "col", title: meaning });
-    const button = element(cell, "button", { type: "button", class: "attnw-rel-sort" }, title);
+    const button = element(cell, "button", { type: "button", class: "attnw-rel-sort" });
+    const short = SHORT[column];
+    element(button, "span", short ? { class: "attnw-rel-long" } : {}, title);
+    if (short) element(button, "span", { class: "attnw-rel-short", "aria-hidden": "true" }, short);
     const arrow = element(button, "span", { "aria-hidden": "true", class: "attnw-rel-arrow" });
     button.addEventListener("click", () => actions.sort(column), { signal });
     return { column, cell, arrow };
@@ -76,8 +85,10 @@ export function relationList(parent: HTMLElement, signal: AbortSignal, actions: 
     element(best, "span", { class: "attnw-rel-chip", title: paperName(row.head) }).textContent =
       headName(row.head);
     const way = element(tr, "td", { class: "attnw-rel-way" });
-    const short = row.direction === DIRECTIONS[0] ? "dep → gov" : "gov → dep";
-    element(way, "span", { "aria-hidden": "true", title: row.direction }, short);
+    const [from, to] = row.direction === DIRECTIONS[0] ? ["dep", "gov"] : ["gov", "dep"];
+    const arrow = element(way, "span", { "aria-hidden": "true", title: row.direction });
+    element(arrow, "span", { class: "attnw-rel-from" }, `${from} `);
+    arrow.append(`→ ${to}`);
     element(way, "span", { class: "attnw-unseen" }, row.direction);
     const accuracy = element(tr, "td", { class: "attnw-rel-accuracy" });
     bar(accuracy, row);
