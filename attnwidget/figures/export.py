@@ -16,6 +16,7 @@ from attnwidget.figures.whole_file import write_whole
 from attnwidget.figures.xml_text import xml_text
 
 FORMATS = (".svg", ".pdf", ".png")
+PAGE_FORMATS = (".html", ".htm")
 _PNG_SCALE = 2.0
 _NUMBERS = (int, float, np.integer, np.floating)
 _MOST_PIXELS = 100_000_000

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageColor, ImageDraw
+from PIL import ImageColor, ImageDraw
 
-from attnwidget.figures.raster_runs import Strokes, image_tag, with_images
+from attnwidget.figures.raster_runs import Strokes, canvas, image_tag, with_images
 
 _CURVES = re.compile(r"(?:M[-\d.e]+(?:,[-\d.e]+)C[-\d.e]+(?:,[-\d.e]+){5})+")
 _BLANKS = str.maketrans("MC,", "   ")
@@ -43,12 +42,8 @@ def _points(path: str) -> NDArray[np.float64] | None:
 
 
 def _image(run: list[Strokes], zoom: float) -> str:
-    every = np.concatenate([one.points for one in run]).reshape(-1, 2)
-    left, top = (math.floor(edge) - 2 for edge in every.min(0).tolist())
-    right, bottom = (math.ceil(edge) + 2 for edge in every.max(0).tolist())
-    size = math.ceil((right - left) * zoom), math.ceil((bottom - top) * zoom)
     fine = zoom * _SMOOTH
-    picture = Image.new("RGBA", (size[0] * _SMOOTH, size[1] * _SMOOTH))
+    picture, left, top = canvas(run, fine, _SMOOTH)
     pen = ImageDraw.Draw(picture)
     for one in run:
         colour = ImageColor.getcolor(one.colour, "RGBA")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageColor, ImageDraw
+from PIL import ImageColor, ImageDraw
 
-from attnwidget.figures.raster_runs import Strokes, image_tag, with_images
+from attnwidget.figures.raster_runs import Strokes, canvas, image_tag, with_images
 
 _NUMBER = r"[-\d.e]+"
 _LINES = re.compile(f"(?:M{_NUMBER},{_NUMBER}L{_NUMBER},{_NUMBER})+")
@@ -41,20 +40,15 @@ def _ends(path: str) -> NDArray[np.float64] | None:
 
 
 def _image(run: list[Strokes], zoom: float, height: float, smooth: int) -> str:
-    every = np.concatenate([one.points for one in run]).reshape(-1, 2)
-    left, top = (math.floor(edge) - 2 for edge in every.min(0).tolist())
-    right, bottom = (math.ceil(edge) + 2 for edge in every.max(0).tolist())
-    bottom = min(bottom, top + height)
-    size = math.ceil((right - left) * zoom), math.ceil((bottom - top) * zoom)
     fine = zoom * smooth
-    picture = Image.new("RGBA", (size[0] * smooth, size[1] * smooth))
+    picture, left, top = canvas(run, fine, smooth, most=height)
     pen = ImageDraw.Draw(picture)
     for one in run:
         colour = ImageColor.getcolor(one.colour, "RGBA")
         # A line of one pixel takes a fiftieth of the time of any wider one.
         thin = smooth == 1 and one.width * fine < 2.5
         width = 1 if thin else max(1, round(one.width * fine))
-        placed = (_above(bottom, one.points) - (left, top, left, top)) * fine
+        placed = (_above(top + picture.height / fine, one.points) - (left, top, left, top)) * fine
         for line in placed.tolist():
             pen.line(line, fill=colour, width=width)
     return image_tag(picture.reduce(smooth), left, top, zoom)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -64,6 +65,22 @@ def with_images(
             end = -1
     finish(end)
     return "".join((*parts, body[done:]))
+
+
+def canvas(
+    run: list[Strokes], fine: float, smooth: int, *, most: float = math.inf
+) -> tuple[Image.Image, float, float]:
+    """An empty picture for the strokes, and where its left and its top lie in the SVG.
+
+    It has `fine` pixels for each unit, in whole groups of `smooth`, and is `most` units high at
+    the most.
+    """
+    every = np.concatenate([one.points for one in run]).reshape(-1, 2)
+    left, top = (math.floor(edge) - 2 for edge in every.min(0).tolist())
+    right, bottom = (math.ceil(edge) + 2 for edge in every.max(0).tolist())
+    sides = right - left, min(bottom, top + most) - top
+    width, height = (math.ceil(side * fine / smooth) * smooth for side in sides)
+    return Image.new("RGBA", (width, height)), left, top
 
 
 def image_tag(picture: Image.Image, left: float, top: float, zoom: float) -> str:

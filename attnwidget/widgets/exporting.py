@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from attnwidget.widgets.static_figure import StaticFigure
 
 ThemeName = Literal["light", "dark"]
-_PAGE = {".html", ".htm"}
 
 
 class Exporting:
@@ -78,14 +77,14 @@ class Exporting:
             >>> view.save(tempfile.mkdtemp() + "/cat.pdf", width=480).name
             'cat.pdf'
         """
-        from attnwidget.figures.export import check_export, write_chart
+        from attnwidget.figures.export import PAGE_FORMATS, check_export, write_chart
 
         if not isinstance(caption, bool):
             raise TypeError(
                 f"caption is True or False, whether the figure's own is drawn, got {caption!r}"
             )
         path = Path(path)
-        page = path.suffix.lower() in _PAGE
+        page = path.suffix.lower() in PAGE_FORMATS
         drawn_theme: ThemeName = theme if theme is not None else "light"
         check_export(path, width=width, scale=scale, theme=drawn_theme, page=page)
         if page:

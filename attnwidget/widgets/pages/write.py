@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from attnwidget.figures.export import check_export
+from attnwidget.figures.export import PAGE_FORMATS, check_export
 from attnwidget.figures.whole_file import write_whole
 from attnwidget.widgets.heads import HeadWidget
 from attnwidget.widgets.pages.contents import KINDS, Shown, contents_of, title_of
@@ -66,7 +66,7 @@ def write_shown(
     """Write linked figures as one page; raises as `write_page`."""
     path = Path(path)
     check_export(path, theme=theme or "light", page=True)
-    if path.suffix.lower() not in (".html", ".htm"):
+    if path.suffix.lower() not in PAGE_FORMATS:
         raise ValueError(f"a page is an HTML file: name it .html, not {path.name!r}")
     data, notes = contents_of(shown, limit_mb)
     heading = title_of(shown.figures) if title is None else title
