@@ -93,6 +93,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/first_light.py
 	$(BIN)/python tests/benchmarks/surface.py
 	$(BIN)/python tests/benchmarks/language.py
+	$(BIN)/python tests/benchmarks/display.py
 	$(BIN)/python tests/benchmarks/explorer.py
 
 clean:

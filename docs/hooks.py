@@ -13,6 +13,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from navigation import navigation
 from tutorials import tutorial
 
 ROOT = Path(__file__).parents[1]
@@ -33,13 +34,9 @@ _SECTION = re.compile(
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the sections of the navigation that are made."""
-    sections = {title: pages for section in config.nav for title, pages in section.items()}
-    sections["Tutorials"] += [f"tutorials/{source.stem}.md" for source in NOTEBOOKS]
-    for title, names in reference.sections().items():
-        sections["Reference"].append({title: [{n: reference.page_of(n)} for n in names]})
-    types = [{p.rpartition(".")[2]: reference.page_of(p)} for p in reference.type_paths()]
-    sections["Reference"].append({"Types": types})
+    """Fill the navigation."""
+    tutorials = [f"tutorials/{source.stem}.md" for source in NOTEBOOKS]
+    config.nav = navigation([*tutorials, "about/changelog.md", "about/licence.md"])
     return config
 
 

@@ -15,6 +15,8 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 NOT_RUN = 'title="Not run here'
+# A block that shows a file is named by the file's path.
+_FILE = re.compile(r'title="[\w/]+\.\w+"')
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class CodeBlock:
 
     Attributes:
         code: its lines.
-        runs: False where its title says that it needs what is not at hand.
+        runs: False where its title says that it needs what is not at hand, or names a file.
         figure: name of the picture of its last expression, or "".
         alt: what the picture shows, in words.
     """
@@ -37,7 +39,7 @@ class CodeBlock:
 def code_blocks(markdown: str) -> Iterator[CodeBlock]:
     """The blocks of Python of a page, from the top."""
     for found in _BLOCK.finditer(markdown):
-        runs = NOT_RUN not in found["about"]
+        runs = NOT_RUN not in found["about"] and not _FILE.search(found["about"])
         yield CodeBlock(found["code"], runs, found["figure"] or "", found["alt"] or "")
 
 

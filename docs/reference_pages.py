@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import attnwidget
+from attnwidget import metrics
 from attnwidget.studies.results import Result
 
 # What each room of the package offers, in the order of the reference's index.
@@ -17,26 +18,28 @@ SECTIONS = {
     "capture": "Models and attention",
     "studies": "Measuring and probing",
     "text": "Texts, treebanks, documents",
-    "figures": "Figures",
+    "charts": "Charts",
+    "drawing": "Pictures",
 }
-# What public functions return or take beside the results of studies, which are found by themselves.
+# What public names return or take beside the results of studies, which are found by themselves.
 TYPES = (
-    "attnwidget.studies.accumulator.Accumulator",
-    "attnwidget.studies.accumulator.Batch",
-    "attnwidget.studies.accumulator.LayerBatch",
+    "attnwidget.drawing.caption.Caption",
+    "attnwidget.drawing.picture.Picture",
+    "attnwidget.drawing.static_figure.StaticFigure",
     "attnwidget.studies.clustering.HeadEmbedding",
     "attnwidget.studies.coreference_results.AntecedentChoices",
     "attnwidget.studies.governors.GovernorPredictions",
     "attnwidget.studies.rollout.TokenRelevance",
-    "attnwidget.text.links.Link",
-    "attnwidget.text.links.LinkedSentence",
+    "attnwidget.text.word_links.Link",
+    "attnwidget.text.word_links.LinkedSentence",
     "attnwidget.text.tokens.Tokens",
 )
 
 
 def public_names() -> list[str]:
-    """Every public name but the version, which the index gives."""
-    return [name for name in attnwidget.__all__ if name != "__version__"]
+    """Every public name but the version, which the index gives, and the module of metrics."""
+    listed = [name for name in attnwidget.__all__ if name not in ("__version__", "metrics")]
+    return [*listed, *metrics.__all__]
 
 
 def type_paths() -> list[str]:
@@ -44,8 +47,8 @@ def type_paths() -> list[str]:
     for module in pkgutil.iter_modules(importlib.import_module("attnwidget.studies").__path__):
         importlib.import_module(f"attnwidget.studies.{module.name}")
     results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(Result))
-    shared = {f"{getattr(attnwidget, name).__module__}.{name}" for name in _documented_as_is()}
-    return sorted({*results, *TYPES} - shared, key=lambda path: path.rpartition(".")[2])
+    public = {_identifier(name) for name in public_names()}
+    return sorted({*results, *TYPES} - public, key=lambda path: path.rpartition(".")[2])
 
 
 def page_of(name: str) -> str:
@@ -58,7 +61,7 @@ def pages() -> dict[str, str]:
     """Every page of the reference: Markdown by its place in the site."""
     made = {"reference/index.md": _index()}
     for name in public_names():
-        made[page_of(name)] = _page(name, _identifier(name), getattr(attnwidget, name))
+        made[page_of(name)] = _page(name, _identifier(name), _value(name))
     for path in type_paths():
         module, _, name = path.rpartition(".")
         made[page_of(path)] = _page(name, path, getattr(importlib.import_module(module), name))
@@ -78,25 +81,28 @@ def trait_rows(kind: type[Any]) -> list[tuple[str, str, str, str]]:
 
 def sections() -> dict[str, list[str]]:
     """The public names of each section of the index."""
-    homes = {name: attnwidget._HOMES[name].partition(".")[0] for name in public_names()}
-    return {
-        title: sorted((n for n in homes if homes[n] == room), key=str.casefold)
+    rooms = {name: _identifier(name).split(".")[1] for name in public_names()}
+    found = {
+        title: [n for n in rooms if rooms[n] == room and n not in metrics.__all__]
         for room, title in SECTIONS.items()
     }
+    found["Metrics"] = metrics.__all__
+    return {title: sorted(names, key=str.casefold) for title, names in found.items()}
 
 
 def _index() -> str:
     lines = [
         "# Reference",
         "",
-        "Everything that `from attnwidget import …` gives, by what it is for. "
+        "Everything that `from attnwidget import …` gives, by what it is for, and what "
+        "`from attnwidget.metrics import …` does. "
         f"This is version {attnwidget.__version__} (`attnwidget.__version__`). "
         "Every example on these pages is run by the project's tests.",
     ]
     for title, names in sections().items():
         lines += ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
         for name in names:
-            lines.append(f"| [`{name}`]({name}.md) | {_summary(getattr(attnwidget, name))} |")
+            lines.append(f"| [`{name}`]({name}.md) | {_summary(_value(name))} |")
     lines += [
         "",
         "## Types",
@@ -132,14 +138,13 @@ def _page(name: str, identifier: str, value: Any) -> str:
 
 def _identifier(name: str) -> str:
     """What the reference reads: the name itself, or the class of which it is the one instance."""
-    value = getattr(attnwidget, name)
-    if inspect.isclass(value) or inspect.isroutine(value):
-        return f"attnwidget.{attnwidget._HOMES[name]}.{name}"
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    value = _value(name)
+    kind = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _documented_as_is() -> Iterator[str]:
-    return (name for name in public_names() if inspect.isclass(getattr(attnwidget, name)))
+def _value(name: str) -> Any:
+    return getattr(metrics if name in metrics.__all__ else attnwidget, name)
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:

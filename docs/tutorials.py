@@ -69,8 +69,11 @@ def _output(output: Any, name: str, page: Tutorial) -> str | None:
         alt_text = escape(about.get("alt") or "What the cell shows", quote=True)
         picture = f'<img src="{name}.png" alt="{alt_text}"{size} loading="lazy">'
         return f'<p class="figure">{picture}</p>' + _folded(data.get("text/html", ""))
+    if "%|" in data.get("text/plain", ""):
+        return ""  # a progress bar
     if _WIDGET in data:
-        return "" if "%|" in data.get("text/plain", "") else None  # the former is a progress bar
+        # Of a figure the picture is the next output.
+        return "" if data.get("text/html") == "" else None
     if "text/html" in data:
         return (
             f'<div class="output" tabindex="0" markdown="0">{_plain_table(data["text/html"])}</div>'

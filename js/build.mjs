@@ -1,19 +1,23 @@
-// One ES module and one style sheet per file of src/widgets, written into the Python package; the result is committed.
+// One ES module and one style sheet per figure, written into the Python package; the result is committed.
 // `--outdir=DIR` writes elsewhere (the test that compares), `--watch` rebuilds on each change.
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { basename, dirname, extname, resolve } from "node:path";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const argument = (name) =>
-  process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
+const argument = (name) => process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
 
-const entryPoints = readdirSync(resolve(here, "src/widgets"))
-  .filter((name) => [".ts", ".css"].includes(extname(name)))
+/** A folder with a `widget.ts` is a figure: its module and its style sheet have the folder's name. */
+const figures = readdirSync(resolve(here, "src"))
   .sort()
-  .map((name) => ({ in: `src/widgets/${name}`, out: basename(name, extname(name)) }));
+  .filter((name) => existsSync(resolve(here, "src", name, "widget.ts")));
+const entryPoints = [
+  ...figures.flatMap((name) => ["ts", "css"].map((suffix) => ({ in: `src/${name}/widget.${suffix}`, out: name }))),
+  ...["ts", "css"].map((suffix) => ({ in: `src/page/start.${suffix}`, out: "standalone" })),
+  { in: "src/picture/start.ts", out: "picture" },
+];
 
 /**
  * Every run of a cell imports its widget's module anew, and a page keeps each module that it ever imported: its text, its
@@ -27,12 +31,9 @@ const sharing = {
         const name = basename(path);
         const version = createHash("sha256").update(text).digest("hex").slice(0, 12);
         const shared = `globalThis[Symbol.for("attnwidget ${name} ${version}")]`;
-        const alone = name === "standalone.js" || name.endsWith(".css");
+        const alone = /^(standalone|picture)\.js$|\.css$/.test(name);
         mkdirSync(dirname(path), { recursive: true });
-        writeFileSync(
-          path,
-          alone ? text : `export default(${shared}??=(()=>{${text}return bundle})()).default;\n`,
-        );
+        writeFileSync(path, alone ? text : `export default(${shared}??=(()=>{${text}return bundle})()).default;\n`);
       }
     });
   },

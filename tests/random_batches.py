@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 
 LAYERS, HEADS = 2, 3
-MODEL: Any = SimpleNamespace(
-    name="random", hf_model=SimpleNamespace(config=SimpleNamespace(is_encoder_decoder=False))
-)
+SUBJECT = Subject(LAYERS, HEADS, model_name="random")
 
 
 def random_maps(
@@ -77,9 +74,8 @@ def one_document(batch: Batch, maps: torch.Tensor, document: int) -> tuple[Batch
 def seen(accumulator: Accumulator[Any], batch: Batch, maps: torch.Tensor) -> Accumulator[Any]:
     """The accumulator after a batch; started before it where it was not."""
     if not hasattr(accumulator, "sums"):
-        accumulator.start(MODEL, LAYERS, HEADS)
-    unseen: Any = None
+        accumulator.start(SUBJECT)
     for layer in range(LAYERS):
-        accumulator.update(LayerBatch(batch, layer, maps[layer], unseen))
+        accumulator.update(LayerBatch(batch, layer, maps[layer], None))
     accumulator.end_batch(batch)
     return accumulator

@@ -1,4 +1,4 @@
-"""Imports run one way: a room knows the rooms below it and nothing of those above."""
+"""Imports run one way: a room knows the rooms below it, and no file imports itself by a detour."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ BELOW = {
     "text": set(),
     "kernels": set(),
     "capture": {"text", "kernels"},
-    "figures": set(),
-    "studies": {"text", "kernels", "capture", "figures"},
-    "widgets": {"text", "kernels", "capture", "studies", "figures"},
+    "charts": {"text"},
+    "drawing": {"text"},
+    "studies": {"text", "kernels", "capture", "charts"},
+    "widgets": {"text", "kernels", "capture", "studies", "charts", "drawing"},
     # The model as data, and the scripts that made it, which nobody imports.
-    "demo": {"text", "kernels", "capture", "figures", "studies"},
+    "demo": {"text", "kernels", "capture", "charts", "studies"},
 }
 # What a room stays free of, so that it can be read and tested without it.
 FOREIGN = {
@@ -27,7 +28,8 @@ FOREIGN = {
     "kernels": {"transformers", "anywidget", "ipywidgets", "pandas"},
     "capture": {"anywidget", "ipywidgets", "altair"},
     "studies": {"anywidget", "ipywidgets"},
-    "figures": {"torch", "transformers", "anywidget", "ipywidgets"},
+    "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
+    "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},
     "widgets": {"transformers"},
     "demo": {"anywidget", "ipywidgets"},
 }
@@ -43,6 +45,49 @@ def imports(source: Path, package: Path) -> Iterator[str]:
             base = ".".join(parts[: -node.level]) if node.level else ""
             stem = ".".join(filter(None, [base, node.module or ""]))
             yield from (f"{stem}.{alias.name}" for alias in node.names)
+
+
+def import_graph(package: Path) -> dict[str, set[str]]:
+    """By module the modules of the package that it imports, within functions too.
+
+    Importing a module runs the `__init__` of every package above it, so these count as imported;
+    those above the importing file itself have run before it.
+    """
+    modules = {}
+    for source in package.rglob("*.py"):
+        parts = source.relative_to(package.parent).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = source
+    graph = {}
+    for module, source in modules.items():
+        above = {module[:i] for i, letter in enumerate(module) if letter == "."}
+        named = {
+            name[: i or None]
+            for name in imports(source, package)
+            for i in [0, *(i for i, letter in enumerate(name) if letter == ".")]
+        }
+        graph[module] = (named & modules.keys()) - above - {module}
+    return graph
+
+
+def circles(package: Path) -> list[set[str]]:
+    """Modules that reach each other by their imports: the strongly connected parts of the graph."""
+    graph = import_graph(package)
+
+    def reached(start: str) -> set[str]:
+        found, waiting = set[str](), [start]
+        while waiting:
+            new = graph[waiting.pop()] - found
+            found |= new
+            waiting += new
+        return found
+
+    reach = {module: reached(module) for module in graph}
+    parts = {frozenset(m for m in reach[n] if n in reach[m]) for n in graph if n in reach[n]}
+    return [set(part) for part in parts]
+
+
+def test_no_file_imports_itself_by_a_detour_not_even_for_type_checkers() -> None:
+    assert circles(PACKAGE) == []
 
 
 def violations(package: Path) -> list[str]:
@@ -66,17 +111,17 @@ def test_imports_run_one_way() -> None:
 def test_every_module_lives_in_a_known_room() -> None:
     rooms = {source.relative_to(PACKAGE).parts[0] for source in PACKAGE.glob("*/**/*.py")}
     assert rooms <= BELOW.keys(), "a new room: say in BELOW what it may import"
-    assert [source.name for source in PACKAGE.glob("*.py")] == ["__init__.py"]
+    assert {source.name for source in PACKAGE.glob("*.py")} == {"__init__.py", "metrics.py"}
 
 
 @pytest.mark.parametrize(
     ("room", "line"),
     [
-        ("text", "from attnwidget.kernels.words import word_map"),
+        ("text", "from attnwidget.kernels.word_maps import word_map"),
         ("kernels", "import attnwidget.text.tokens"),
         ("kernels", "from ..capture import head"),
-        ("capture", "def f():\n    from attnwidget.widgets.head_grid import HeadGrid"),
-        ("figures", "from attnwidget import Head"),
+        ("capture", "def f():\n    from attnwidget.widgets.head_grid.widget import HeadGrid"),
+        ("drawing", "from attnwidget import Head"),
         ("widgets", "import attnwidget.demo"),
         ("text", "import torch.nn"),
     ],
@@ -86,6 +131,74 @@ def test_a_wrong_import_is_found(tmp_path: Path, room: str, line: str) -> None:
     (package / room).mkdir(parents=True)
     (package / room / "wrong.py").write_text(line)
     assert len(violations(package)) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "circle"),
+    [
+        (
+            {"a": "from attnwidget.text import b", "b": "import attnwidget.text.a"},
+            {"text.a", "text.b"},
+        ),
+        (
+            {"a": "def f():\n    from attnwidget.text.b import g", "b": "from .a import f"},
+            {"text.a", "text.b"},
+        ),
+        (
+            {
+                "a": "from attnwidget.text.b import x",
+                "b": "from attnwidget.text.c import x",
+                "c": "class C:\n    def f(self):\n        import attnwidget.text.a",
+                "d": "from attnwidget.text.a import x",
+            },
+            {"text.a", "text.b", "text.c"},
+        ),
+        (  # what type checkers alone read
+            {
+                "a": "if TYPE_CHECKING:\n    from attnwidget.text.b import x\nelse:\n    import re",
+                "b": "import attnwidget.text.a",
+            },
+            {"text.a", "text.b"},
+        ),
+        (  # the `__init__` of a package runs before what is in it
+            {
+                "a": "from attnwidget.text.inner.b import x",
+                "inner/__init__": "from attnwidget.text.a import y",
+                "inner/b": "x = 1",
+            },
+            {"text.a", "text.inner"},
+        ),
+    ],
+)
+def test_a_circle_is_found(tmp_path: Path, files: dict[str, str], circle: set[str]) -> None:
+    assert circles(_written(tmp_path, files)) == [{f"attnwidget.{name}" for name in circle}]
+
+
+def test_a_package_that_imports_what_is_in_it_makes_no_circle(tmp_path: Path) -> None:
+    files = {"inner/__init__": "from . import c", "inner/c": "import attnwidget.text.a", "a": ""}
+    assert circles(_written(tmp_path, files)) == []
+
+
+def _written(folder: Path, files: dict[str, str]) -> Path:
+    package = folder / "attnwidget"
+    for name, text in files.items():
+        path = package / "text" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return package
+
+
+def test_no_figure_imports_another() -> None:
+    """Only the explorer and `save_page` know several; a page and what is shared know none."""
+    widgets, found = PACKAGE / "widgets", []
+    for source in sorted(widgets.glob("*/**/*.py")):
+        room = source.relative_to(widgets).parts[0]
+        for name in imports(source, PACKAGE):
+            top, _, rest = name.removeprefix("attnwidget.").partition(".")
+            other = rest.partition(".")[0]
+            if top == "widgets" and other not in {room, "pages", "shared"} and room != "explorer":
+                found.append(f"{source.relative_to(widgets)} imports {name}")
+    assert found == []
 
 
 def test_importing_the_package_does_not_import_torch() -> None:

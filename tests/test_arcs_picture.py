@@ -1,4 +1,4 @@
-"""The picture of DependencyArcs: the same words, arcs and numbers as the live figure."""
+"""The picture of DependencyArcs: the same words, arcs and numbers as on the page."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import comm
 import ipywidgets
 import numpy as np
 import pytest
-import vl_convert
 
 from attnwidget import AttentionModel, load_model
-from attnwidget.figures.arcs_layout import Tree, arc_levels, rows_of
-from attnwidget.figures.dependency_arcs import dependency_arcs
-from attnwidget.figures.theme import DARK, LIGHT, Theme
+from attnwidget.charts.theme import DARK, LIGHT, Theme
+from attnwidget.drawing.picture import Picture
 from attnwidget.studies.relations import DIRECTIONS, probe_relations
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.dependency_arcs import DependencyArcs
+from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from recording import RecordingComm
+from svg_picture import elements, fills, number, offset, strokes, texts
 
 MAT = Sentence.from_lists(
     ["The", "old", "cat", "sat", "on", "my", "mat"],
@@ -51,59 +50,63 @@ SENTENCES = [MAT, SIXTY, HOSTILE, ONE, LONG]
 
 
 @dataclass(frozen=True)
-class Path:
-    """A path of the picture: its points, its ends, how it is drawn."""
+class Arc:
+    """A predicted arc: where it begins and ends, counted from the left, and how it is drawn."""
 
-    points: list[tuple[float, float]]
+    start: float
+    end: float
     stroke: str
     width: float
     opacity: float
     dash: str
 
-    @property
-    def end(self) -> float:
-        return self.points[-1][0]
+
+def predicted(picture: Picture) -> list[Arc]:
+    """Predicted arcs, in the order in which they are drawn; ticks and crosses have no opacity."""
+    theme = colours(picture)
+    return [
+        Arc(
+            *ends(path.get("d", "")),
+            path.get("stroke", ""),
+            number(path, "stroke-width"),
+            number(path, "stroke-opacity"),
+            path.get("stroke-dasharray", ""),
+        )
+        for path in elements(picture, "path")
+        if path.get("stroke") in (theme.right, theme.wrong) and path.get("stroke-opacity")
+    ]
 
 
-class Picture:
-    """What an SVG shows."""
-
-    def __init__(self, svg: str, theme: Theme = LIGHT) -> None:
-        self.svg, self.theme = svg, theme
-        root = ElementTree.fromstring(svg)
-        name = "{http://www.w3.org/2000/svg}"
-        self.texts = ["".join(node.itertext()) for node in root.iter(f"{name}text")]
-        self.paths = [
-            Path(
-                _points(node.get("d", "")),
-                node.get("stroke", ""),
-                float(node.get("stroke-width", 1)),
-                float(node.get("stroke-opacity", 1)),
-                node.get("stroke-dasharray", ""),
-            )
-            for node in root.iter(f"{name}path")
-            if node.get("stroke")
-        ]
-
-    @property
-    def predicted(self) -> list[Path]:
-        """Predicted arcs; ticks and crosses are thinner."""
-        both = (self.theme.right, self.theme.wrong)
-        return [path for path in self.paths if path.stroke in both and path.width == 2]
-
-    @property
-    def annotated(self) -> list[Path]:
-        return [path for path in self.paths if path.stroke == self.theme.text]
+def ends(d: str) -> tuple[float, float]:
+    numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", d)]
+    return numbers[0], numbers[0] if "V" in d else numbers[-2]
 
 
-def _points(d: str) -> list[tuple[float, float]]:
-    numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", d)]
-    return list(zip(numbers[::2], numbers[1::2], strict=False))
+def colours(picture: Picture) -> Theme:
+    return DARK if picture.theme == "dark" else LIGHT
 
 
-def picture(arcs: DependencyArcs, **options) -> Picture:
-    svg = vl_convert.vegalite_to_svg(arcs.figure(**options).to_dict())
-    return Picture(svg, DARK if options.get("theme") == "dark" else LIGHT)
+def annotated(picture: Picture) -> list[Element]:
+    """Annotated arcs that stand out, and the root's."""
+    return strokes(picture, colours(picture).text)
+
+
+def rows(picture: Picture) -> list[dict[str, float]]:
+    """By row: its words and where their middles are."""
+    found = (
+        {text.text or "": number(text, "x") for text in group if text.get("font-size") == "14"}
+        for group in elements(picture, "g")
+    )
+    return [row for row in found if row]
+
+
+def contrast(stroke: str, opacity: float, ground: str) -> float:
+    """Of a stroke on its ground, by WCAG."""
+    over, under = (np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for c in (stroke, ground))
+    channels = np.stack([opacity * over + (1 - opacity) * under, under]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    dark, light = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return float((light + 0.05) / (dark + 0.05))
 
 
 @pytest.fixture(scope="module")
@@ -124,172 +127,166 @@ def test_every_word_and_every_arc_is_drawn(
     model: AttentionModel, direction: str, theme: str
 ) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(2, 8)], direction=direction)
-    shown = picture(arcs, theme=theme)
-    assert [text for text in shown.texts if text in MAT.words] == list(MAT.words)
-    labels = [text for text in shown.texts if text in MAT.relations]
+    shown = arcs.figure(theme=theme)
+    [row] = rows(shown)
+    assert tuple(row) == MAT.words
+    labels = [text for text in texts(shown) if text in MAT.relations]
     assert sorted(labels) == sorted(MAT.relations)
-    assert len(shown.annotated) == 7  # of six words, and the root's
+    assert len(annotated(shown)) == 7  # of six words, and the root's
     at = (2, 8, DIRECTIONS.index(direction))
     governors, weights = arcs.predictions.governors[at], arcs.predictions.weights[at]
     right = {i: governors[i] == g for i, g in enumerate(MAT.governors) if g}
-    centres = rows_of(_tree(MAT), 720)[0].centres
-    drawn = {path.end: path for path in shown.predicted}
+    centres = list(row.values())
+    drawn = {arc.end: arc for arc in predicted(shown)}
     assert sorted(drawn) == sorted(centres[i] for i in right)
     for i, is_right in right.items():
-        path = drawn[centres[i]]
+        arc = drawn[centres[i]]
         governor = centres[governors[i] - 1]
-        assert abs(path.points[0][0] - governor) == 6, "it begins beside its governor"
-        assert path.stroke == (shown.theme.right if is_right else shown.theme.wrong)
-        assert bool(path.dash) != is_right
-        assert path.opacity == pytest.approx(0.25 + 0.75 * sqrt(weights[i]), abs=6e-4)
+        assert abs(arc.start - governor) == 6, "it begins beside its governor"
+        assert arc.stroke == (colours(shown).right if is_right else colours(shown).wrong)
+        assert bool(arc.dash) != is_right
+        assert arc.opacity == pytest.approx(0.7 + 0.3 * sqrt(weights[i]), abs=6e-4)
+        assert arc.width == pytest.approx(1.5 + 2 * sqrt(weights[i]), abs=6e-4)
 
 
-def _tree(sentence: Sentence) -> Tree:
-    governors = tuple(governor - 1 for governor in sentence.governors)
-    return Tree(sentence.words, governors, sentence.relations)
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_the_faintest_arc_stands_out_from_the_ground(theme: Theme) -> None:
+    for colour in (theme.right, theme.wrong):
+        assert contrast(colour, 0.7, theme.ground) >= 3
 
 
 def test_strong_arcs_lie_over_weak_ones(model: AttentionModel) -> None:
-    shown = picture(DependencyArcs(model, SENTENCES, selected=[(2, 8)]))
-    opacities = [path.opacity for path in shown.predicted]
+    shown = predicted(DependencyArcs(model, SENTENCES, selected=[(2, 8)]).figure())
+    opacities = [arc.opacity for arc in shown]
     assert opacities == sorted(opacities) and len(set(opacities)) > 1
 
 
 def test_the_relation_and_the_threshold_filter(model: AttentionModel) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(2, 8)], relation="det", sentence=1)
-    words = [i for i, relation in enumerate(SIXTY.relations) if relation == "det"]
-    shown = picture(arcs)
-    assert len(shown.predicted) == len(words) == 20
-    assert len(shown.annotated) == 20, "others are pale"
-    assert shown.texts.count("det") == 20 and "nsubj" not in shown.texts
-    weights = arcs.predictions.weights[2, 8, 0, words]
+    own = [i for i, relation in enumerate(SIXTY.relations) if relation == "det"]
+    shown = arcs.figure()
+    assert len(predicted(shown)) == len(own) == 20
+    assert len(annotated(shown)) == 20
+    assert len(strokes(shown, LIGHT.hairline)) == 40, "others are pale"
+    assert texts(shown).count("det") == 20 and "nsubj" not in texts(shown)
+    weights = arcs.predictions.weights[2, 8, 0, own]
     arcs.threshold = float(np.median(weights))
     kept = int((weights >= arcs.threshold).sum())
     assert 0 < kept < 20
-    assert len(picture(arcs).predicted) == kept
+    assert len(predicted(arcs.figure())) == kept
     assert f"{20 - kept} arcs below" in arcs.caption.text()
-    assert len(arcs._table()) == 20
+    assert len(arcs.figure().table) == 20
 
 
 @pytest.mark.parametrize("width", [480, 720, 1200])
 def test_a_long_sentence_breaks_into_rows(model: AttentionModel, width: int) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(2, 8)], sentence=1)
-    rows = rows_of(_tree(SIXTY), width)
-    assert len(rows) > 1 and [row.start for row in rows[1:]] == [row.end for row in rows[:-1]]
-    assert all(row.width <= width for row in rows)
-    for row in rows:
-        assert list(row.centres) == sorted(row.centres)
-    shown = picture(arcs, width=width)
-    assert set(SIXTY.words) <= set(shown.texts)
-    assert len(shown.predicted) == 59 and len(shown.annotated) == 60
+    shown = arcs.figure(width=width)
+    assert shown.drawing.width == width
+    found = rows(shown)
+    assert len(found) > 1 and [word for row in found for word in row] == list(SIXTY.words)
+    for row in found:
+        centres = list(row.values())
+        assert centres == sorted(centres) and centres[0] > 0 and centres[-1] < width - 16
+    drawn = predicted(shown)
+    assert len(drawn) == 59 and len(annotated(shown)) == 60
     governors = arcs.predictions.governors[2, 8, 0] - 1
+    # Governors in other rows are named at the edge, once for each arc.
     named = [
         SIXTY.words[governor]
-        for row in rows
-        for word in range(row.start, row.end)
-        if SIXTY.governors[word]
-        for governor in (SIXTY.governors[word] - 1, governors[word])
-        if governor not in row
+        for row in found
+        for i, word in enumerate(SIXTY.words)
+        if word in row and SIXTY.governors[i]
+        for governor in (SIXTY.governors[i] - 1, governors[i])
+        if SIXTY.words[governor] not in row
     ]
-    drawn = list(shown.texts)
+    written = texts(shown)
     for word in SIXTY.words:
-        drawn.remove(word)
-    assert sorted(text for text in drawn if text in SIXTY.words) == sorted(named)
-    assert all(0 <= x <= width for path in shown.predicted for x in (path.points[0][0], path.end))
-    assert len(arcs._table()) == 20
-    assert "the table lists the first 20 of 59 words" in arcs.caption.text()
+        written.remove(word)
+    assert sorted(text for text in written if text in SIXTY.words) == sorted(named)
+    assert all(0 <= x <= width - 16 for arc in drawn for x in (arc.start, arc.end))
+    region, *others = shown.drawing.figures
+    assert not others and region[2] == width - 16
 
 
-def test_levels_are_the_live_figures() -> None:
-    # Of the mat: the nearest words first, the root's own arcs above all that they span.
-    assert arc_levels([(2, 0), (2, 1), (3, 2), (6, 4), (6, 5), (3, 6)]) == [2, 1, 1, 2, 1, 3]
+def test_the_table_has_every_word_and_one_kept_with_a_notebook_the_first(
+    model: AttentionModel,
+) -> None:
+    arcs = DependencyArcs(model, SENTENCES, selected=[(2, 8)], sentence=1)
+    shown = arcs.figure()
+    assert list(shown.table["word"]) == [f"{i + 1} {word}" for i, word in enumerate(SIXTY.words)]
+    assert "the table lists" not in shown.caption.text()
+    brief = shown.drawn(brief=True)
+    assert brief.table.equals(shown.table[:20])
+    assert "the table lists the first 20 of 60 words" in brief.caption.text()
 
 
 def test_the_title_and_the_table_have_the_numbers(model: AttentionModel) -> None:
     found = probe_relations(model, [MAT, SIXTY], progress=False)
     arcs = DependencyArcs(model, [MAT, SIXTY], found, relation="det")
     layer, head, _ = arcs.head
-    title = arcs.figure().title
-    assert title.text == [f"{arcs.head} · {arcs.head.paper_name} · det · {arcs.direction}"]
+    title, rightness, source, *_ = texts(arcs.figure())
+    assert title == f"{arcs.head} · {arcs.head.paper_name} · det · {arcs.direction}"
+    assert source == f"{model.name} · mat"
     r, way = found.relations.index("det"), DIRECTIONS.index(arcs.direction)
     assert found.counts[r] == 21
     share = 100 * found.correct[layer, head, way, r] / 21
-    assert f"{share:.0f} % of 21 in the treebank" in " ".join(title.subtitle)
-    predicted = arcs.predictions.governors[layer, head, way, 0]
-    assert f"right on {int(predicted == 3)} of 1 word here" in " ".join(title.subtitle)
-    [row] = arcs._table().to_dict("records")
+    assert f"{share:.0f} % of 21 in the treebank" in rightness
+    governor = arcs.predictions.governors[layer, head, way, 0]
+    assert f"right on {int(governor == 3)} of 1 word here" in rightness
+    [row] = arcs.figure().table.to_dict("records")
     weight = arcs.predictions.weights[layer, head, way, 0]
     assert row["word"] == "1 The" and row["governor"] == "3 cat"
-    assert row["predicted"] == f"{predicted} {MAT.words[predicted - 1]}"
+    assert row["predicted"] == f"{governor} {MAT.words[governor - 1]}"
     assert float(row["weight"]) == pytest.approx(weight, rel=5e-3)
-    assert row["right or wrong"] == ("right" if predicted == 3 else "wrong")
+    assert row["right or wrong"] == ("right" if governor == 3 else "wrong")
     assert arcs.caption.to_dict()["head"] == f"{arcs.head} ({arcs.head.paper_name})"
 
 
 def test_hostile_words_stay_text(model: AttentionModel) -> None:
-    shown = picture(DependencyArcs(model, SENTENCES, selected=[(2, 8)], sentence=2))
-    assert set(HOSTILE.words) | {"<b>"} <= set(shown.texts)
-    assert "<script" not in shown.svg and len(shown.predicted) == 2
+    shown = DependencyArcs(model, SENTENCES, selected=[(2, 8)], sentence=2).figure()
+    assert set(HOSTILE.words) | {"<b>"} <= set(texts(shown))
+    assert "<script" not in shown.svg and len(predicted(shown)) == 2
 
 
 def test_one_word_has_a_root_and_no_prediction(model: AttentionModel) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(2, 8)], sentence=3)
-    shown = picture(arcs)
-    assert {"Go", "root"} <= set(shown.texts)
-    assert not shown.predicted and len(shown.annotated) == 1
-    assert arcs._table().empty and next(iter(arcs._table())) == "word"
-    assert "no such word here" in " ".join(arcs.figure().title.subtitle)
+    shown = arcs.figure()
+    assert {"Go", "root"} <= set(texts(shown))
+    assert not predicted(shown) and len(annotated(shown)) == 1
+    [row] = shown.table.to_dict("records")
+    assert next(iter(row)) == "word"
+    assert [value for value in row.values() if value] == ["1 Go", "root"]
+    assert "no such word here" in " ".join(texts(shown))
 
 
 def test_without_a_head_there_is_the_tree(model: AttentionModel) -> None:
     arcs = DependencyArcs(model, SENTENCES)
-    shown = picture(arcs)
-    assert len(shown.annotated) == 7 and not shown.predicted
-    assert arcs.figure().title.text == ["no head selected · all relations · annotated arcs"]
-    assert list(arcs._table()) == ["word", "relation", "governor"]
+    shown = arcs.figure()
+    assert len(annotated(shown)) == 7 and not predicted(shown)
+    assert not fills(shown, LIGHT.right) and not fills(shown, LIGHT.wrong)
+    assert texts(shown)[0] == "no head selected · all relations · annotated arcs"
+    assert list(shown.table) == ["word", "relation", "governor"]
     assert arcs.caption.head == "no head selected"
 
 
 def test_what_cannot_be_drawn_says_why(model: AttentionModel) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(2, 8)], sentence=4)
-    shown = picture(arcs, width=240)
-    assert "up to 1,000 are drawn" in " ".join(shown.texts)
-    assert not shown.predicted and not shown.annotated
+    shown = arcs.figure(width=240)
+    assert "up to 1,000 are drawn" in " ".join(texts(shown))
+    last = elements(shown, "text")[-1]
+    assert offset(last)[1] + number(last, "y") + 8 < shown.drawing.height, "nothing is cut"
+    assert not predicted(shown) and not annotated(shown)
     assert "up to 1,000 are drawn" in arcs.caption.text()
-    assert "up to 1,000" in arcs._table()["problem"][0]
+    assert "up to 1,000" in shown.table["problem"][0]
     unreadable = Sentence.from_lists(["go"] * 600, [0, *[1] * 599], ["root", *["dep"] * 599])
     arcs.sentences = [unreadable]
     with pytest.raises(ValueError) as error:
         arcs.predictions  # noqa: B018
-    assert str(error.value).split()[0] in " ".join(picture(arcs).texts)
+    assert str(error.value).split()[0] in " ".join(texts(arcs.figure()))
 
 
-def test_a_word_that_is_wider_than_the_figure_stays_whole() -> None:
-    words = ["a", "w" * 200, "b"]
-    chart = dependency_arcs(words, [2, 0, 2], ["det", "root", "obj"], title="Wide", width=200)
-    shown = Picture(vl_convert.vegalite_to_svg(chart.to_dict()))
-    assert set(words) <= set(shown.texts) and chart.width > 200
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"governors": [2, 0, 4]}, "'governors' are 3 positions"),
-        ({"governors": [2, 0]}, "'governors' are 3 positions"),
-        ({"predicted": [2, 0, -1]}, "'predicted' are 3 positions"),
-        ({"weights": [2, 0, 0]}, "weights from 0 to 1"),
-        ({"weights": [1, 0]}, "one relation, weight and stands_out a word"),
-        ({"relations": ["a"]}, "one relation, weight and stands_out a word"),
-        ({"title": ""}, "title is empty"),
-    ],
-)
-def test_what_does_not_fit_is_refused(wrong: dict, message: str) -> None:
-    fitting = {
-        "governors": [2, 0, 2],
-        "relations": ["nsubj", "root", "obj"],
-        "predicted": [2, 0, 1],
-        "weights": [0.5, 0, 0.2],
-        "title": "Cats",
-    }
-    with pytest.raises(ValueError, match=message):
-        dependency_arcs(["Cats", "eat", "fish"], **fitting | wrong)
+def test_a_word_that_is_wider_than_the_figure_stays_whole(model: AttentionModel) -> None:
+    wide = Sentence.from_lists(["a", "w" * 200, "b"], [2, 0, 2], ["det", "root", "obj"])
+    shown = DependencyArcs(model, wide).figure(width=200)
+    assert set(wide.words) <= set(texts(shown)) and shown.drawing.width > 200

@@ -260,7 +260,8 @@ def test_repr_is_short(embedded: Attention) -> None:
     n = len(embedded.tokens)
     # Older releases of transformers show the weights of BERT alone.
     note = f", {embedded.note}" if embedded.note else ""
-    assert repr(embedded) == f"Attention(embedded, self 6×12, {n} tokens{note})"
+    called = "small BERT (in the package)"
+    assert repr(embedded) == f"Attention({called}, self 6×12, {n} tokens{note})"
     assert repr(load_model(zoo.build("mpnet")).attend(one("mpnet"))) == (
         "Attention(MPNetModel, self 3×4, 14 tokens, weights only)"
     )

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import anywidget
 import pytest
@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 STATIC = ROOT / "attnwidget" / "widgets" / "static"
 BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
+# A page gets each of these; the code that draws pictures stays with Python.
 BUDGET = 60_000
+PICTURE_BUDGET = 150_000
 # Names of XML vocabularies look like addresses; nothing is fetched from them.
 VOCABULARIES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}
 FETCHES = re.compile(
@@ -44,7 +46,8 @@ def test_committed_bundles_are_what_the_source_builds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BUNDLES)
 def test_bundle_is_small(name: str) -> None:
-    assert (STATIC / name).stat().st_size < BUDGET
+    budget = PICTURE_BUDGET if name == "picture.js" else BUDGET
+    assert (STATIC / name).stat().st_size < budget
 
 
 @pytest.mark.parametrize("name", BUNDLES)
@@ -64,7 +67,7 @@ def test_bundle_writes_text_never_markup(name: str) -> None:
 def widget_classes() -> list[type[anywidget.AnyWidget]]:
     """Every widget class that a module of attnwidget.widgets defines."""
     rooms = import_module("attnwidget.widgets")
-    names = [f"{rooms.__name__}.{info.name}" for info in iter_modules(rooms.__path__)]
+    names = [info.name for info in walk_packages(rooms.__path__, f"{rooms.__name__}.")]
     modules = [import_module(name) for name in names]
     values = [value for module in modules for value in vars(module).values()]
     classes = {v for v in values if isinstance(v, type) and issubclass(v, anywidget.AnyWidget)}

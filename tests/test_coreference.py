@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import reference_coreference as reference
 from attnwidget.text.antecedents import BASELINES, anaphors
 from attnwidget.text.coreference import Document, Mention, load_coreference
+from attnwidget.text.document_windows import windows
 from attnwidget.text.mentions import head_word
-from attnwidget.text.windows import windows
 from coreference_passages import PASSAGES, Passage
 
 # Nested, crossing and discontinuous mentions; one across an empty node, one of it alone.

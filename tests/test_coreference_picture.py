@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import comm
 import ipywidgets
 import numpy as np
 import pytest
-import vl_convert
 
 from attnwidget import AttentionModel, load_model
-from attnwidget.figures.passage import passage
-from attnwidget.figures.passage_layout import (
-    PassageMention,
-    PlacedWord,
-    mention_levels,
-    mirrored,
-    placed_words,
-)
-from attnwidget.figures.theme import DARK, LIGHT, Theme
+from attnwidget.charts.theme import DARK, LIGHT
+from attnwidget.drawing.picture import Picture
 from attnwidget.studies.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
-from attnwidget.widgets.coreference_view import CoreferenceView
+from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from coreference_passages import PASSAGES
 from recording import RecordingComm
+from svg_picture import elements, fills, number, offset, strokes, texts
 
 HOSTILE = Document.from_spans(
     ["</svg><script>", "saw", "&amp;", "him", "."], [(0, 0, "a"), (3, 3, "a")], name="hostile"
@@ -36,47 +30,52 @@ LONG = Document.from_spans(
     [(0, 0, "a"), *((2 * i, 2 * i, "a") for i in range(1, 31))],
     name="long",
 )
+NESTED = Document.from_spans(
+    ["The", "ship", "lost", "all", "of", "its", "masts", "(", "they", "broke", ")", ".", "They"],
+    [
+        (0, 1, "ship"),
+        (3, 6, "all"),
+        (5, 6, "masts"),
+        (5, 5, "ship"),
+        (8, 8, "masts"),
+        (12, 12, "all"),
+    ],
+    name="nested",
+)
+HEBREW = Document.from_spans(
+    ["דני", "ראה", "(", "את", ")", "עצמו"], [(0, 0, "a"), (5, 5, "a")], name="hebrew"
+)
+WORD, NUMBER = "14", "10"
 
 
-class Picture:
-    """What an SVG shows."""
-
-    def __init__(self, svg: str, theme: Theme = LIGHT) -> None:
-        self.svg, self.theme = svg, theme
-        root = ElementTree.fromstring(svg)
-        name = "{http://www.w3.org/2000/svg}"
-        self.texts = ["".join(node.itertext()) for node in root.iter(f"{name}text")]
-        self.words = [
-            "".join(node.itertext())
-            for node in root.iter(f"{name}text")
-            if node.get("font-size") == "14px"
-        ]
-        self.numbers = [
-            "".join(node.itertext())
-            for node in root.iter(f"{name}text")
-            if node.get("font-size") == "10px"
-        ]
-        self._lines = [node.attrib for node in root.iter(f"{name}path") if node.get("stroke")]
-
-    def lines(self, colour: str, width: float, *, dashed: bool = False) -> list[str]:
-        """The paths of lines that look like this."""
-        return [
-            line["d"]
-            for line in self._lines
-            if line["stroke"] == colour
-            and float(line.get("stroke-width", 1)) == width
-            and bool(line.get("stroke-dasharray")) == dashed
-        ]
+def of_size(picture: Picture, size: str) -> list[Element]:
+    return [text for text in elements(picture, "text") if text.get("font-size") == size]
 
 
-def picture(view: CoreferenceView, **options) -> Picture:
-    svg = vl_convert.vegalite_to_svg(view.figure(**options).to_dict())
-    return Picture(svg, DARK if options.get("theme") == "dark" else LIGHT)
+def words(picture: Picture) -> list[str]:
+    return [text.text or "" for text in of_size(picture, WORD)]
 
 
-def left(path: str) -> float:
+def numbers(picture: Picture) -> list[str]:
+    return [text.text or "" for text in of_size(picture, NUMBER)]
+
+
+def lines(picture: Picture, colour: str, width: float, *, dashed: bool = False) -> list[str]:
+    """The paths of lines that look like this, one of what is drawn without a break."""
+    return [
+        part
+        for line in strokes(picture, colour)
+        for part in re.findall("M[^M]*", line.get("d", ""))
+        if float(line.get("stroke-width", 1)) == width
+        and bool(line.get("stroke-dasharray")) == dashed
+    ]
+
+
+def start(path: str) -> tuple[float, float]:
     """Where a path begins."""
-    return float(re.match(r"M(-?[\d.]+)", path)[1])
+    found = re.match(r"M(-?[\d.]+) (-?[\d.]+)", path)
+    assert found
+    return float(found[1]), float(found[2])
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +89,7 @@ def found(model: AttentionModel) -> CoreferenceAccuracies:
         Document.from_spans(p.words, p.spans, governors=p.governors, tags=p.tags, name=p.name)
         for p in PASSAGES
     ]
-    return probe_coreference(model, [*documents, HOSTILE, LONG], progress=False)
+    return probe_coreference(model, [*documents, HOSTILE, LONG, NESTED, HEBREW], progress=False)
 
 
 @pytest.fixture(autouse=True)
@@ -102,17 +101,18 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_word_and_mention_is_drawn(found: CoreferenceAccuracies, theme: str) -> None:
-    view = CoreferenceView(found, mention=None)
-    shown = picture(view, theme=theme)
+    shown = CoreferenceView(found, mention=None).figure(theme=theme)
+    colours = DARK if theme == "dark" else LIGHT
     # "The captain told his men that he would stay .": his men are mentioned once.
-    assert shown.words == PASSAGES[0].words
-    assert shown.numbers == ["1", "1", "1"]
-    assert len(shown.lines(shown.theme.series[0], 2)) == 3
-    once = shown.lines(shown.theme.muted, 1, dashed=True)
+    assert words(shown) == PASSAGES[0].words
+    assert numbers(shown) == ["1", "1", "1"]
+    assert {text.get("fill") for text in of_size(shown, NUMBER)} == {colours.series[0]}
+    under = lines(shown, colours.series[0], 2)
+    assert len(under) == 3
+    once = lines(shown, colours.muted, 1, dashed=True)
     assert len(once) == 2, "his men, and the key"
-    inner = [path for path in shown.lines(shown.theme.series[0], 2) if left(path) <= left(once[0])]
-    heights = [float(re.match(r"M[\d.]+[, ]([\d.]+)", path)[1]) for path in (*inner, once[0])]
-    assert heights[-1] == max(heights), "a longer mention is underlined below those within it"
+    inner = [start(path)[1] for path in under if start(path)[0] <= start(once[0])[0]]
+    assert start(once[0])[1] > max(inner), "a longer mention is underlined below those within it"
 
 
 @pytest.mark.parametrize("variant", ["words", "mentions"])
@@ -130,30 +130,40 @@ def test_what_was_chosen_is_outlined_and_said(found: CoreferenceAccuracies, vari
             word = int(found.chosen[row, at, layer, head])
             right = bool(found.is_correct[row, at, layer, head])
             seen.add(right)
-            shown = picture(view)
+            shown = view.figure()
             colour = LIGHT.right if right else LIGHT.wrong
             other = LIGHT.wrong if right else LIGHT.right
             # The word chosen, and the key's sample.
-            assert len(shown.lines(colour, 2, dashed=not right)) == 2
-            assert len(shown.lines(other, 2, dashed=right)) == 1
+            chosen, _ = lines(shown, colour, 2, dashed=not right)
+            assert len(lines(shown, other, 2, dashed=right)) == 1
+            assert number(of_size(shown, WORD)[word], "x") - start(chosen)[0] == pytest.approx(
+                2, abs=1
+            )
+            # An arrow head points at the middle of the word, and its line looks like the outline.
+            assert len(fills(shown, colour)) == 1
+            assert (
+                len([path for path in lines(shown, colour, 1.5, dashed=not right) if "C" in path])
+                == 1
+            )
             weight = found.weights[row, at, layer, head]
             verdict = "right" if right else "wrong"
-            said = next(text for text in shown.texts if "with weight" in text)
+            said = next(text for text in texts(shown) if "with weight" in text)
             assert said.startswith(f"{PASSAGES[0].words[word]} (word {word}) with weight ")
             assert said.endswith(f", {verdict}")
-            number = float(re.search(r"weight (\S+),", said)[1])
-            assert number == pytest.approx(weight, rel=5e-3)
+            shown_weight = re.search(r"weight (\S+),", said)
+            assert shown_weight and float(shown_weight[1]) == pytest.approx(weight, rel=5e-3)
             # Each antecedent has an outline, and the key's sample.
-            assert len(shown.lines(LIGHT.muted, 1)) == len(one.antecedents) + 1
+            assert len(lines(shown, LIGHT.muted, 1)) == len(one.antecedents) + 1
+            assert len(lines(shown, LIGHT.accent, 1)) == 2, "the mention, and the key's sample"
     assert seen == {True, False}
 
 
 def test_the_rules_are_said_with_their_outcome(found: CoreferenceAccuracies) -> None:
     view = CoreferenceView(found, mention=3)
-    texts = picture(view).texts
+    said = texts(view.figure())
     # As the passages have it: "he@6": nearest "his men@3" is wrong, the sieves find "his@3".
-    assert "his men (word 3), wrong" in texts and "nothing, wrong" in texts
-    assert "his (cluster 1, word 3), right" in texts
+    assert "his men (word 3), wrong" in said and "nothing, wrong" in said
+    assert "his (cluster 1, word 3), right" in said
     [first, *rest] = view._table().to_dict("records")
     assert first["mention"] == "he (cluster 1, word 6)" and len(rest) == 1
     assert first["nearest"] == "his men (word 3), wrong"
@@ -164,72 +174,102 @@ def test_the_rules_are_said_with_their_outcome(found: CoreferenceAccuracies) -> 
 
 def test_the_title_has_the_accuracies(found: CoreferenceAccuracies) -> None:
     view = CoreferenceView(found, selected=[(1, 3)], variant="mentions")
-    title = view.figure().title
-    assert title.text == ["L1 H3 · 2-4 · among preceding mentions"]
+    title, accuracy, source, *_ = texts(view.figure())
+    assert title == "L1 H3 · 2-4 · among preceding mentions"
     n, correct = int(found.counts[0]), int(found.correct[1, 1, 3, 0])
-    assert f"{100 * correct / n:.0f} % of {n} in the study" in " ".join(title.subtitle)
     right = int(found.is_correct[: len(found.windows[0].evaluated), 1, 1, 3].sum())
-    assert f"right on {right} of 2 mentions here" in " ".join(title.subtitle)
-    assert view.caption.head == "L1 H3 (2-4)" and view.caption.model == found.model_name
+    assert accuracy == (
+        f"right on {right} of 2 mentions here · {100 * correct / n:.0f} % of {n} in the study"
+    )
+    assert source == f"{found.model_name} · {PASSAGES[0].name}"
+    caption = view.caption
+    assert caption.head == "L1 H3 (2-4)" and caption.model == found.model_name
+    assert caption.quantity == "attention weights from the mention's head word"
+    assert accuracy in caption.notes and "among preceding mentions" in caption.notes
+    nearest = 100 * found.baseline_correct[0, 0] / n
+    assert f"rules in the study: nearest {nearest:.0f} %" in caption.text()
 
 
 def test_without_a_head_there_is_the_text(found: CoreferenceAccuracies) -> None:
     view = CoreferenceView(found, selected=[])
-    shown = picture(view)
-    assert shown.words == PASSAGES[0].words and not any("weight" in t for t in shown.texts)
-    assert view.figure().title.text == ["Mentions · no head selected"]
+    shown = view.figure()
+    assert words(shown) == PASSAGES[0].words and not any("weight" in t for t in texts(shown))
+    assert texts(shown)[0] == "Mentions · no head selected"
     assert "right or wrong" not in view._table()
     assert view.caption.head == "no head selected"
 
 
 def test_a_mention_that_is_not_evaluated_says_why(found: CoreferenceAccuracies) -> None:
-    said = " ".join(picture(CoreferenceView(found, mention=0)).texts)
+    said = " ".join(texts(CoreferenceView(found, mention=0).figure()))
     assert "not evaluated: no mention of its cluster precedes it" in said
-    once = " ".join(picture(CoreferenceView(found, mention=2)).texts)
+    once = " ".join(texts(CoreferenceView(found, mention=2).figure()))
     assert "the window mentions this once" in once
 
 
 def test_hostile_words_stay_text(found: CoreferenceAccuracies) -> None:
-    view = CoreferenceView(found, ["hostile"])
-    shown = picture(view)
-    assert shown.words == list(HOSTILE.words) and "<script" not in shown.svg
+    shown = CoreferenceView(found, ["hostile"]).figure()
+    assert words(shown) == list(HOSTILE.words) and "<script" not in shown.svg
 
 
 @pytest.mark.parametrize("width", [480, 1200])
 def test_a_long_text_wraps(found: CoreferenceAccuracies, width: int) -> None:
     view = CoreferenceView(found, ["long"])
-    shown = picture(view, width=width)
-    assert shown.words == list(LONG.words) and len(shown.numbers) == 31
-    assert view.figure(width=width).width == width
+    shown = view.figure(width=width)
+    assert words(shown) == list(LONG.words) and len(numbers(shown)) == 31
+    assert shown.drawing.width == width
+    [(left, _, across, _)] = shown.drawing.figures
+    places = [number(text, "x") + offset(text)[0] for text in of_size(shown, WORD)]
+    assert all(left <= place < left + across for place in places)
+    assert len({number(text, "y") for text in of_size(shown, WORD)}) > 2
     assert len(view._table()) == 20
     assert "the table lists 20 of 30 evaluated mentions" in view.caption.text()
 
 
-def test_words_break_as_in_print() -> None:
-    placed = placed_words(["(", "The", "end", ".", ")"], [], 56, 0)
-    assert [word.line for word in placed] == [0, 0, 1, 1, 1]
-    assert placed[1].x == placed[0].right and placed[3].x == placed[2].right
+def test_a_word_longer_than_a_line_is_broken(model: AttentionModel) -> None:
+    long = Document.from_spans(
+        ["x" * 60, "saw", "herself"], [(0, 0, "a"), (2, 2, "a")], name="one long word"
+    )
+    found = probe_coreference(model, [long], progress=False)
+    shown = CoreferenceView(found).figure(width=200)
+    assert "".join(words(shown)) == "".join(long.words) and len(words(shown)) > 4
+    assert shown.drawing.width == 200
 
 
-def test_lines_under_nested_mentions_do_not_meet() -> None:
-    nested = [
-        PassageMention((0, 1, 2), 2, 1),
-        PassageMention((1, 2), 2, 2),
-        PassageMention((1,), 1, 3),
-    ]
-    assert mention_levels([*nested, PassageMention((4,), 4, 1)]) == [2, 1, 0, 0]
+def test_words_break_as_in_print(found: CoreferenceAccuracies) -> None:
+    shown = CoreferenceView(found, ["nested"]).figure(width=150)
+    placed = {text.text: (number(text, "x"), number(text, "y")) for text in of_size(shown, WORD)}
+    for one, next_one in [("(", "they"), ("broke", ")"), (")", ".")]:
+        assert placed[one][1] == placed[next_one][1], "a line parts them"
+    assert len({y for _, y in placed.values()}) > 2
+    # A point follows at once; between words there is a space.
+    assert placed["."][0] - placed[")"][0] == pytest.approx(333 * 14 / 1000, abs=0.1)
 
 
-def test_right_to_left_text_runs_from_the_right() -> None:
-    words = ["שלום", "עולם"]
-    placed = mirrored(placed_words(words, [], 300, 0), 300)
-    assert isinstance(placed[0], PlacedWord) and placed[0].right == 300
-    assert placed[1].right < placed[0].x
-    chart = passage(words, [], title="Greeting", width=300)
-    assert Picture(vl_convert.vegalite_to_svg(chart.to_dict())).words == words
+def test_lines_under_nested_mentions_do_not_meet(found: CoreferenceAccuracies) -> None:
+    shown = CoreferenceView(found, ["nested"], mention=None).figure()
+    # By height: from where to where.
+    spans: dict[float, list[tuple[float, float]]] = {}
+    for colour in LIGHT.series[:3]:
+        for path in lines(shown, colour, 2):
+            (x, y), [end] = start(path), re.findall(r"L([\d.]+) ", path)
+            spans.setdefault(y, []).append((x, float(end)))
+    heights = sorted(spans)
+    assert len(heights) == 3 and min(np.diff(heights)) >= 3
+    for here in spans.values():
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(sorted(here)))
+    # "all of its masts" goes under "its masts", and that under "its".
+    [(left, right)], [(inner, end)] = spans[heights[2]], spans[heights[1]]
+    assert left < inner and end == right
+    assert any(inner <= a and b < end for a, b in spans[heights[0]])
 
 
-def test_mentions_of_words_that_there_are_not_are_refused() -> None:
-    for words in [(), (2,)]:
-        with pytest.raises(ValueError, match="mentions of words 0 to 1"):
-            passage(["a", "b"], [PassageMention(words, 0, 1)], title="Two")
+def test_right_to_left_text_runs_from_the_right(found: CoreferenceAccuracies) -> None:
+    shown = CoreferenceView(found, ["hebrew"]).figure(width=300)
+    placed = of_size(shown, WORD)
+    assert [text.text.strip("\u200f") for text in placed if text.text] == list(HEBREW.words)
+    places = [number(text, "x") for text in placed]
+    assert all(text.get("text-anchor") == "end" for text in placed)
+    assert places == sorted(places, reverse=True)
+    [(_, _, across, _)] = shown.drawing.figures
+    first = number(of_size(shown, NUMBER)[0], "x")
+    assert first == across and places[0] < first, "the number stands before the word"

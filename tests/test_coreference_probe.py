@@ -225,7 +225,7 @@ def test_words_without_tokens_are_refused_or_left_out(model: Any) -> None:
         probe_coreference(model, [odd, *DOCUMENTS], progress=False)
     found = probe_coreference(model, [odd, *DOCUMENTS], skip_unaligned=True, progress=False)
     assert (found.n_skipped, found.counts[0]) == (1, 16)
-    assert "1 windows left out" in repr(found) and found.complete
+    assert "1 window left out" in repr(found) and found.complete
     assert found.choices("odd").mentions == ()
 
 

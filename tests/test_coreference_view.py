@@ -14,7 +14,7 @@ import traitlets
 from attnwidget import AttentionModel, Head, HeadGrid, link, load_model
 from attnwidget.studies.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
-from attnwidget.widgets.coreference_view import CoreferenceView
+from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from coreference_passages import PASSAGES
 from recording import RecordingComm, from_page, updates
 

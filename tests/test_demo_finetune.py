@@ -127,7 +127,7 @@ def sibling() -> AttentionModel:
 
 
 def test_the_sibling_comes_with_the_package(sibling: AttentionModel) -> None:
-    assert sibling.name == "attnwidget/genre"
+    assert sibling.source == "attnwidget/genre"
     assert type(sibling.hf_model).__name__ == "BertForSequenceClassification"
     text = "The captain told his men."
     attention = sibling.attend(text)

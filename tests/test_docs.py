@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget.widgets.heads import HeadWidget
+from attnwidget import metrics
+from attnwidget.widgets.shared.head_widget import HeadWidget
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = DOCS / "pages"
+NOTEBOOKS = ROOT / "notebooks"
 WRITTEN = sorted(PAGES.rglob("*.md"))
 MADE = {"about/changelog.md", "about/licence.md", "reference/index.md"}
 _LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<target>[^)\s]*)\)")
@@ -48,19 +51,19 @@ def _name(page: Path) -> str:
 
 def test_every_public_name_has_a_page(reference: ModuleType) -> None:
     pages = reference.pages()
-    for name in attnwidget.__all__:
-        if name == "__version__":
-            assert attnwidget.__version__ in pages["reference/index.md"]
-        else:
-            assert f"\n::: {_home(name)}\n" in pages[f"reference/{name}.md"]
-            assert f"]({name}.md)" in pages["reference/index.md"]
+    assert attnwidget.__version__ in pages["reference/index.md"]
+    names = {*attnwidget.__all__, *metrics.__all__} - {"__version__", "metrics"}
+    assert {"HeadGrid", "measure", "Norms", "Accumulator", "options"} <= names
+    for name in names:
+        assert f"\n::: {_home(name)}\n" in pages[f"reference/{name}.md"]
+        assert f"]({name}.md)" in pages["reference/index.md"]
 
 
 def _home(name: str) -> str:
-    value = getattr(attnwidget, name)
+    value = getattr(metrics if name in metrics.__all__ else attnwidget, name)
     if not isinstance(value, type) and not callable(value):
         return f"{type(value).__module__}.{type(value).__qualname__}"
-    return f"attnwidget.{attnwidget._HOMES[name]}.{name}"
+    return f"{value.__module__}.{name}"
 
 
 def test_every_result_of_a_study_has_a_page(reference: ModuleType) -> None:
@@ -85,21 +88,49 @@ def test_every_trait_of_a_widget_says_what_it_is(reference: ModuleType) -> None:
         assert [row[0] for row in rows if not row[3]] == [], widget.__name__
 
 
-def test_the_navigation_has_every_written_page_and_no_other() -> None:
-    config = (DOCS / "mkdocs.yml").read_text("utf-8")
-    listed = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", config, re.MULTILINE)
+def test_the_navigation_has_every_page_and_no_other(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "reference_pages", reference)
+    tutorials = [f"tutorials/{path.stem}.md" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
+    made = [*tutorials, *sorted(MADE - {"reference/index.md"})]
+    sections = _module("navigation").navigation(made)
+    listed = list(_places(sections))
     assert len(set(listed)) == len(listed)
-    assert set(listed) - MADE == {_name(page) for page in WRITTEN}
+    assert set(listed) == {*map(_name, WRITTEN), *made, *reference.pages()}
+    titles = [title for section in sections for title in section]
+    assert titles == ["Home", "Tutorials", "How-to guides", "Analyses", "Reference", "About"]
+    of = {title: list(_places(pages)) for section in sections for title, pages in section.items()}
+    assert of["Tutorials"] == ["tutorials/index.md", *tutorials]
+    assert of["How-to guides"][:2] == ["how-to/index.md", "how-to/your-own-model.md"]
+    assert of["About"] == sorted(of["About"])
+
+
+def _places(part: object) -> Iterator[str]:
+    """Every page of a part of the navigation, in its order."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        yield from (place for pages in part.values() for place in _places(pages))
+    elif isinstance(part, list):
+        yield from (place for entry in part for place in _places(entry))
+
+
+def test_every_index_names_the_pages_of_its_folder() -> None:
+    for index in PAGES.glob("*/index.md"):
+        named = re.findall(r"\]\(([\w-]+\.md)\)", index.read_text("utf-8"))
+        pages = {page.name for page in index.parent.glob("*.md")} - {"index.md"}
+        assert pages <= set(named), index
 
 
 def test_every_tutorial_is_listed() -> None:
     listed = re.findall(r"\((\w+)\.md\)", (PAGES / "tutorials" / "index.md").read_text("utf-8"))
-    assert listed == [source.stem for source in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    assert listed == [source.stem for source in sorted(NOTEBOOKS.glob("*.ipynb"))]
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=_name)
 def test_links_lead_to_pages(page: Path, reference: ModuleType) -> None:
-    tutorials = {f"tutorials/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    tutorials = {f"tutorials/{path.stem}.md" for path in NOTEBOOKS.glob("*.ipynb")}
     images = {f"assets/{path.name}" for path in (DOCS / "images").iterdir()}
     known = {*map(_name, WRITTEN), *MADE, *reference.pages(), *tutorials, *images}
     known |= {"assets/first-look.html"}
@@ -153,9 +184,14 @@ def test_a_block_without_its_title_runs_and_a_picture_belongs_to_it(page_code: M
             '```python title="Not run here: divides by 0"',
             "1 / 0",
             "```",
+            "",
+            '```python title="a/file.py"',
+            "import a.neighbour",
+            "```",
         ]
     )
-    first, second = page_code.code_blocks(page)
+    first, second, third = page_code.code_blocks(page)
     assert (first.runs, first.figure, first.alt) == (True, "two", "Two")
     assert (second.runs, second.figure) == (False, "")
+    assert not third.runs
     assert page_code.run_block(first, {}, "page") == 2

@@ -20,13 +20,15 @@ from attnwidget import (
     HeadView,
     MetricStrip,
     RelationTable,
+    TokenLens,
     explore,
     load_model,
     probe_coreference,
     probe_relations,
 )
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.heads import HeadWidget
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from svg_picture import texts
 
 TEXT = "The captain told his men a story."
 SENTENCE = Sentence.from_lists(
@@ -39,6 +41,8 @@ HOLDS = {
     "grid": "layer 0",
     "lines": "captain",
     "matrix": "captain",
+    "lens": "captain",
+    "lens pair": "layer 0",
     "strip": "largest",
     "map": "layer 0",
     "table": "nsubj",
@@ -62,6 +66,8 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
         "grid": HeadGrid(attention, selected=here),
         "lines": HeadView(attention, *here[0]),
         "matrix": HeadView(attention, *here[0], mode="matrix"),
+        "lens": TokenLens(attention, tokens=[("query", 4)], selected=here),
+        "lens pair": TokenLens(attention, tokens=[("query", 4), ("key", 2)]),
         "strip": MetricStrip({"largest": attention.weights().max((-2, -1))}, selected=here),
         "map": HeadMap.from_positions(positions, selected=here),
         "table": RelationTable(relations, min_count=1),
@@ -100,6 +106,27 @@ def test_in_the_dark_with_its_caption(
     said = widgets[name].caption.text().split()
     assert " ".join(texts).split()[-len(said) :] == said
     assert "<rect" in path.read_text("utf-8") and "#111111" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_without_its_title(widgets: dict[str, HeadWidget], name: str, tmp_path: Path) -> None:
+    """The same figure, higher up: nothing else is gone."""
+    widget = widgets[name]
+    titled, plain = widget.figure(width=640), widget.figure(width=640, title=False)
+    own, left = texts(titled), texts(plain)
+    assert own[-len(left) :] == left or name == "explorer", "what stands above the figure is gone"
+    assert len(left) < len(own) and HOLDS[name] in " ".join(left)
+    assert plain.drawing.height < titled.drawing.height
+    assert plain.drawing.caption == titled.drawing.caption
+    assert widget.save(tmp_path / "plain.svg", width=640, title=False).read_text() == plain.svg
+    page = pypdf.PdfReader(widget.save(tmp_path / "plain.pdf", width=640, title=False)).pages[0]
+    assert float(page.mediabox.height) == pytest.approx(plain.drawing.height, abs=1)
+    with Image.open(widget.save(tmp_path / "plain.png", width=640, title=False)) as png:
+        assert png.height == pytest.approx(2 * plain.drawing.height, abs=2)
+    with pytest.raises(ValueError, match="a page, which always has a heading"):
+        widget.save(tmp_path / "plain.html", title=False)
+    with pytest.raises(TypeError, match="title is True or False"):
+        widget.save(tmp_path / "plain.svg", title="no")  # type: ignore[arg-type]
 
 
 SVG = "http://www.w3.org/2000/svg"

@@ -16,16 +16,17 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model, measure
-from attnwidget.studies.inputs import make_segments
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.studies.segmenting import make_segments
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.background import Background
-from attnwidget.widgets.dependency_arcs import DependencyArcs
-from attnwidget.widgets.explorer import Explorer, explore
-from attnwidget.widgets.explorer_measures import probe_in_parts, text_distances, text_metrics
-from attnwidget.widgets.explorer_panels import PANELS
+from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.widgets.explorer.background import Background
+from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances, text_metrics
+from attnwidget.widgets.explorer.panels import PANELS
+from attnwidget.widgets.explorer.widget import Explorer, explore
 from recording import RecordingComm, from_page, updates
+from svg_picture import elements, offset, texts
 
 TEXT = "The captain told his men that he would not leave the ship."
 MAT = Sentence.from_lists(
@@ -95,6 +96,7 @@ def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) ->
 def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     explorer = measured(model, selected=[(1, 3)])
     assert list(explorer.children) == list(PANELS)
+    assert {one._circle for one in explorer.children.values()} == {explorer._circle} != {""}
     from_page(explorer.grid, {"selected": [[3, 5, "self"]], "layer": 3})
     assert [one.selected for one in explorer.children.values()] == [[Head(3, 5)]] * 6
     from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
@@ -208,7 +210,7 @@ def test_text_and_pair_are_read_together(model: AttentionModel) -> None:
     explorer = explore(model, "Where is it?", treebank=False)
     explorer.comm.sent.clear()
     from_page(explorer, {"text": "Who?", "pair": "The cat."})
-    assert explorer._shown == {"text": "Who?", "pair": "The cat."}
+    assert explorer._shown == {"text": "Who?", "pair": "The cat.", "target": None}
     assert set(explorer.attention.stacks["self"].query.segments) == {0, 1}
 
 
@@ -218,7 +220,8 @@ def test_a_text_that_cannot_be_read_leaves_the_picture(model: AttentionModel) ->
     with pytest.raises(ValueError, match="602 tokens"):
         explorer.text = "word " * 600
     assert explorer.attention is shown and explorer._shown["text"] == TEXT
-    assert "602 tokens" in explorer.get_state()["_error"]
+    said = "too long: 602 tokens; this model reads 512 at most"
+    assert explorer.get_state()["_error"] == said
     explorer.text = TEXT
     assert explorer.get_state()["_error"] == "" and explorer.attention is shown
     explorer.text = "The cat."
@@ -270,7 +273,7 @@ def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
     def refuse(*_: object) -> None:
         raise ValueError("no fast tokenizer")
 
-    monkeypatch.setattr("attnwidget.widgets.explorer_panels.probe_in_parts", refuse)
+    monkeypatch.setattr("attnwidget.widgets.explorer.relation_panels.probe_in_parts", refuse)
     with pytest.raises(ValueError, match="no fast tokenizer"):
         explorer.wait(60)
     assert explorer._problems == dict.fromkeys(("table", "arcs"), "no fast tokenizer")
@@ -368,7 +371,7 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, pair="It sank.", selected=[(1, 1), (2, 4)], scale="log")
     explorer.wait(60)
     explorer.choose("det")
-    explorer.tokens, explorer.hidden, explorer.panels = [("query", 3)], ["sep"], ["grid", "arcs"]
+    explorer.tokens, explorer.hidden, explorer.tab = [("query", 3)], ["sep"], "arcs"
     explorer.grid.metric, explorer.grid.filter, explorer.grid.sort = "entropy", (0.5, 2.5), "rows"
     explorer.view.mode, explorer.view.top_mass, explorer.view.highlight = "matrix", 0.6, ["captain"]
     explorer.table.sort, explorer.arcs.sentence, explorer.arcs.threshold = "gain", 7, 0.25
@@ -401,7 +404,7 @@ def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionM
     explorer.head_map.behaviours = np.arange(72).reshape(6, 12) % 3
     explorer.head_map.color = "behaviour"
     explorer.view.highlight = ["captain"]
-    with pytest.raises(ValueError, match="takes at most"):
+    with pytest.raises(ValueError, match="at most"):
         explorer.text = "word " * 600
     state = json.loads(json.dumps(explorer.to_state()))
     again = Explorer.from_state(state, model, treebank=explorer.arcs.sentences)
@@ -416,7 +419,7 @@ def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionM
 
 def test_numbers_of_another_model_are_refused(found: RelationAccuracies) -> None:
     genre = load_model("attnwidget/genre")
-    with pytest.raises(ValueError, match="of the model 'embedded', the figure reads 'attnwidget/g"):
+    with pytest.raises(ValueError, match=r"model 'small BERT \(in .*reads 'small BERT for g"):
         explore(genre, TEXT, treebank=(found, [MAT, FISH]))
     with pytest.raises(ValueError, match="probe this model"):
         DependencyArcs(genre, [MAT, FISH], found)
@@ -455,8 +458,10 @@ def test_a_damaged_state_is_named(
 
 def test_a_long_text_is_cut_in_the_picture(model: AttentionModel) -> None:
     explorer = explore(model, "cats and dogs " * 90, treebank=False, panels=["grid"])
-    subtitle = explorer.figure(width=900).to_dict()["title"]["subtitle"]
-    assert len(subtitle) <= 3 and subtitle[-1].endswith("… (272 tokens)")
+    picture = explorer.figure(width=900)
+    above = [text for text in elements(picture, "text") if offset(text)[1] < 80]
+    lines = [text.text or "" for text in above if "cats" in (text.text or "")]
+    assert len(lines) <= 3 and texts(picture)[len(lines)].endswith("… (272 tokens)")
 
 
 def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccuracies) -> None:
@@ -466,16 +471,21 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
     with pytest.raises(ValueError, match="the one given has 1 or other ones"):
         Explorer.from_state(state, model, treebank=[MAT])
     assert Explorer.from_state(state, model, treebank=[MAT, FISH]).to_state() == state
-    with pytest.raises(ValueError, match="version 9, this attnwidget reads 1"):
+    with pytest.raises(ValueError, match="version 9, this attnwidget reads 1 to 2"):
         Explorer.from_state({**state, "version": 9})
     with pytest.raises(ValueError, match="not the state of an explorer"):
         Explorer.from_state({"text": "The cat."})
-    other = {**state, "model": {"name": "embedded", "layers": 12, "heads": 12}}
+    other = {**state, "model": {**state["model"], "layers": 12, "heads": 12}}
     with pytest.raises(ValueError, match="12×12 heads, the model given has 6×12"):
         Explorer.from_state(other, model, treebank=[MAT, FISH])
-    gone = {**state, "model": {**state["model"], "name": "no-such-folder/model"}}
+    gone = {**state, "model": {**state["model"], "source": "no-such-folder/model"}}
     with pytest.raises(ValueError, match="cannot be loaded by that name"):
         Explorer.from_state(gone, treebank=[MAT, FISH])
+    called = {**state, "model": {**state["model"], "name": "mine"}}
+    assert Explorer.from_state(called, treebank=[MAT, FISH]).to_state() == called
+    own = {**state, "model": {**called["model"], "source": None}}
+    with pytest.raises(ValueError, match="model 'mine', which was a folder or an object"):
+        Explorer.from_state(own, treebank=[MAT, FISH])
     numbers = {"ones": np.ones((6, 12))}
     given = explore(model, TEXT, treebank=False, metrics=numbers).to_state()
     with pytest.raises(ValueError, match=r"metrics \(ones\), which are not part of it"):
@@ -488,16 +498,24 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
 # Pictures
 
 
-def test_the_figure_has_the_unfolded_panels(model: AttentionModel) -> None:
-    explorer = measured(model, panels=["grid", "view", "strip"])
+def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
+    explorer = measured(model)
     for width, theme in ((1000, "light"), (480, "dark")):
-        spec = json.dumps(explorer.figure(width=width, theme=theme).to_dict())
-        assert "captain" in spec and "entropy" in spec and "Best head" not in spec
-        assert spec.count('"config"') == 1
-    assert "panels: all heads, one head, metrics of the head" in explorer.caption.text()
+        picture = explorer.figure(width=width, theme=theme)
+        written = " ".join(texts(picture))
+        assert "captain" in written and "entropy" in written and "best head" not in written
+        # Grid and view stand side by side where there is room, the open detail below.
+        grid, view, strip = picture.drawing.figures
+        assert (view[0] > grid[0] + grid[2]) == (width == 1000)
+        assert strip[0] == grid[0] and strip[1] >= view[1] + view[3]
+    grid, view, strip = explorer.figure(width=1600).drawing.figures
+    assert grid[0] < view[0] < strip[0] and strip[1] < view[1] + view[3]
+    assert "panels: all heads, one head, metrics" in explorer.caption.text()
     assert explorer._table()["value"].iloc[0] == TEXT and len(explorer._table()) <= 20
+    explorer.tab = "table"
+    assert "best head" in texts(explorer.figure(width=1200))
     explorer.panels = []
-    assert "Every panel is folded" in json.dumps(explorer.figure().to_dict())
+    assert "There are no panels: name some in `panels`." in texts(explorer.figure())
 
 
 def test_repr_is_short_and_every_trait_has_help(model: AttentionModel) -> None:

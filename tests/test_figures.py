@@ -17,13 +17,13 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnwidget.figures.fractions import stacked_fractions
-from attnwidget.figures.head_map import head_map
-from attnwidget.figures.heads import head_heatmap
-from attnwidget.figures.layers import layer_curves
-from attnwidget.figures.panels import class_panels
-from attnwidget.figures.series import spread
-from attnwidget.figures.theme import DARK, LIGHT, Theme, in_dark
+from attnwidget.charts.curve_panels import curve_panels
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.charts.heads_in_plane import heads_in_plane
+from attnwidget.charts.layer_curves import layer_curves
+from attnwidget.charts.pattern_shares import pattern_shares
+from attnwidget.charts.series_style import spread
+from attnwidget.charts.theme import DARK, LIGHT, Theme, in_dark
 
 CLASSES = ["to [CLS]", "to [SEP]", "to . ,", "other"]
 
@@ -64,10 +64,10 @@ CHARTS = {
         title="Entropy of all heads",
         value_title="entropy (nats)",
     ),
-    "map": lambda: head_map(map_frame(), color="behaviour", title="Heads alike\nstress 0.2"),
-    "map by layer": lambda: head_map(map_frame(), color="layer", title="Heads by layer"),
-    "panels": lambda: class_panels(panel_frame(), title="Weights and norms"),
-    "fractions": lambda: stacked_fractions(fraction_frame(), title="Attention patterns"),
+    "map": lambda: heads_in_plane(map_frame(), color="behaviour", title="Heads alike\nstress 0.2"),
+    "map by layer": lambda: heads_in_plane(map_frame(), color="layer", title="Heads by layer"),
+    "panels": lambda: curve_panels(panel_frame(), title="Weights and norms"),
+    "fractions": lambda: pattern_shares(fraction_frame(), title="Attention patterns"),
 }
 every_chart = pytest.mark.parametrize("name", CHARTS)
 
@@ -234,7 +234,7 @@ def test_a_map_of_any_extent_is_drawn(scale: tuple[float, float]) -> None:
     frame = map_frame()
     frame["x"] *= scale[0]
     frame["y"] *= scale[1]
-    vl_convert.vegalite_to_svg(head_map(frame, color="layer", title="t").to_dict())
+    vl_convert.vegalite_to_svg(heads_in_plane(frame, color="layer", title="t").to_dict())
 
 
 def test_panels_share_their_layers_and_have_their_own_values() -> None:
@@ -256,7 +256,7 @@ def test_fractions_fill_a_bar_a_layer_in_order_with_the_rest_last() -> None:
 
 def test_fractions_of_heads_are_averaged() -> None:
     frame = pd.DataFrame({"layer": 0, "head": [0, 1], "pattern": "block", "value": [0.2, 0.4]})
-    spec = stacked_fractions(frame, title="t").to_dict()
+    spec = pattern_shares(frame, title="t").to_dict()
     assert rows_of(spec, spec)[0]["value"] == pytest.approx(0.3)
 
 
@@ -284,11 +284,11 @@ def test_fractions_of_heads_are_averaged() -> None:
         (lambda: head_heatmap(np.zeros((0, 2)), title="t", value_title="v"), r"not \(0, 2\)"),
         (lambda: head_heatmap([[np.inf]], title="t", value_title="v"), "finite values"),
         (lambda: head_heatmap([[np.nan]], title="t", value_title="v"), "all NaN"),
-        (lambda: head_map(map_frame(), color="cluster", title="t"), "cluster missing"),
-        (lambda: class_panels(curve_frame(), title="t"), "quantity missing"),
-        (lambda: stacked_fractions(fraction_frame().assign(value=30.0), title="t"),
+        (lambda: heads_in_plane(map_frame(), color="cluster", title="t"), "cluster missing"),
+        (lambda: curve_panels(curve_frame(), title="t"), "quantity missing"),
+        (lambda: pattern_shares(fraction_frame().assign(value=30.0), title="t"),
          "fractions from 0 to 1"),
-        (lambda: stacked_fractions(fraction_frame().assign(value=0.5), title="t"),
+        (lambda: pattern_shares(fraction_frame().assign(value=0.5), title="t"),
          "layer 0 sum to 1.5"),
     ],
 )  # fmt: skip

@@ -14,9 +14,9 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from nbconvert import HTMLExporter
 
-from attnwidget.figures.layers import layer_curves
-from attnwidget.figures.offline import offline
-from attnwidget.figures.token_map import token_map
+from attnwidget.charts.layer_curves import layer_curves
+from attnwidget.charts.offline import offline
+from attnwidget.charts.token_heatmap import token_heatmap
 from test_figures import curve_frame
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
@@ -115,7 +115,7 @@ def test_a_token_that_no_markup_can_hold_ends_neither_the_figure_nor_the_process
     tmp_path: Path,
 ) -> None:
     tokens = ["a\x00b", "\x1b[0m\ufffe"]
-    figure = token_map(np.eye(2), tokens, tokens, title="Two", value_title="weight")
+    figure = token_heatmap(np.eye(2), tokens, tokens, title="Two", value_title="weight")
     figure.save(tmp_path / "two.svg")
     assert "a\ufffdb" in (tmp_path / "two.svg").read_text("utf-8")
     assert "image/png" in figure._repr_mimebundle_()[0]

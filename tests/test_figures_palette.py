@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget.figures.theme import DARK, LIGHT, Theme
+from attnwidget.charts.theme import DARK, LIGHT, Theme
 
 JS = Path(__file__).parents[1] / "js" / "src"
 
@@ -61,16 +61,17 @@ def test_series_stay_apart_for_every_eye(theme: Theme, vision: str) -> None:
 
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK)])
 def test_figures_and_widgets_share_their_colours(name: str, theme: Theme) -> None:
-    anchors = json.loads((JS / "draw" / "scale.json").read_text(encoding="utf-8"))[name]
+    anchors = json.loads((JS / "shared" / "scale.json").read_text(encoding="utf-8"))[name]
     assert theme.ramp == tuple("#{:02x}{:02x}{:02x}".format(*anchor) for anchor in anchors)
-    tokens = (JS / "model" / "theme.ts").read_text(encoding="utf-8")
-    block = re.search(rf"const {name.upper()} = {{(.*?)}};", tokens, re.DOTALL)
+    tokens = (JS / "shared" / "theme.ts").read_text(encoding="utf-8")
+    block = re.search(rf"const {name.upper()}: Theme = {{(.*?)}};", tokens, re.DOTALL)
     assert block
     widget = dict(re.findall(r'(\w+): "(#[0-9a-f]{6})"', block[1]))
-    marks = json.loads((JS / "draw" / "palette.json").read_text(encoding="utf-8"))[name]
+    marks = json.loads((JS / "shared" / "palette.json").read_text(encoding="utf-8"))[name]
     assert (theme.series, theme.rest, theme.layers) == (
         tuple(marks["series"]), marks["rest"], tuple(marks["layers"]),
     )  # fmt: skip
     assert (theme.ground, theme.text, theme.muted, theme.hairline) == (
         widget["background"], widget["text"], widget["muted"], widget["hairline"],
     )  # fmt: skip
+    assert (theme.right, theme.wrong) == (widget["right"], widget["wrong"])

@@ -18,6 +18,7 @@ from attnwidget import load_model
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.losses import Task, masked_ids, task_for
 from attnwidget.kernels.gradients import class_importance, document_losses
+from vocabularies import word_tokenizer
 
 # These compute parts in float32 whatever they were loaded as: a longer step drowns the rounding.
 ROUNDING = {"llama", "gemma2", "bloom"}
@@ -206,3 +207,69 @@ def test_what_cannot_be_asked_says_why(embedded: Any) -> None:
         attention_gradients(zoo.build("bert"), nothing)
     with pytest.raises(ValueError, match="one number an input"):
         attention_gradients(zoo.build("bert"), Task("states", given, lambda output: output[0]))
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "bart", "t5"])
+@pytest.mark.parametrize("sides", [(3, 0), (0, 3), (2, 2)])
+def test_padding_on_any_side_changes_no_loss_and_no_gradient(
+    name: str, sides: tuple[int, int]
+) -> None:
+    left, right = sides
+    model = load_model(zoo.build(name), word_tokenizer())
+    ids, target = [1, 8, 9, 10, 11, 12, 2], [2, 20, 21, 22]
+
+    def padded(row: list[int], filler: int = 7) -> list[list[int]]:
+        return [[filler] * left + row + [filler] * right]
+
+    alone: dict[str, Any] = {"input_ids": [ids]}
+    given: dict[str, Any] = {"input_ids": padded(ids), "attention_mask": padded([1] * 7, 0)}
+    if name in ("bart", "t5"):
+        alone["decoder_input_ids"] = [target]
+        given["decoder_input_ids"] = [target]
+    expected = model.attend(alone, loss="auto", seed=5)
+    found = model.attend(given, loss="auto", seed=5)
+    assert found.loss.value == pytest.approx(expected.loss.value, abs=1e-6)
+    assert (found.loss.name, found.loss.masked) == (expected.loss.name, expected.loss.masked)
+    for stack in expected.stacks:
+        for one, other in (
+            (found.weights, expected.weights),
+            (found.gradients, expected.gradients),
+        ):
+            np.testing.assert_allclose(one(stack=stack), other(stack=stack), atol=1e-6)
+
+
+def test_padding_of_a_target_is_in_no_loss() -> None:
+    model = load_model(zoo.build("t5"), word_tokenizer())
+    given = {"input_ids": [[1, 8, 9, 2]], "decoder_input_ids": [[0, 20, 21, 22]]}
+    padding = {
+        "decoder_input_ids": [[0, 20, 21, 22, 30, 31]],
+        "decoder_attention_mask": [[1] * 4 + [0] * 2],
+    }
+    expected, found = model.attend(given, loss="auto"), model.attend(given | padding, loss="auto")
+    assert found.loss.value == pytest.approx(expected.loss.value, abs=1e-6)
+    for stack in expected.stacks:
+        np.testing.assert_allclose(
+            found.gradients(stack=stack), expected.gradients(stack=stack), atol=1e-6
+        )
+
+
+def test_a_mask_of_pairs_hides_no_token_from_the_loss() -> None:
+    """A mask [1, 1, n, n] says who sees whom, not what is padding."""
+    model = load_model(zoo.build("llama"), word_tokenizer())
+    ids = [[1, 8, 9, 10, 2]]
+    mask = torch.ones(1, 1, 5, 5, dtype=torch.bool).tril()
+    expected = model.attend({"input_ids": ids}, loss="causal")
+    found = model.attend({"input_ids": ids, "attention_mask": mask}, loss="causal")
+    assert found.loss.value == pytest.approx(expected.loss.value, abs=1e-6)
+    np.testing.assert_allclose(found.gradients(), expected.gradients(), atol=1e-6)
+
+
+def test_a_token_hidden_in_the_middle_is_in_no_loss() -> None:
+    model = load_model(zoo.build("gpt2"), word_tokenizer())
+    hidden = {"input_ids": [[1, 8, 50, 9, 10]], "attention_mask": [[1, 1, 0, 1, 1]]}
+    hidden["position_ids"] = [[0, 1, 0, 2, 3]]
+    expected, found = (
+        model.attend(given, loss="causal") for given in ({"input_ids": [[1, 8, 9, 10]]}, hidden)
+    )
+    assert found.loss.value == pytest.approx(expected.loss.value, abs=1e-6)
+    np.testing.assert_allclose(found.gradients(), expected.gradients(), atol=1e-6)

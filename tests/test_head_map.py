@@ -16,13 +16,13 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, Head, HeadGrid, link
-from attnwidget.figures.series import MEANINGS
-from attnwidget.figures.theme import DARK, LIGHT
-from attnwidget.studies.distances import HeadDistances
-from attnwidget.widgets.head_map import KNOWN, HeadMap
+from attnwidget.charts.series_style import MEANINGS
+from attnwidget.charts.theme import DARK, LIGHT
+from attnwidget.studies.head_distances import HeadDistances
+from attnwidget.widgets.head_map.widget import KNOWN, HeadMap
 from recording import RecordingComm, from_page, updates
 
-PALETTE = Path(__file__).parents[1] / "js" / "src" / "draw" / "palette.json"
+PALETTE = Path(__file__).parents[1] / "js" / "src" / "shared" / "palette.json"
 rng = np.random.default_rng(0)
 POSITIONS = rng.normal(size=(3, 4, 2))
 LABELS = np.array(
@@ -158,7 +158,7 @@ def test_a_head_of_another_stack_leaves_the_map_alone() -> None:
 
 
 def test_traits_that_one_lacks_cannot_be_linked() -> None:
-    with pytest.raises(ValueError, match=r"HeadMap has no trait 'scale'; both have selected"):
+    with pytest.raises(ValueError, match=r"HeadMap has no trait 'scale'; all have selected"):
         link(HeadGrid(attention()), HeadMap(Measured()), names=["scale"])
 
 

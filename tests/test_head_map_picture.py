@@ -10,13 +10,13 @@ import comm
 import ipywidgets
 import numpy as np
 import pytest
-import vl_convert
 
-from attnwidget.figures.theme import DARK, LIGHT
-from attnwidget.widgets.head_map import HeadMap
+from attnwidget.charts.theme import DARK, LIGHT
+from attnwidget.drawing.picture import Picture
+from attnwidget.widgets.head_map.widget import HeadMap
 from recording import RecordingComm
+from svg_picture import elements, fills, number, offset, strokes, texts
 
-SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<b>zebra</b> & "co"'
 NOTE = "metric MDS of Jensen-Shannon distances, 1,234 tokens · stress 0.5"
 # Heads at (head, layer): none touches another.
@@ -41,34 +41,34 @@ def head_map(**options: object) -> HeadMap:
     return HeadMap.from_positions(POSITIONS, model_name="BertForMaskedLM", note=NOTE, **options)
 
 
-def drawn(widget: HeadMap, **options: object) -> ElementTree.Element:
-    chart = widget.figure(**options)
-    return ElementTree.fromstring(vl_convert.vegalite_to_svg(chart.to_dict()))
+def place(text: ElementTree.Element) -> tuple[float, float]:
+    """Where a text's baseline begins, or its middle is."""
+    x, y = offset(text)
+    return round(x + number(text, "x"), 2), round(y + number(text, "y"), 2)
 
 
-def texts(root: ElementTree.Element) -> list[str]:
-    written = (e.itertext() for e in root.iter(f"{SVG}text"))
-    return [line for lines in written for line in lines]
+def centre(ring: ElementTree.Element) -> tuple[float, float]:
+    """The middle of a circle, which is written as the two ends of its diameter."""
+    found = [float(n) for n in re.findall(r"[-\d.]+", ring.attrib["d"])]
+    (x, y), (dx, dy) = ((found[0] + found[7]) / 2, found[1]), offset(ring)
+    return round(x + dx, 2), round(y + dy, 2)
 
 
-def place(element: ElementTree.Element) -> tuple[float, float]:
-    x, y = re.findall(r"[-\d.]+", element.attrib["transform"])
-    return float(x), float(y)
+def outline(mark: ElementTree.Element) -> str:
+    """The form of a mark, wherever it is."""
+    found = re.findall(r"([MLA])([-\d. ]+)", mark.attrib["d"])
+    corners = np.array([[float(n) for n in numbers.split()[-2:]] for _, numbers in found])
+    return f"{''.join(letter for letter, _ in found)} {(corners - corners[0]).round(1).tolist()}"
 
 
-def paths(root: ElementTree.Element, **look: str) -> list[ElementTree.Element]:
-    named = {name.replace("_", "-"): value for name, value in look.items()}
-    return [p for p in root.iter(f"{SVG}path") if all(p.get(k) == v for k, v in named.items())]
-
-
-def numbers(root: ElementTree.Element) -> list[tuple[str, tuple[float, float]]]:
+def numbers(picture: Picture) -> list[tuple[str, tuple[float, float]]]:
     """Layer numbers on the map, and where they stand."""
-    bold = (e for e in root.iter(f"{SVG}text") if e.get("font-weight") == "600")
-    return [("".join(e.itertext()), place(e)) for e in bold if e.get("text-anchor") == "middle"]
+    bold = (e for e in elements(picture, "text") if e.get("font-weight") == "700")
+    return [(e.text or "", place(e)) for e in bold if e.get("text-anchor") == "middle"]
 
 
 def test_each_head_is_its_layers_number_at_its_place() -> None:
-    found = sorted(numbers(drawn(head_map())), key=lambda n: (-n[1][1], n[1][0]))
+    found = sorted(numbers(head_map().figure()), key=lambda n: (-n[1][1], n[1][0]))
     assert [text for text, _ in found] == [str(layer) for layer in range(3) for _ in range(4)]
     places = np.array([at for _, at in found]).reshape(3, 4, 2)
     across, up = np.diff(places[0, :, 0]), -np.diff(places[:, 0, 1])
@@ -80,10 +80,10 @@ def test_each_head_is_its_layers_number_at_its_place() -> None:
 def test_numbers_that_touch_are_parted_by_the_ground() -> None:
     crowded = POSITIONS.copy()
     crowded[1, 1] = crowded[1, 0] + 0.01
-    root = drawn(HeadMap.from_positions(crowded))
-    halos = [e for e in root.iter(f"{SVG}text") if e.get("stroke") == LIGHT.ground]
-    assert ["".join(halo.itertext()) for halo in halos] == ["1"]
-    assert len(numbers(root)) == 13
+    picture = HeadMap.from_positions(crowded).figure()
+    halos = [e for e in elements(picture, "text") if e.get("stroke") == LIGHT.ground]
+    assert [halo.text for halo in halos] == ["1"]
+    assert len(numbers(picture)) == 13
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -92,14 +92,14 @@ def test_selected_heads_are_ringed_and_the_last_is_named(
     theme: str, behaviours: np.ndarray | None
 ) -> None:
     widget = head_map(behaviours=behaviours, selected=[(0, 1), (2, 3)])
-    root = drawn(widget, theme=theme)
+    picture = widget.figure(theme=theme)
     colours = DARK if theme == "dark" else LIGHT
-    rings = [place(ring) for ring in paths(root, stroke=colours.accent)]
+    rings = [centre(ring) for ring in strokes(picture, colours.accent)]
     assert len(rings) == 2
-    assert "L2 H3" in texts(root)
-    assert "selected 2 heads: L0 H1, L2 H3" in texts(root)
+    assert "L2 H3" in texts(picture)
+    assert "selected 2 heads: L0 H1, L2 H3" in texts(picture)
     if behaviours is None:
-        shown = {at: text for text, at in numbers(root)}
+        shown = {at: text for text, at in numbers(picture)}
         under = [
             text
             for x, y in rings
@@ -110,45 +110,56 @@ def test_selected_heads_are_ringed_and_the_last_is_named(
 
 
 def test_behaviours_have_a_colour_a_shape_a_name_and_a_count() -> None:
-    root = drawn(head_map(behaviours=LABELS))
-    said = texts(root)
+    picture = head_map(behaviours=LABELS).figure()
+    written = elements(picture, "text")
     for name, count in {"to [SEP]": 3, "next token": 2, "apple": 1, HOSTILE: 2, "other": 4}.items():
-        y = next(place(e)[1] for e in root.iter(f"{SVG}text") if "".join(e.itertext()) == name)
-        beside = {"".join(e.itertext()) for e in root.iter(f"{SVG}text") if place(e)[1] == y}
-        assert name in said and str(count) in beside
+        y = next(place(e)[1] for e in written if e.text == name)
+        assert str(count) in {e.text for e in written if place(e)[1] == y}
     # The mark of each stands in the legend too; grey rings have no fill.
     for slot, count in {1: 3, 4: 2, 0: 2, 2: 1}.items():
-        marks = paths(root, fill=LIGHT.series[slot])
+        marks = fills(picture, LIGHT.series[slot])
         assert len(marks) == count + 1
-        on_map = {mark.attrib["d"] for mark in marks}
-        assert len(on_map) == 2, "one shape on the map, a smaller one in the legend"
-    assert len(paths(root, stroke=LIGHT.rest)) == 5
+        outlines = {outline(mark) for mark in marks}
+        assert len(outlines) == 2, "one shape on the map, a smaller one in the legend"
+    rings = [ring.attrib["d"].count("M") for ring in strokes(picture, LIGHT.rest)]
+    assert sum(rings) == 5
 
 
 def test_colour_by_layer_goes_from_the_first_to_the_last() -> None:
-    root = drawn(head_map(behaviours=LABELS, color="layer"))
-    assert {"layer 0", "2"} <= set(texts(root))
-    assert "apple" not in texts(root)
-    bold = [e for e in root.iter(f"{SVG}text") if e.get("text-anchor") == "middle"]
-    colours = {"".join(e.itertext()): e.get("fill") for e in bold}
-    rgb = ["rgb({},{},{})".format(*bytes.fromhex(LIGHT.layers[i][1:])) for i in (0, -1)]
-    assert [colours["0"], colours["2"]] == rgb
+    picture = head_map(behaviours=LABELS, color="layer").figure()
+    assert {"layer 0", "2"} <= set(texts(picture))
+    assert "apple" not in texts(picture)
+    middle = [e for e in elements(picture, "text") if e.get("text-anchor") == "middle"]
+    colours = {e.text: e.get("fill") for e in middle}
+    assert [colours["0"], colours["2"]] == [LIGHT.layers[0], LIGHT.layers[-1]]
 
 
 @pytest.mark.parametrize(("width", "beside"), [(480, False), (719, False), (720, True)])
 def test_the_legend_stands_beside_the_map_where_there_is_room(width: int, beside: bool) -> None:
-    root = drawn(head_map(behaviours=LABELS), width=width)
-    left = next(place(e)[0] for e in root.iter(f"{SVG}text") if "".join(e.itertext()) == "apple")
-    assert (left > 450) == beside
-    assert abs(float(root.attrib["viewBox"].split()[2]) - width) <= 2
+    picture = head_map(behaviours=LABELS).figure(width=width)
+    left, top = next(place(e) for e in elements(picture, "text") if e.text == "apple")
+    x, y, map_width, map_height = picture.drawing.figures[0]
+    assert (left > x + map_width) == beside and (top < y + map_height) == beside
+    assert picture.drawing.width == width
 
 
 def test_many_heads_are_small_and_one_head_is_drawn_in_the_middle() -> None:
     many = np.random.default_rng(0).normal(size=(24, 16, 2))
-    sizes = {e.get("font-size") for e in drawn(HeadMap.from_positions(many)).iter(f"{SVG}text")}
-    assert "10px" in sizes
+    written = elements(HeadMap.from_positions(many).figure(), "text")
+    assert "10" in {e.get("font-size") for e in written}
     alone = HeadMap.from_positions(np.zeros((1, 1, 2)), selected=[(0, 0)])
-    assert [text for text, _ in numbers(drawn(alone, width=480))] == ["0"]
+    picture = alone.figure(width=480)
+    (found,) = numbers(picture)
+    x, y, width, height = picture.drawing.figures[0]
+    assert found[0] == "0" and found[1] == pytest.approx((x + width / 2, y + height / 2), abs=4)
+
+
+@pytest.mark.parametrize("width", [200, 320])
+def test_no_name_of_a_long_legend_is_cut(width: int) -> None:
+    name = "a behaviour whose name is longer than the figure is wide"
+    labels = np.where(LABELS == "apple", name, LABELS)
+    picture = head_map(behaviours=labels).figure(width=width)
+    assert name in " ".join(texts(picture)) and picture.drawing.width == width
 
 
 def test_caption_and_table_say_what_is_shown() -> None:
@@ -157,8 +168,8 @@ def test_caption_and_table_say_what_is_shown() -> None:
     assert widget.caption.quantity == "positions given"
     for part in ("BertForMaskedLM", "L2 H3 (3-4), L0 H1 (1-2)", NOTE, "colours and shapes"):
         assert part in text
-    assert NOTE in " ".join(texts(drawn(widget)))
-    rows = widget._table().to_numpy().tolist()
+    assert NOTE in " ".join(texts(widget.figure()))
+    rows = widget.figure().table.to_numpy().tolist()
     assert rows[:3] == [
         ["selected", 1, "L2 H3 (3-4)"],
         ["selected", 1, "L0 H1 (1-2)"],
@@ -167,11 +178,27 @@ def test_caption_and_table_say_what_is_shown() -> None:
     assert len(rows) == 7
     widget.selected = [(layer, head) for layer in range(3) for head in range(4)]
     widget.color = "layer"
-    assert len(widget._table()) == 15
-    assert "selected 12 heads: " in " ".join(texts(drawn(widget)))
+    assert len(widget.figure().table) == 15
+    assert "selected 12 heads: " in " ".join(texts(widget.figure()))
 
 
-def test_a_long_table_says_that_it_is_cut() -> None:
+def test_a_notebook_keeps_the_first_rows_of_a_long_table_and_says_so() -> None:
     widget = HeadMap.from_positions(np.random.default_rng(0).normal(size=(24, 16, 2)))
-    assert len(widget._table()) == 20
-    assert "table: the first 20 of 24 rows" in widget.caption.notes
+    assert len(widget.figure().table) == 24
+    kept = widget.figure().drawn(brief=True)
+    assert len(kept.table) == 20
+    assert "table: the first 20 of 24 rows" in kept.caption.notes
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_groups_of_several_heads_are_named_on_the_map(theme: str) -> None:
+    labels = np.array([["to [SEP]"] * 4, ["next token"] * 3 + ["other"], ["other"] * 4])
+    widget = HeadMap.from_positions(POSITIONS, labels)
+    colours = DARK if theme == "dark" else LIGHT
+    picture = widget.figure(theme=theme)
+    named = [e for e in elements(picture, "text") if e.get("font-weight") == "700"]
+    shown = [e for e in named if e.get("text-anchor") == "middle" and e.get("fill") != "none"]
+    assert [(e.text, e.get("fill")) for e in shown] == [("to [SEP]", colours.series[1])]
+    assert texts(picture).count("next token") == 1, "three heads are named in the legend alone"
+    widget.color = "layer"
+    assert "to [SEP]" not in texts(widget.figure())

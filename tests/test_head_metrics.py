@@ -18,8 +18,8 @@ from transformers.utils import ModelOutput
 
 from attnwidget import Attention, Head, HeadGrid, link
 from attnwidget.studies.results import Measurements
-from attnwidget.widgets.metric_strip import MetricStrip
-from attnwidget.widgets.metrics import nearest_heads, read_metrics
+from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
 from recording import RecordingComm, from_page, updates
 
 L, H = 3, 4

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.distances import Distances
+from attnwidget.studies.head_distances import Distances
 from attnwidget.studies.induction import Induction
 from attnwidget.studies.patterns import Patterns
 from random_batches import HEADS, one_document, random_batch, random_maps, seen

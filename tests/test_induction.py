@@ -14,9 +14,9 @@ import zoo
 from attnwidget import load_model
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
-from attnwidget.studies.engine import measure
 from attnwidget.studies.induction import Induction, induction_scores
-from attnwidget.studies.inputs import make_segments
+from attnwidget.studies.measure import measure
+from attnwidget.studies.segmenting import make_segments
 from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 seeds = st.integers(0, 2**31 - 1)
@@ -141,7 +141,7 @@ def test_what_has_no_scores_is_refused() -> None:
         induction_scores(model, length=1)
     with pytest.raises(ValueError, match="length 100 exceeds the 98 tokens"):
         induction_scores(model, length=100)
-    with pytest.raises(ValueError, match="takes at most 128"):
+    with pytest.raises(ValueError, match="this model reads 128 at most"):
         induction_scores(model, length=70)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import reference
 from attnwidget.kernels.pooling import max_pool, quantise
 from attnwidget.kernels.weights import attention_weights
-from attnwidget.kernels.words import word_weights
+from attnwidget.kernels.word_maps import word_weights
 
 seeds = st.integers(0, 2**31 - 1)
 lengths = st.integers(1, 9)

@@ -12,14 +12,14 @@ import reference_features as reference
 from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
 from attnwidget import load_model
 from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.engine import measure
-from attnwidget.studies.features import Features, probe_features
-from attnwidget.studies.links import Links
+from attnwidget.studies.linguistic_features import Features, probe_features
 from attnwidget.studies.looking_away import TARGETS, LookingAwayFrom, probe_looking_away
+from attnwidget.studies.measure import measure
+from attnwidget.studies.word_links import Links
 from attnwidget.studies.word_segments import WordSegmenter
-from attnwidget.text.features import FEATURES, feature_words
-from attnwidget.text.links import subject_verb_links
+from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
+from attnwidget.text.word_links import subject_verb_links
 
 
 @pytest.fixture(scope="module")

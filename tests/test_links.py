@@ -12,17 +12,17 @@ import pytest
 import reference_features as reference
 from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
 from attnwidget import load_model
-from attnwidget.studies.features import probe_features
-from attnwidget.studies.links import probe_links
-from attnwidget.text.links import (
+from attnwidget.studies.linguistic_features import probe_features
+from attnwidget.studies.word_links import probe_links
+from attnwidget.text.mentions import Document
+from attnwidget.text.treebank_files import load_treebank
+from attnwidget.text.word_links import (
     Link,
     LinkedSentence,
     load_links,
     noun_pronoun_links,
     subject_verb_links,
 )
-from attnwidget.text.mentions import Document
-from attnwidget.text.treebank import load_treebank
 
 
 @pytest.fixture(scope="module")

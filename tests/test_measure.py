@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 import reference_surface as reference
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies import engine
+from attnwidget.studies import measure as engine
 from attnwidget.studies.accumulator import LayerBatch
-from attnwidget.studies.classes import Classes
-from attnwidget.studies.engine import measure
-from attnwidget.studies.inputs import make_segments
+from attnwidget.studies.attention_to_classes import Classes
+from attnwidget.studies.entropy import Confidence, Entropy
+from attnwidget.studies.measure import measure
+from attnwidget.studies.position import Position
 from attnwidget.studies.results import Measurements
-from attnwidget.studies.surface import Confidence, Entropy, Position
+from attnwidget.studies.segmenting import make_segments
 from attnwidget.text.segments import Segment
 from vocabularies import word_tokenizer
 from zoo import ZOO, build
@@ -198,7 +199,7 @@ def test_what_is_wrong_is_said() -> None:
         ("batch_size is at least 1", segments, {"batch_size": 0}),
         ("token 'cat' is not in the model's vocabulary", [Segment(("cat",))], {}),
         ("text A has at least one", [Segment(())], {}),
-        ("a segment has 202 tokens, the model takes at most 64", [Segment(("w1",) * 200)], {}),
+        ("a segment has 202 tokens; this model reads 64 at most", [Segment(("w1",) * 200)], {}),
         (
             "name different token classes 'x'",
             segments,
@@ -287,18 +288,18 @@ def test_an_interrupted_checkpoint_goes_on(
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
-    from attnwidget.studies.reader import Reader
+    from attnwidget.studies.model_reader import ModelReader
 
-    add, count = Reader.add, 0
+    add, count = ModelReader.add, 0
 
-    def counted(self: Reader, segments: Sequence[Segment]) -> None:
+    def counted(self: ModelReader, segments: Sequence[Segment]) -> None:
         nonlocal count
         count += 1
         if count > batches:
             raise KeyboardInterrupt
         add(self, segments)
 
-    monkeypatch.setattr(Reader, "add", counted)
+    monkeypatch.setattr(ModelReader, "add", counted)
 
 
 def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
@@ -335,7 +336,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import torch
 torch.set_num_threads(1)
-from attnwidget.studies import engine
+from attnwidget.studies import measure as engine
 from test_measure import random_segments, run, small
 engine._SECONDS_BETWEEN_SAVES = 0
 print("ready", flush=True)

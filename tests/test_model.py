@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from tokenizers import normalizers
 
 import attnwidget
 import zoo
-from attnwidget import AttentionModel, load_model
+from attnwidget import AttentionModel, HeadView, load_model, measure
+from attnwidget.studies.segmenting import make_segments
 from vocabularies import word_tokenizer
 
 SMALL = 1e-6
@@ -28,9 +30,10 @@ def embedded() -> AttentionModel:
 
 
 def test_the_embedded_model_attends(embedded: AttentionModel) -> None:
-    assert (embedded.n_layers, embedded.n_heads, embedded.name) == (6, 12, "embedded")
+    assert (embedded.n_layers, embedded.n_heads, embedded.source) == (6, 12, "embedded")
     assert embedded.device.type == "cpu"
-    assert repr(embedded) == "AttentionModel(BertForMaskedLM 'embedded', 6×12 heads, cpu)"
+    called = "small BERT (in the package)"
+    assert repr(embedded) == f"AttentionModel(BertForMaskedLM '{called}', 6×12 heads, cpu)"
     assert embedded.hf_model.dtype == torch.float32
     attention = embedded.attend("The cat sat.", "It slept.")
     tokens = attention.stacks["self"].query
@@ -52,28 +55,60 @@ def test_the_embedded_model_is_what_transformers_loads(embedded: AttentionModel)
     np.testing.assert_allclose(weights, torch.cat(expected).numpy(), atol=SMALL)
 
 
+@pytest.mark.parametrize("side", ["left", "right", "both"])
 @pytest.mark.parametrize(
-    "name", [name for name, recipe in zoo.ZOO.items() if recipe.reads == "text"]
+    "name", [name for name, recipe in zoo.ZOO.items() if recipe.reads != "image"]
 )
-def test_padding_changes_no_number(name: str) -> None:
+def test_padding_changes_no_number(name: str, side: str) -> None:
     model = named(name)
     ids = [1, 8, 9, 10, 2]
-    given = {"input_ids": [[*ids, 0, 0, 0]], "attention_mask": [[1] * 5 + [0] * 3]}
+
+    def padded(row: list[int]) -> list[list[int]]:
+        return [[0, 0, 0] * (side != "right") + row + [0, 0, 0] * (side != "left")]
+
+    given = {"input_ids": padded(ids), "attention_mask": padded([1] * 5)}
     if name in ("t5", "bart"):
         given["decoder_input_ids"] = [[1, 7, 2]]
-    padded, alone = (
-        model.attend(given),
-        model.attend({**given, "input_ids": [ids], "attention_mask": [[1] * 5]}),
-    )
-    assert padded.tokens == alone.tokens
+    found = model.attend(given)
+    alone = model.attend({**given, "input_ids": [ids], "attention_mask": [[1] * 5]})
+    assert found.tokens == alone.tokens
     for stack in alone.stacks:
         np.testing.assert_allclose(
-            padded.weights(stack=stack), alone.weights(stack=stack), atol=SMALL
+            found.weights(stack=stack), alone.weights(stack=stack), atol=SMALL
         )
-        visible, wanted = padded.visible(0, 0, stack=stack), alone.visible(0, 0, stack=stack)
+        visible, wanted = found.visible(0, 0, stack=stack), alone.visible(0, 0, stack=stack)
         assert (visible is None) == (wanted is None)
         if visible is not None:
             np.testing.assert_array_equal(visible, wanted)
+
+
+def test_what_has_an_entry_a_token_loses_its_padding() -> None:
+    model = named("bert")
+    ids, types, places = [1, 8, 9, 2, 7, 2], [0, 0, 0, 0, 1, 1], [5, 6, 7, 8, 9, 10]
+    states = model.hf_model.get_input_embeddings().weight[ids].detach()
+    alone = model.attend({"input_ids": [ids], "token_type_ids": [types], "position_ids": [places]})
+    given = {
+        "inputs_embeds": torch.cat([torch.ones(2, 32), states])[None],
+        "token_type_ids": [[0, 0, *types]],
+        "position_ids": [[0, 0, *places]],
+        "attention_mask": [[0, 0, *[1] * 6]],
+    }
+    np.testing.assert_allclose(model.attend(given).weights(), alone.weights(), atol=SMALL)
+    bart = named("bart")
+    source, target = [1, 8, 9, 2], [2, 7, 6, 5]
+    wanted = bart.attend({"input_ids": [source], "decoder_input_ids": [target]})
+    found = bart.attend(
+        {
+            "input_ids": [[0, 0, *source]],
+            "attention_mask": [[0, 0, 1, 1, 1, 1]],
+            "decoder_input_ids": [[0, *target, 0]],
+            "decoder_attention_mask": [[0, 1, 1, 1, 1, 0]],
+        }
+    )
+    for stack in wanted.stacks:
+        np.testing.assert_allclose(
+            found.weights(stack=stack), wanted.weights(stack=stack), atol=SMALL
+        )
 
 
 def test_a_batch_is_its_texts(embedded: AttentionModel) -> None:
@@ -96,6 +131,15 @@ def test_batches_of_pairs(embedded: AttentionModel) -> None:
         embedded.attend_batch("a text")
 
 
+@pytest.mark.parametrize("texts", [["The cat sat.", "It slept."], ["One text."], ("a b", "c d")])
+def test_a_list_of_texts_is_asked_about(embedded: AttentionModel, texts: list[str]) -> None:
+    with pytest.raises(TypeError, match=r"are they texts, or the words of one\? .*attend_batch\("):
+        embedded.attend(texts)
+    with pytest.raises(TypeError, match=r"pair is a list of \d with spaces"):
+        embedded.attend("One.", texts)
+    assert len(embedded.attend(["New York", "is", "big"]).words()) == 5
+
+
 def test_words_and_ids_are_texts_too(embedded: AttentionModel) -> None:
     text = embedded.attend("the cat sat")
     words = embedded.attend(["the", "cat", "sat"])
@@ -113,14 +157,20 @@ def test_images_are_patches() -> None:
 
 
 def test_too_long_texts_name_the_limit(embedded: AttentionModel) -> None:
-    with pytest.raises(ValueError, match="602 tokens, BertForMaskedLM takes at most 512"):
+    with pytest.raises(ValueError, match="602 tokens; this model reads 512 at most: short"):
         embedded.attend("word " * 600)
     assert len(embedded.attend("word " * 600, truncate=True).tokens) == 512
     assert len(embedded.attend([5] * 600, truncate=True).tokens) == 512
     roberta = load_model(zoo.build("roberta"))
-    with pytest.raises(ValueError, match="64 tokens, RobertaModel takes at most 62"):
+    with pytest.raises(ValueError, match="64 tokens; this model reads 62 at most"):
         roberta.attend([5] * 64)
     assert len(roberta.attend([5] * 62).tokens) == 62
+    tokenizer = word_tokenizer()
+    tokenizer.model_max_length = 40
+    limited = load_model(zoo.build("bert"), tokenizer)
+    said = r"too long: 52 tokens; its tokenizer \(model_max_length\) allows 40 at most"
+    with pytest.raises(ValueError, match=said):
+        limited.attend("w1 " * 50)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", [], ["a", ""]])
@@ -280,6 +330,31 @@ def test_folders_load_in_the_class_that_their_config_names(tmp_path: Path) -> No
     assert load_model(vit, device="cpu").tokenizer is None
 
 
+def test_a_model_is_called_by_the_last_part_of_its_folder_or_as_one_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "checkpoint-500"
+    zoo.build("bert").save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
+    monkeypatch.chdir(folder)
+    for given in (folder, f"{folder}/", ".", "../checkpoint-500"):
+        model = load_model(given, device="cpu")
+        assert (model.name, model.source) == ("checkpoint-500", None)
+    attention = load_model(folder, name="my BERT", device="cpu").attend("w1 w2 w3")
+    assert attention.model_name == "my BERT"
+    for drawn in (attention, HeadView(attention), HeadView(attention).caption.to_dict()):
+        assert "my BERT" in repr(drawn) and str(tmp_path) not in repr(drawn)
+    genre = load_model("attnwidget/genre", device="cpu")
+    assert (genre.name, genre.source) == (
+        "small BERT for genres (in the package)",
+        "attnwidget/genre",
+    )
+    assert load_model(zoo.build("bert"), name="mine").name == "mine"
+    for wrong in (" ", 5):
+        with pytest.raises(TypeError, match="such as 'BERT', got"):
+            load_model(name=wrong)
+
+
 def test_an_unknown_name_says_what_to_do(tmp_path: Path) -> None:
     for name in ("no-such-model-anywhere", tmp_path):
         with pytest.raises(OSError, match=r"load_model\(\) without a name") as error:
@@ -297,3 +372,108 @@ def test_pickled_weights_are_not_loaded(tmp_path: Path) -> None:
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
     with pytest.raises(OSError, match="safetensors"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["wrapped", "in place", "its forward"])
+@pytest.mark.parametrize("name", ["bert", "bart"])
+def test_compiled_models_are_read_as_they_were_written(name: str, form: str) -> None:
+    def refuse(graph: Any, inputs: Any) -> Any:
+        raise AssertionError("a model was compiled to be read")
+
+    hf_model = zoo.build(name)
+    given: Any = hf_model
+    if form == "wrapped":
+        given = torch.compile(hf_model, backend=refuse)
+    elif form == "in place":
+        hf_model.compile(backend=refuse)
+    else:
+        hf_model.forward = torch.compile(hf_model.forward, backend=refuse)
+    calls = given.forward, hf_model.forward, hf_model._compiled_call_impl
+    model, plain = load_model(given, word_tokenizer()), named(name)
+    assert model.name == type(zoo.build(name)).__name__
+    attention, wanted = model.attend("w1 w2 w3", loss="auto"), plain.attend("w1 w2 w3", loss="auto")
+    for stack in wanted.stacks:
+        np.testing.assert_allclose(
+            attention.weights(stack=stack), wanted.weights(stack=stack), atol=SMALL
+        )
+        np.testing.assert_allclose(
+            attention.gradients(stack=stack), wanted.gradients(stack=stack), atol=SMALL
+        )
+    assert (given.forward, hf_model.forward, hf_model._compiled_call_impl) == calls
+    with pytest.raises(ValueError, match="one number an input"):
+        model.attend("w1", loss=lambda output: output[0])
+    assert (given.forward, hf_model.forward, hf_model._compiled_call_impl) == calls
+
+
+def test_a_compiled_part_of_a_model_is_measured() -> None:
+    hf_model = zoo.build("bert")
+    hf_model.bert = torch.compile(hf_model.bert, backend="eager")
+    found = []
+    for model in (load_model(hf_model, word_tokenizer()), named("bert")):
+        segments = make_segments(["w1 w2 w3", "w4"], model)
+        found.append(measure(model, segments, ["entropy"], progress=False)["entropy"])
+    np.testing.assert_array_equal(found[0].entropy, found[1].entropy)
+    assert hf_model.bert is hf_model.base_model
+    assert type(hf_model.bert).__name__ == "OptimizedModule"
+
+
+def test_what_wraps_a_model_is_named() -> None:
+    class Wrapped(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = zoo.build("bert")
+            self.config, self.device = self.inner.config, torch.device("cpu")
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return self.inner(*args, **kwargs)
+
+        def get_input_embeddings(self) -> Any:
+            return self.inner.get_input_embeddings()
+
+    with pytest.raises(TypeError, match="Wrapped names none of input_ids, attention_mask"):
+        load_model(Wrapped(), word_tokenizer()).attend("w1")
+
+
+def test_modules_set_to_train_are_read_without_dropout() -> None:
+    hf_model = zoo.build("bert")
+    model = load_model(hf_model, word_tokenizer())
+    wanted = model.attend("w1 w2 w3", loss="auto")
+    modules = list(hf_model.modules())
+    for chosen in (hf_model.bert.encoder.layer[1], hf_model):
+        chosen.train()
+        flags = [module.training for module in modules]
+        assert any(flags)
+        attention = model.attend("w1 w2 w3", loss="auto")
+        np.testing.assert_array_equal(attention.weights(), wanted.weights())
+        np.testing.assert_array_equal(attention.gradients(), wanted.gradients())
+        assert [module.training for module in modules] == flags
+    model.close()
+    assert not any(module.training for module in modules)
+
+
+def test_a_mask_that_hides_everything_is_refused() -> None:
+    model = named("bart")
+    given = {"input_ids": [[1, 8, 9, 2]], "decoder_input_ids": [[1, 7]]}
+    for name, n in (("attention_mask", 4), ("decoder_attention_mask", 2)):
+        with pytest.raises(ValueError, match=f"^{name} is 0 at all {n} positions"):
+            model.attend({**given, name: [[0] * n]})
+
+
+def test_words_without_tokens_are_named(embedded: AttentionModel) -> None:
+    zero_width = "\u200b"
+    with pytest.raises(ValueError, match=r"text has words without tokens.*'\\u200b' \(number 2\)"):
+        embedded.attend(["The", zero_width, "cat"])
+    with pytest.raises(
+        ValueError, match=r"pair has words without .* \(number 1\), .* \(number 3\)"
+    ):
+        embedded.attend(["It"], [zero_width, "slept", zero_width])
+    with pytest.raises(ValueError, match="and 2 more; the tokenizer keeps none of their"):
+        embedded.attend([zero_width] * 7)
+    tokenizer = word_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = normalizers.BertNormalizer()
+    with pytest.raises(ValueError, match="target has words without tokens"):
+        load_model(zoo.build("t5"), tokenizer).attend("w1", target=["w2", zero_width])
+    long = ["word"] * 600
+    assert len(embedded.attend(long, truncate=True).tokens) == 512
+    with pytest.raises(ValueError, match=r"\(number 3\)"):
+        embedded.attend([*long[:2], zero_width, *long], truncate=True)

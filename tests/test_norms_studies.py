@@ -16,8 +16,9 @@ from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.losses import task_for
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.tap import tap
-from attnwidget.studies.engine import measure
+from attnwidget.studies.accumulator import Subject
 from attnwidget.studies.gradients import Gradients
+from attnwidget.studies.measure import measure
 from attnwidget.studies.norms import Norms
 from attnwidget.text.segments import Segment
 
@@ -149,7 +150,7 @@ def test_batches_and_merging_change_nothing(model: Any, accumulator: Any, field:
     scale = max(1.0, np.abs(whole).max())
     np.testing.assert_allclose(getattr(parts[1].compute(), field), whole, atol=1e-6 * scale)
     other = accumulator()
-    other.start(model, model.n_layers, model.n_heads)
+    other.start(Subject(model.n_layers, model.n_heads, model=model))
     other.restore(parts[3].state())
     other.merge(parts[2])
     parts[2].merge(parts[3])

@@ -21,7 +21,7 @@ WRITES = {
         "attention.html",
         *(
             f"{name}.{suffix}"
-            for name in ("all_heads", "one_head")
+            for name in ("four_heads", "he_and_captain")
             for suffix in ("svg", "pdf", "png")
         ),
     ],
@@ -59,13 +59,12 @@ def test_notebook_runs(source: Path, tmp_path: Path) -> None:
     assert "error" not in kinds
     errors = [output["text"] for output in outputs if output.get("name") == "stderr"]
     assert not errors, errors[0]
-    live = [output for output in outputs if WIDGET_VIEW in output.get("data", {})]
-    # A progress bar is a widget too, which ends with its cell.
-    widgets = [output for output in live if "%|" not in "".join(output["data"]["text/plain"])]
+    widgets = [output for output in outputs if WIDGET_VIEW in output.get("data", {})]
     assert widgets
     for output in widgets:
-        assert output["data"]["image/png"] and "<table" in "".join(output["data"]["text/html"])
-        assert output["metadata"]["image/png"]["alt"]
+        picture = outputs[outputs.index(output) + 1]
+        assert picture["data"]["image/png"] and "<table" in "".join(picture["data"]["text/html"])
+        assert picture["metadata"]["image/png"]["alt"]
     shown = [output["data"] for output in outputs if VEGA_LITE in output.get("data", {})]
     assert len(shown) == CHARTS[source.stem]
     assert all(data["image/png"] for data in shown)

@@ -13,21 +13,24 @@ import numpy as np
 import pytest
 from ipywidgets.widgets.widget import _instances
 
-from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
+import attnwidget
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model, save_page
 from attnwidget.studies.coreference import probe_coreference
 from attnwidget.studies.coreference_results import CoreferenceAccuracies
 from attnwidget.studies.relations import RelationAccuracies, predict_governors, probe_relations
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.coreference_view import CoreferenceView
-from attnwidget.widgets.dependency_arcs import DependencyArcs
-from attnwidget.widgets.explorer import Explorer
-from attnwidget.widgets.head_map import HeadMap
-from attnwidget.widgets.heads import HeadWidget
-from attnwidget.widgets.metric_strip import MetricStrip
-from attnwidget.widgets.pages import save_page, write_page
-from attnwidget.widgets.pages.room import held_around, held_note
-from attnwidget.widgets.relation_table import RelationTable
+from attnwidget.widgets.coreference_view.widget import CoreferenceView
+from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.pages.size_limit import held_around, held_note
+from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.registry import FIGURES, figure
+from attnwidget.widgets.token_lens.widget import TokenLens
 from vocabularies import word_tokenizer
 from zoo import build
 
@@ -89,6 +92,11 @@ def read(path: Path) -> dict[str, Any]:
     return data
 
 
+def figures(path: Path) -> dict[str, Any]:
+    """What a page holds of each figure, in its order."""
+    return {figure["name"]: figure for figure in read(path)["figures"]}
+
+
 def caption(path: Path) -> str:
     found = re.search(r'class="attnw-page-caption">(.*?)</p>', path.read_text("utf-8"), re.S)
     assert found
@@ -107,36 +115,51 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     tmp_path: Path,
 ) -> None:
     strongest = {"strongest": attention.weights().max((-2, -1))}
-    figures: dict[str, HeadWidget] = {
-        "grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
-        "view": HeadView(attention, layer=3, head=5),
-        "map": HeadMap.from_positions(np.zeros((6, 12, 2))),
-        "strip": MetricStrip(strongest, selected=[(3, 5)]),
-        "table": RelationTable(relations, search="det"),
-        "arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
-        "coreference": CoreferenceView(coreference, document=1),
+    widgets: dict[str, HeadWidget] = {
+        "head_grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
+        "head_view": HeadView(attention, layer=3, head=5),
+        "token_lens": TokenLens(attention, tokens=[("query", 3)], selected=[(3, 5)]),
+        "head_map": HeadMap.from_positions(np.zeros((6, 12, 2))),
+        "metric_strip": MetricStrip(strongest, selected=[(3, 5)]),
+        "relation_table": RelationTable(relations, search="det"),
+        "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
+        "coreference_view": CoreferenceView(coreference, document=1),
     }
     alive = set(_instances)
-    for name, figure in figures.items():
-        before = figure.get_state()
-        path = write_page(figure, tmp_path / f"{name}.html")
+    assert list(widgets) == [figure.name for figure in FIGURES if figure.label]
+    for name, widget in widgets.items():
+        before = widget.get_state()
+        path = write_page(widget, tmp_path / f"{name}.html")
         page = path.read_text("utf-8")
-        data = read(path)
-        assert data[name]["selected"] == [list(head) for head in figure.selected]
+        (held,) = read(path)["figures"]
+        assert (held["name"], held["label"]) == (name, figure(name).label)
+        assert held["state"]["selected"] == [list(head) for head in widget.selected]
+        assert held["shapes"] == {"self": [6, 12]}
         assert f'id="attnw-{name}"' in page and page.count("text/plain") == 1
         assert "http://" not in page.replace("http://www.w3.org/", "")
         assert "https://" not in page
         assert '<html lang="en">' in page and "<h1>" in page and "<main>" in page
         size = path.stat().st_size
         assert caption(path).startswith((f"{size / 1e3:.0f} kB · ", f"{size / 1e6:.1f} MB · "))
-        assert figure.get_state().keys() == before.keys()
-        assert {k: v for k, v in figure.get_state().items() if not k.startswith("_")} == {
+        assert widget.get_state().keys() == before.keys()
+        assert {k: v for k, v in widget.get_state().items() if not k.startswith("_")} == {
             k: v for k, v in before.items() if not k.startswith("_")
         }
-    assert read(tmp_path / "grid.html")["grid"]["sort"] == "all"
-    assert read(tmp_path / "table.html")["table"]["search"] == "det"
+    held = figures(tmp_path / "head_grid.html")["head_grid"]
+    assert held["state"]["sort"] == "all" and held["own"]["metrics"][0]["titles"] == ["strongest"]
+    held = figures(tmp_path / "relation_table.html")["relation_table"]
+    assert held["state"]["search"] == "det"
     assert set(_instances) == alive
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_every_folder_of_a_widget_is_registered_with_its_page() -> None:
+    widgets = Path(attnwidget.__file__).parent / "widgets"
+    folders = {path.parent.name for path in widgets.glob("*/widget.py")}
+    assert folders == {path.parent.name for path in widgets.glob("*/page.py")}
+    assert folders == {one.name for one in FIGURES}
+    for one in FIGURES:
+        assert one.load() is getattr(attnwidget, one.class_name)
 
 
 def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
@@ -144,8 +167,10 @@ def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
 ) -> None:
     arcs = DependencyArcs(model, SENTENCES, relations, sentence=2)
     path = write_page(arcs, tmp_path / "arcs.html")
-    held = read(path)["sentences"]
-    assert (held["first"], held["shape"], len(held["held"])) == (0, [6, 12], 3)
+    held = read(path)["held"]["sentences"]
+    assert (held["first"], len(held["held"])) == (0, 3)
+    about = figures(path)["dependency_arcs"]
+    assert about["shapes"] == {"self": [6, 12]} and not about["own"]["follows"]
     for sentence, one in zip(SENTENCES, held["held"], strict=True):
         m, found = len(sentence), predict_governors(model, sentence)
         assert one["drawn"]["words"] == list(sentence.words)
@@ -158,7 +183,7 @@ def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
         share = (array(predicted["maps"], "u1", 6, 12, m, m) - 1.0) / 254
         maxima = np.array(predicted["maxima"]).reshape(6, 12, 1, 1)
         np.testing.assert_allclose(maxima * share**2, found.maps, atol=0.004)
-    measured = held["measured"]
+    measured = about["own"]["measured"]
     correct = array(measured["correct"]["view"], "<i4", *measured["correct"]["shape"])
     np.testing.assert_array_equal(correct, relations.correct)
     assert "holds all 3 sentences" in caption(path)
@@ -172,7 +197,7 @@ def test_arcs_hold_neighbours_as_far_as_there_is_room(
     path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "arcs.html")
     assert "holds sentences 31 to 70 of 100 (counted from 0)" in caption(path)
     path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "a.html", limit_mb=0.1)
-    held = read(path)["sentences"]
+    held = read(path)["held"]["sentences"]
     assert 1 < len(held["held"]) < 10 and held["first"] <= 50
     assert path.stat().st_size < 1e5
 
@@ -184,8 +209,9 @@ def test_a_sentence_that_cannot_be_read_is_said_in_its_place(
     arcs = DependencyArcs(model, [*SENTENCES, long])
     with pytest.raises(ValueError, match="show a shorter sentence, or raise limit_mb"):
         write_page(DependencyArcs(model, [long]), tmp_path / "long.html")
-    held = read(write_page(arcs, tmp_path / "arcs.html", limit_mb=400))["sentences"]["held"]
-    assert "too long for the model" in held[3]["drawn"]["problem"]
+    data = read(write_page(arcs, tmp_path / "arcs.html", limit_mb=400))
+    held = data["held"]["sentences"]["held"]
+    assert "too long: " in held[3]["drawn"]["problem"]
     assert held[3]["predicted"] is None and held[0]["predicted"]
 
 
@@ -194,7 +220,7 @@ def test_coreference_holds_every_heads_choices(
 ) -> None:
     view = CoreferenceView(coreference, ["mary", "captain"], selected=[(1, 2)])
     path = write_page(view, tmp_path / "page.html")
-    held = read(path)["windows"]
+    held = read(path)["held"]["windows"]
     assert [one["drawn"]["name"] for one in held["held"]] == ["mary", "captain"]
     assert [one["drawn"]["document"] for one in held["held"]] == [0, 1]
     for one in held["held"]:
@@ -204,7 +230,8 @@ def test_coreference_holds_every_heads_choices(
         words = array(one["words"], "<i2", n, 2, 6, 12)
         np.testing.assert_array_equal(words + start, found.words)
         np.testing.assert_array_equal(array(one["weights"], "<f4", n, 2, 6, 12), found.weights)
-    correct = np.array(held["correct"]).reshape(2, 6, 12)
+    own = figures(path)["coreference_view"]["own"]
+    correct = np.array(own["correct"]).reshape(2, 6, 12)
     np.testing.assert_array_equal(correct, coreference.correct[..., 0])
     assert "holds all 2 documents" in caption(path)
 
@@ -214,15 +241,16 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
 ) -> None:
     view = HeadView(attention, layer=3, head=5, highlight=["he"])
     path = write_page(view, tmp_path / "one.html", limit_mb=0.07)
-    data = read(path)
-    assert [one["only"] for one in data["maps"]] == [[3, 5, "self"]] * 2
-    tokens = data["maps"][0]
+    maps = read(path)["held"]["maps"]
+    assert [one["only"] for one in maps] == [[3, 5, "self"]] * 2
+    tokens = maps[0]
     assert tokens["shape"] == [1, 1, 15, 15]
     values = (array(tokens["values"], "u1", 15, 15) - 1.0) / 254
     np.testing.assert_allclose(tokens["maxima"][0] * values**2, view.weights, atol=0.004)
     assert "holds only L3 H5" in caption(path) and "cannot be stepped through" in caption(path)
     where = [attention.tokens.index("he")]
-    assert tokens["highlighted"] == {"query": where, "key": where}
+    highlighted = figures(path)["head_view"]["own"]["highlighted"]
+    assert highlighted[0] == {"stack": "self", "unit": "tokens", "query": where, "key": where}
     with pytest.raises(ValueError, match=r"the maps of all heads, 43 kB: shorten the text|code"):
         write_page(HeadGrid(attention), tmp_path / "grid.html", limit_mb=0.07)
     assert not (tmp_path / "grid.html").exists()
@@ -266,7 +294,7 @@ def test_hostile_text_stays_text_and_only_the_pages_own_script_may_run(tmp_path:
     hostile = Attention.from_weights(weights, [HOSTILE, "plain"])
     page = write_page(HeadView(hostile), tmp_path / "page.html", title=HOSTILE).read_text("utf-8")
     assert "<img" not in page and page.count("<script") == page.count("</script>") == 3
-    assert read(tmp_path / "page.html")["maps"][0]["axes"]["query"]["text"][0] == HOSTILE
+    assert read(tmp_path / "page.html")["held"]["maps"][0]["axes"]["query"]["text"][0] == HOSTILE
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)
     assert policy and policy[1].startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-inline' blob" not in policy[1] and "unsafe-eval" not in policy[1]
@@ -296,34 +324,36 @@ def test_figures_of_one_page_are_in_step(
     path = save_page(
         attention, tmp_path / "page.html", selected=[(2, 3)], relations=table, arcs=arcs
     )
-    data = read(path)
-    for name in ("grid", "view", "table", "arcs"):
-        assert (data[name]["selected"], data[name]["layer"]) == ([[2, 3, "self"]], 2), name
-    assert data["arcs"]["relation"] == "det"
+    data = figures(path)
+    assert list(data) == ["head_grid", "head_view", "relation_table", "dependency_arcs"]
+    for name, held in data.items():
+        state = held["state"]
+        assert (state["selected"], state["layer"]) == ([[2, 3, "self"]], 2), name
+    assert data["dependency_arcs"]["state"]["relation"] == "det"
     assert arcs.relation == "all" and table.selected == [(1, 1, "self")]
     page = path.read_text("utf-8")
     assert (
-        page.index('id="attnw-grid"')
-        < page.index('id="attnw-table"')
-        < page.index('id="attnw-arcs"')
+        page.index('id="attnw-head_grid"')
+        < page.index('id="attnw-relation_table"')
+        < page.index('id="attnw-dependency_arcs"')
     )
 
 
-def test_an_explorer_is_its_unfolded_panels_and_its_text(
+def test_an_explorer_is_its_panels_and_its_text(
     model: AttentionModel, relations: RelationAccuracies, tmp_path: Path
 ) -> None:
     explorer = Explorer(
         model, "The cat sat.", treebank=(relations, SENTENCES), panels=["grid", "view", "arcs"]
     )
     path = write_page(explorer, tmp_path / "page.html", title="Cats & mats")
-    data = read(path)
+    data = figures(path)
     explorer.close()
-    assert {"grid", "view", "arcs"} <= data.keys() and not {"table", "strip"} & data.keys()
+    assert list(data) == ["head_grid", "head_view", "dependency_arcs"]
     page = path.read_text("utf-8")
     assert "<h1>Cats &amp; mats</h1>" in page
-    assert '<p class="attnw-page-text">The cat sat.</p>' in page
+    assert '<p class="attnw-page-text">The cat sat.\n' in page and explorer._look in page
     assert "the page has no model: another text needs a notebook" in caption(path)
-    assert data["sentences"]["follows"]
+    assert data["dependency_arcs"]["own"]["follows"]
 
 
 def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path) -> None:
@@ -336,8 +366,9 @@ def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path)
 
 def test_a_page_of_an_encoder_decoder_begins_with_its_first_stack(tmp_path: Path) -> None:
     attention = load_model(build("t5"), word_tokenizer()).attend("w1 w2", target="w3")
-    data = read(save_page(attention, tmp_path / "page.html"))
-    assert data["grid"]["selected"] == data["view"]["selected"] == [[0, 0, "encoder"]]
+    data = figures(save_page(attention, tmp_path / "page.html"))
+    for name in ("head_grid", "head_view"):
+        assert data[name]["state"]["selected"] == [[0, 0, "encoder"]]
 
 
 def test_what_is_no_page_or_no_attention_is_refused(attention: Attention, tmp_path: Path) -> None:

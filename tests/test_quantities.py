@@ -188,9 +188,10 @@ def test_a_quantity_that_is_lacking_is_explained_in_python_and_in_place(model: A
 def test_a_page_carries_the_chosen_quantity(attention: Attention, tmp_path: Path) -> None:
     page = save_page(attention, tmp_path / "norms.html", quantity="norms").read_text("utf-8")
     data = json.loads(re.search(r'id="attnw-data">(.*?)</script>', page, re.S)[1])  # type: ignore[index]
-    assert data["grid"]["quantity"] == data["view"]["quantity"] == "norms"
-    assert data["grid"]["_quantities"] == data["view"]["_quantities"] == ["norms"]
-    tokens = data["maps"][0]
+    grid, view = (figure["state"] for figure in data["figures"])
+    assert grid["quantity"] == view["quantity"] == "norms"
+    assert grid["_quantities"] == view["_quantities"] == ["norms"]
+    tokens = data["held"]["maps"][0]
     assert tokens["quantity"] == "norms"
     values = np.frombuffer(base64.b64decode(tokens["values"]), "u1").reshape(tokens["shape"])
     maxima = np.array(tokens["maxima"]).reshape(6, 12)

@@ -11,8 +11,8 @@ import pytest
 import transformers
 
 from attnwidget import load_model
-from attnwidget.figures.relations import best_heads
-from attnwidget.studies import engine
+from attnwidget.charts.best_heads import best_heads
+from attnwidget.studies import measure as engine
 from attnwidget.studies.relations import (
     DIRECTIONS,
     RelationAccuracies,
@@ -58,6 +58,12 @@ def test_the_table() -> None:
     assert (obj["accuracy"], round(obj["low"], 3), round(obj["high"], 3)) == (0.4, 0.309, 0.498)
     assert len(found.best(99, skip=())) == 4
     assert found.uas[0, 1, 1] == (80 - 30) / 200
+    printed = found.table()
+    assert printed.columns.tolist() == ["Relation", "Head", "Accuracy", "Baseline"]
+    assert printed.values.tolist() == [
+        ["All", "1-2", 20.0, "0.0 (1)"],
+        ["obj", "2-1", 40.0, "0.0 (1)"],
+    ]
     frame = found.to_frame()
     assert len(frame) == 2 * 2 * 2 * 5
     row = frame.query(
@@ -118,7 +124,7 @@ def test_what_cannot_be_probed(tmp_path: Path) -> None:
         ["a"] * 10_000, range(10_000), ["root"] + ["dep"] * 9_999, name="s9"
     )
     lost = Sentence.from_lists(["a", "\u200d"], [0, 1], ["root", "dep"], name="s8")
-    with pytest.raises(ValueError, match="sentence 's9' is too long for the model: 10000 words"):
+    with pytest.raises(ValueError, match="sentence 's9' is too long: 10000 words"):
         probe_relations(model, [*SENTENCES, chain], progress=False, checkpoint=path)
     assert not path.exists()
     model = load_model()

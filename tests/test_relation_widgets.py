@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AttentionModel, Head, HeadGrid, link, load_model
+from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link, load_model
 from attnwidget.studies.relations import (
     DIRECTIONS,
     RelationAccuracies,
@@ -22,9 +22,9 @@ from attnwidget.studies.relations import (
     probe_relations,
 )
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.dependency_arcs import DependencyArcs
-from attnwidget.widgets.relation_table import COLUMNS, RelationTable
-from attnwidget.widgets.relation_words import words_of
+from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
+from attnwidget.widgets.shared.relation_words import words_of
 from recording import RecordingComm, from_page, updates
 
 SENTENCES = [
@@ -243,7 +243,7 @@ def test_the_page_asks_for_a_jump_and_is_answered(model: AttentionModel) -> None
 def test_a_search_that_takes_too_long_says_what_is_left(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnwidget.widgets.dependency_arcs._PATIENCE", -1.0)
+    monkeypatch.setattr("attnwidget.widgets.dependency_arcs.widget._PATIENCE", -1.0)
     arcs = DependencyArcs(model, SENTENCES, selected=[(0, 0)])
     from_page(arcs, {"_jump": {"n": 1, "outcome": "wrong", "step": 1}})
     assert arcs._jumped == {"n": 1, "found": False, "left": 2}
@@ -259,7 +259,10 @@ def test_a_sentence_that_cannot_be_read_is_said_in_its_place(model: AttentionMod
     drawn = arcs.get_state()["_drawn"]
     assert "10,000 words; up to 1,000" in drawn["problem"] and drawn["words"] == []
     arcs.sentence = 4
-    assert "too long for the model" in arcs.get_state()["_drawn"]["problem"]
+    problem = arcs.get_state()["_drawn"]["problem"]
+    assert problem.endswith(
+        "too long: 900 words have 900 tokens; this model reads 510 at most beside the special ones"
+    )
     assert arcs._error == ""
     assert arcs.jump("right") in (0, 1, 2)
     assert arcs.get_state()["_drawn"]["problem"] == ""
@@ -346,6 +349,48 @@ def test_table_arcs_and_grid_follow_each_other(
     grid.selected = [(1, 1)]
     assert (table.relation, table.direction) == ("det", DIRECTIONS[1])
     assert table.selected == arcs.selected == [Head(1, 1)]
+
+
+def test_arcs_judge_possessors_as_the_probe_does(model: AttentionModel) -> None:
+    sentence = Sentence.from_lists(
+        ["Ann", "'s", "old", "hat", "fell", "off"],
+        [4, 1, 4, 5, 0, 5],
+        ["nmod:poss", "case", "amod", "nsubj", "root", "compound:prt"],
+    )
+    found = probe_relations(model, [sentence], progress=False)
+    correct = found.correct[..., found.relations.index("nmod:poss")]
+    plain = predict_governors(model, sentence).governors
+    assert ((plain[..., 0] == 4) != correct).any()
+    arcs = DependencyArcs(model, [sentence], selected=[(0, 0)])
+    np.testing.assert_array_equal(arcs._predictions.maps(0).governors[..., 0] == 4, correct)
+    own = probe_relations(model, [sentence], possessive=None, progress=False)
+    arcs = DependencyArcs(model, [sentence], own, selected=[(0, 0)])
+    np.testing.assert_array_equal(arcs._predictions.maps(0).governors, plain)
+
+
+def test_a_relation_goes_on_through_figures_that_show_none(
+    model: AttentionModel, found: RelationAccuracies
+) -> None:
+    table, arcs = RelationTable(found), DependencyArcs(model, SENTENCES)
+    attention = model.attend("Cats eat fish")
+    grid, view = HeadGrid(attention), HeadView(attention)
+    table.choose("nsubj")
+    link(grid, table), link(view, grid)
+    last = link(view, arcs)
+    assert arcs.relation == "nsubj" and arcs.direction == table.direction
+    arcs.relation, arcs.direction = "det", DIRECTIONS[1]
+    assert (table.relation, table.direction) == ("det", DIRECTIONS[1])
+    last.unlink()
+    table.relation = "obj"
+    assert arcs.relation == "det"
+    # One that has no word of a relation shows all, which is no news to bring back.
+    few = DependencyArcs(model, SENTENCES[1:2])
+    link(view, few)
+    table.relation = "det"
+    assert (table.relation, few.relation) == ("det", "all")
+    link(grid, arcs, names=["selected"])
+    table.relation = "obj"
+    assert arcs.relation == "det"
 
 
 def test_a_relation_that_the_other_lacks_shows_all_there(

@@ -16,10 +16,15 @@ import reference_language as reference
 from attnwidget import AttentionModel, load_model
 from attnwidget.kernels.governors import GovernorHits, predicted_governors
 from attnwidget.kernels.word_maps import WordMaps
-from attnwidget.studies.judged import JudgedBatch
-from attnwidget.studies.relations import DIRECTIONS, RelationAccuracies, probe_relations
+from attnwidget.studies.relations import (
+    DIRECTIONS,
+    RelationAccuracies,
+    RelationHits,
+    probe_relations,
+)
 from attnwidget.studies.word_segments import WordSegmenter
-from attnwidget.text.treebank import Sentence, load_treebank
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.treebank_files import load_treebank
 from probed_sentences import SENTENCES, reader
 from vocabularies import byte_level, sentencepiece, wordpiece
 
@@ -188,7 +193,7 @@ def test_word_maps_equal_the_reference(seed: int, words: list[int]) -> None:
 
 
 def judge(sentence: Sentence, predicted: list[int], possessive: Any = "clark") -> list[bool]:
-    batch = JudgedBatch(
+    batch = RelationHits(
         [sentence],
         [[0] * len(sentence)],
         n_labels=1,

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from attnwidget import load_model
 from attnwidget.studies.batches import batched
-from attnwidget.studies.inputs import make_segments, read_segments
-from attnwidget.studies.templates import Template
+from attnwidget.studies.segmenting import make_segments, read_segments
+from attnwidget.studies.special_token_template import Template
 from attnwidget.studies.token_classes import TokenClasses
+from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 from vocabularies import MAKERS
 from zoo import build
@@ -71,12 +72,29 @@ def test_chunks_close_when_they_are_full() -> None:
     assert sorted(found, key=lambda s: s.first) == expected_without_chance(document, 4)
 
 
-def test_a_paragraph_that_fills_a_segment_ends_its_document() -> None:
+def test_a_paragraph_that_fills_a_segment_has_the_next_one_beside_it() -> None:
     long = [f"t{i}" for i in range(9)]
     good = [["a", "b"], ["c", "d"]]
-    assert cut_segments([[long, *good], good], max_tokens=7) == [Segment(("a", "b"), ("c", "d"))]
-    assert len(cut_segments([[*good, long, *good]], max_tokens=7)) == 1
+    assert len(cut_segments([[long, *good, long], [long]], max_tokens=7)) == 2
     assert cut_segments([[["a"]], [[], ["b"]], []], max_tokens=7) == []
+
+
+def test_in_the_released_code_a_paragraph_that_fills_a_segment_ends_its_document() -> None:
+    long = [f"t{i}" for i in range(9)]
+    good = [["a", "b"], ["c", "d"]]
+    found = cut_segments([[long, *good], good], max_tokens=7, at_least=1)
+    assert found == [Segment(("a", "b"), ("c", "d"))]
+    assert len(cut_segments([[*good, long, *good]], max_tokens=7, at_least=1)) == 1
+
+
+def test_prose_is_cut_for_a_model_that_reads_little() -> None:
+    model = load_model()
+    prose = read_segments(demo_prose(), model, max_tokens=32)
+    assert len(prose) >= 24 and max(map(len, prose)) == 29
+    with pytest.raises(ValueError, match="the first of fewer than 32 tokens"):
+        read_segments(demo_prose(), model, max_tokens=32, variant="released")
+    model.tokenizer.model_max_length = 32
+    assert read_segments(demo_prose(), model) == prose
 
 
 def test_the_end_of_a_document_makes_a_short_segment() -> None:
@@ -149,7 +167,7 @@ def test_reading_says_what_is_wrong(tmp_path: Path) -> None:
     model = load_model()
     with pytest.raises(ValueError, match="no segment could be cut"):
         read_segments([["Only one paragraph."]], model)
-    with pytest.raises(ValueError, match="max_tokens 600 exceeds the 512"):
+    with pytest.raises(ValueError, match="max_tokens is 600; this model reads 512 at most"):
         read_segments([], model, max_tokens=600)
     with pytest.raises(ValueError, match="'paper' or 'released', got 'code'"):
         read_segments([], model, variant="code")  # type: ignore[arg-type]

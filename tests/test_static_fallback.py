@@ -14,17 +14,20 @@ import comm
 import numpy as np
 import pandas as pd
 import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.formatters import DisplayFormatter
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
 from PIL import Image
 
-from attnwidget.figures.accessible import figure_html
-from attnwidget.figures.caption import Caption
-from attnwidget.figures.heads import head_heatmap
-from attnwidget.figures.whole_file import write_whole
-from attnwidget.widgets import exporting, warm
-from attnwidget.widgets.metric_strip import MetricStrip
-from attnwidget.widgets.options import options
-from recording import RecordingComm, updates
+from attnwidget.drawing.caption import Caption
+from attnwidget.drawing.engine import Drawing, draw
+from attnwidget.drawing.figure_html import figure_html
+from attnwidget.drawing.whole_file import write_whole
+from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.shared import exporting, warm
+from attnwidget.widgets.shared.options import options
+from recording import RecordingComm, from_page, updates
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 HOSTILE = "</table><script>alert(1)</script>"
@@ -42,56 +45,64 @@ def default_options() -> Iterator[None]:
     exporting._warned.clear()
 
 
-class Strip(MetricStrip):
-    """A widget whose figure is a heat map of its first metric, without the selected head."""
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The figures that are drawn, by the folders of their widgets."""
+    drawn: list[str] = []
 
-    drawn = 0
+    def counted(figure: str, *state: Any, **how: Any) -> Drawing:
+        drawn.append(figure)
+        return draw(figure, *state, **how)
 
-    def figure(self, *, width: int | None = None, theme: str = "light") -> Any:
-        self.drawn += 1
-        values = next(iter(self.metrics["self"].values())).copy()
-        if self.head:
-            values[self.head[:2]] = np.nan
-        return head_heatmap(values, title="Heads", value_title="entropy")
-
-    @property
-    def caption(self) -> Caption:
-        return Caption("Metrics of a head", head=str(self.head), notes=(HOSTILE,))
-
-    def _table(self) -> pd.DataFrame:
-        return self.to_frame()
+    monkeypatch.setattr("attnwidget.drawing.picture.draw", counted)
+    return drawn
 
 
 @pytest.fixture
-def strip() -> Strip:
-    return Strip({HOSTILE: np.arange(6.0).reshape(2, 3)}, selected=[(1, 2)])
+def strip() -> MetricStrip:
+    return MetricStrip({HOSTILE: np.arange(6.0).reshape(2, 3)}, selected=[(1, 2)])
 
 
 def picture(data: dict[str, Any]) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
 
 
-def test_a_notebook_gets_the_live_view_a_picture_and_a_table(strip: Strip) -> None:
+def pixels_of(width: int, height: int) -> tuple[int, int]:
+    """Two for each of the figure's in either direction, of a large one about 300,000 in all."""
+    density = min(2, (300_000 / (width * height)) ** 0.5)
+    return round(width * density), pytest.approx(height * density, abs=1)  # type: ignore[return-value]
+
+
+def test_a_small_picture_is_sharp_on_a_dense_screen(strip: MetricStrip) -> None:
+    strip.selected = []
+    figure = strip.static()
+    with Image.open(io.BytesIO(figure.png)) as png:
+        assert png.size == (2 * figure.width, 2 * figure.height)
+
+
+def test_a_notebook_gets_the_live_view_a_picture_and_a_table(strip: MetricStrip) -> None:
     data, metadata = DisplayFormatter().format(strip)
     assert set(data) == {VIEW, "image/png", "text/html", "text/plain"}
     assert data[VIEW]["model_id"] == strip.model_id and data["text/plain"] == repr(strip)
     about = metadata["image/png"]
     assert about["alt"] == strip.caption.text()
     with picture(data) as png:
-        assert png.size == (2 * about["width"], 2 * about["height"])
-        # Drawn, and not blank: the darkest head of the map.
+        assert png.size == pixels_of(about["width"], about["height"])
+        # Drawn, and not blank: the letters of the title.
         assert min(np.asarray(png.convert("L")).ravel()) < 60
 
 
-def test_the_table_is_one_that_can_be_read_aloud(strip: Strip) -> None:
+def test_the_table_is_one_that_can_be_read_aloud(strip: MetricStrip) -> None:
     html = DisplayFormatter().format(strip)[0]["text/html"]
     assert "<caption" in html and '<th scope="col"' in html
     assert '<th scope="row">&lt;/table&gt;&lt;script&gt;' in html and ">100</td>" in html
     assert "<script" not in html.lower() and "L1 H2" in html
-    assert 'alt="Metrics of a head · L1 H2 ' in html
+    assert 'alt="Metrics of one head · L1 H2 ' in html
 
 
-def test_the_hosts_own_metadata_are_kept(strip: Strip, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hosts_own_metadata_are_kept(
+    strip: MetricStrip, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # As in Colab, where they enable the manager of widgets.
     url = {"colab": {"custom_widget_manager": {"url": "x"}}}
     monkeypatch.setattr("anywidget._util.get_repr_metadata", lambda: {VIEW: url})
@@ -99,7 +110,7 @@ def test_the_hosts_own_metadata_are_kept(strip: Strip, monkeypatch: pytest.Monke
     assert metadata[VIEW] == url and "image/png" in metadata and VIEW in data
 
 
-def test_the_picture_follows_the_state(strip: Strip) -> None:
+def test_the_picture_follows_the_state(strip: MetricStrip) -> None:
     before = DisplayFormatter().format(strip)[0]
     assert DisplayFormatter().format(strip)[0] == before
     strip.selected = [(0, 1)]
@@ -107,26 +118,27 @@ def test_the_picture_follows_the_state(strip: Strip) -> None:
     assert after["image/png"] != before["image/png"] and "L0 H1" in after["text/html"]
 
 
-def test_displaying_sends_nothing_to_the_page(strip: Strip) -> None:
+def test_displaying_sends_nothing_to_the_page(strip: MetricStrip) -> None:
     sent = len(updates(strip))
     DisplayFormatter().format(strip)
     assert len(updates(strip)) == sent
 
 
-def test_it_can_be_turned_off_and_then_costs_nothing(strip: Strip) -> None:
+def test_it_can_be_turned_off_and_then_costs_nothing(strip: MetricStrip, drawn: list[str]) -> None:
     options.static_fallback = False
     data, metadata = DisplayFormatter().format(strip)
-    assert set(data) == {VIEW, "text/plain"} and metadata == {} and strip.drawn == 0
+    assert set(data) == {VIEW, "text/plain"} and metadata == {} and drawn == []
 
 
 def test_a_picture_that_fails_leaves_the_live_view_and_one_warning(
-    strip: Strip, monkeypatch: pytest.MonkeyPatch
+    strip: MetricStrip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Strip, **options: Any) -> Any:
-        raise ValueError("no such colour")
+    def broken(*state: Any, **how: Any) -> Drawing:
+        raise RuntimeError("the figure could not be drawn: no such colour\n    at paint")
 
-    monkeypatch.setattr(Strip, "figure", broken)
-    with pytest.warns(RuntimeWarning, match=r"Strip is shown without .*no such colour.*options"):
+    monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
+    says = r"MetricStrip is shown without .*no such colour\).*options"
+    with pytest.warns(RuntimeWarning, match=says):
         data, _ = strip._repr_mimebundle_()
     assert set(data) == {VIEW, "text/plain"}
     with warnings.catch_warnings():
@@ -134,16 +146,80 @@ def test_a_picture_that_fails_leaves_the_live_view_and_one_warning(
         assert set(strip._repr_mimebundle_()[0]) == {VIEW, "text/plain"}
 
 
-def test_a_static_figure_outlives_its_widget(strip: Strip) -> None:
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """The outputs of one cell."""
+    shell = InteractiveShell.instance()
+    publisher = CapturingDisplayPublisher(shell=shell)
+    monkeypatch.setattr(shell, "display_pub", publisher)
+    yield publisher.outputs
+    InteractiveShell.clear_instance()
+
+
+def test_a_cell_shows_the_view_and_then_the_picture(
+    strip: MetricStrip, notebook: list[dict[str, Any]]
+) -> None:
+    display(strip)
+    view, picture = notebook
+    assert set(view["data"]) == {VIEW, "text/html", "text/plain"} and not view["data"]["text/html"]
+    assert view["data"][VIEW]["model_id"] == strip.model_id
+    assert set(picture["data"]) == {"image/png", "text/html"}
+    assert picture["metadata"]["image/png"]["alt"] == strip.caption.text()
+    html = picture["data"]["text/html"]
+    # The one is hidden by the name that the other has on the page.
+    assert f':root:has([data-figure="{strip._figure}"]) [data-kept="{strip._figure}"]' in html
+    assert html.count("<img") == 1 and "<script" not in html.lower()
+    assert (
+        strip.get_state()["_figure"] == strip._figure != MetricStrip({"a": np.ones((2, 2))})._figure
+    )
+
+
+def test_a_widget_as_the_last_line_is_put_out_once(
+    strip: MetricStrip, notebook: list[dict[str, Any]]
+) -> None:
+    assert DisplayFormatter().format(strip) == ({}, {}) and len(notebook) == 2
+
+
+def test_without_pictures_there_is_one_output(
+    strip: MetricStrip, notebook: list[dict[str, Any]]
+) -> None:
+    options.static_fallback = False
+    display(strip)
+    assert [set(output["data"]) for output in notebook] == [{VIEW, "text/plain"}]
+
+
+def test_a_picture_that_fails_leaves_the_view_alone(
+    strip: MetricStrip, notebook: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*state: Any, **how: Any) -> Drawing:
+        raise RuntimeError("no such colour")
+
+    monkeypatch.setattr("attnwidget.drawing.picture.draw", broken)
+    with pytest.warns(RuntimeWarning, match="is shown without a picture"):
+        display(strip)
+    assert [VIEW in output["data"] for output in notebook] == [True]
+
+
+def test_what_the_page_asks_is_answered_after_what_it_changed(strip: MetricStrip) -> None:
+    before = len(strip.comm.sent)
+    from_page(strip, {"selected": [[0, 1, "self"]]})
+    question = {"data": {"method": "custom", "content": {"asked": 0.5}}}
+    strip._handle_msg({"content": question, "buffers": []})
+    sent = [data for _, data, _ in strip.comm.sent[before:]]
+    assert sent[-1] == {"method": "custom", "content": {"asked": 0.5}}
+    assert strip.selected[-1][:2] == (0, 1)
+
+
+def test_a_static_figure_outlives_its_widget(strip: MetricStrip) -> None:
     figure = strip.static()
     strip.close()
     data, metadata = DisplayFormatter().format(figure)
     assert set(data) == {"image/png", "text/html", "text/plain"}
     assert metadata["image/png"]["alt"] == figure.caption.text()
     with picture(data) as png:
-        assert png.width == 2 * figure.width
+        assert png.size == pixels_of(figure.width, figure.height)
     size = f"{figure.width}×{figure.height}"
-    assert repr(figure) == f"StaticFigure(Metrics of a head · L1 H2, {size})"
+    assert repr(figure) == f"StaticFigure(Metrics of one head · L1 H2 (2-3), {size})"
 
 
 def test_numbers_are_aligned_and_missing_ones_are_dashes() -> None:
@@ -154,6 +230,9 @@ def test_numbers_are_aligned_and_missing_ones_are_dashes() -> None:
     assert "a\ufffd" in html and ">0.1235</td>" in html and html.count(">–</td>") == 2
     assert ">yes</td>" in html and html.count("text-align: right") == 3
     assert "<img" not in html and "<details" not in html
+    weights = pd.DataFrame({"weight": [0.559, 0.000598, 0.0], "size": [2e5, 1.5, 1e-9]})
+    html = figure_html(Caption("A head"), weights)
+    assert all(f">{text}<" in html for text in ("0.5590", "0.0006", "0.0000", "2e+05", "1e-09"))
 
 
 def test_a_named_index_is_part_of_the_table() -> None:
@@ -179,7 +258,9 @@ def test_an_unknown_option_is_named_with_the_nearest() -> None:
     assert repr(options) == "options(static_fallback=True)" and "static_fallback" in dir(options)
 
 
-def test_saving_is_refused_before_anything_is_drawn(strip: Strip, tmp_path: Any) -> None:
+def test_saving_is_refused_before_anything_is_drawn(
+    strip: MetricStrip, drawn: list[str], tmp_path: Any
+) -> None:
     for name, keywords, says in [
         ("x.gif", {}, "one of .svg, .pdf, .png; a widget as .html"),
         ("x.svg", {"theme": "blue"}, "theme is one of"),
@@ -190,11 +271,11 @@ def test_saving_is_refused_before_anything_is_drawn(strip: Strip, tmp_path: Any)
             strip.save(tmp_path / name, **keywords)
     with pytest.raises(FileNotFoundError, match="make it first"):
         strip.save(tmp_path / "nowhere" / "x.html")
-    assert strip.drawn == 0 and list(tmp_path.iterdir()) == []
+    assert drawn == [] and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png", "html"])
-def test_a_widget_saves_in_every_format(strip: Strip, tmp_path: Any, suffix: str) -> None:
+def test_a_widget_saves_in_every_format(strip: MetricStrip, tmp_path: Any, suffix: str) -> None:
     path = strip.save(tmp_path / f"strip.{suffix}")
     assert path == tmp_path / f"strip.{suffix}" and path.stat().st_size > 1000
 
@@ -208,13 +289,13 @@ class LiveKernel:
             return True
 
 
-def test_numbers_of_numpy_are_numbers(strip: Strip, tmp_path: Any) -> None:
+def test_numbers_of_numpy_are_numbers(strip: MetricStrip, tmp_path: Any) -> None:
     path = strip.save(tmp_path / "strip.png", width=np.int64(300), scale=np.float32(0.5))
     with Image.open(path) as picture:
         assert picture.width == 150
 
 
-def test_a_caption_of_ones_own_is_refused(strip: Strip, tmp_path: Any) -> None:
+def test_a_caption_of_ones_own_is_refused(strip: MetricStrip, tmp_path: Any) -> None:
     with pytest.raises(TypeError, match=r"caption is True or False, .*got 'mine'"):
         strip.save(tmp_path / "strip.svg", caption="mine")  # type: ignore[arg-type]
 
@@ -224,7 +305,7 @@ def test_an_unknown_theme_is_refused_by_figures_too() -> None:
         MetricStrip({"entropy": np.ones((2, 2))}).figure(theme="drak")  # type: ignore[arg-type]
 
 
-def test_threads_may_save_to_one_path(strip: Strip, tmp_path: Any) -> None:
+def test_threads_may_save_to_one_path(strip: MetricStrip, tmp_path: Any) -> None:
     failed: list[BaseException] = []
 
     def save() -> None:

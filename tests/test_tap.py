@@ -180,22 +180,195 @@ def test_a_bool_mask_of_the_caller_masks() -> None:
         assert layer.weights[..., ~allowed[0, 0]].abs().max() == 0
 
 
-@pytest.mark.parametrize("part", ["the whole", "a layer"])
-def test_compiled_models_are_read(part: str) -> None:
-    given = zoo.inputs("bert")
-    model = zoo.build("bert")
-    if part == "a layer":
-        layers = model.bert.encoder.layer
-        layers[1] = torch.compile(layers[1], backend="eager")
+class Counting:
+    """A compiler that counts what it compiles and how often that runs."""
+
+    def __init__(self) -> None:
+        self.compiled = self.runs = 0
+
+    def __call__(self, graph: torch.fx.GraphModule, _: list[torch.Tensor]) -> Any:
+        self.compiled += 1
+
+        def run(*args: Any) -> Any:
+            self.runs += 1
+            return graph(*args)
+
+        return run
+
+
+def compiled(model: Any, form: str, backend: Counting) -> Any:
+    """The model compiled in one of the ways that torch and transformers document."""
+    layers = model.bert.encoder.layer
+    if form == "wrapped":
+        return torch.compile(model, backend=backend)
+    if form == "in place":
+        model.compile(backend=backend)
+    elif form == "its forward":
+        model.forward = torch.compile(model.forward, backend=backend)
+    elif form == "a layer wrapped":
+        layers[1] = torch.compile(layers[1], backend=backend)
     else:
-        model = torch.compile(model, backend="eager")
+        layers[1].compile(backend=backend)
+    return model
+
+
+COMPILED = ["wrapped", "in place", "its forward", "a layer wrapped", "a layer in place"]
+
+
+def compiled_state(model: Any) -> list[Any]:
+    """What calls to each module run."""
+    return [
+        (id(module), vars(module).get("_compiled_call_impl"), vars(module).get("forward"))
+        for module in model.modules()
+    ]
+
+
+@pytest.mark.parametrize("form", COMPILED)
+def test_compiled_models_are_read_uncompiled_and_stay_compiled(form: str) -> None:
+    given, backend = zoo.inputs("bert"), Counting()
+    model = compiled(zoo.build("bert"), form, backend)
     with torch.no_grad():
         before = model(**given)[0]
+    counts, as_it_was = (backend.compiled, backend.runs), (state(model), compiled_state(model))
+    assert min(counts) > 0
     seen, _ = tapped(model, given)
+    assert (backend.compiled, backend.runs) == counts
+    assert (state(model), compiled_state(model)) == as_it_was
     for layer, wanted in zip(seen["self"], zoo.eager_maps("bert", given)["self"], strict=True):
         torch.testing.assert_close(layer.weights, wanted, atol=SMALL, rtol=0)
     with torch.no_grad():
-        torch.testing.assert_close(model(**given)[0], before)
+        assert torch.equal(model(**given)[0], before)
+    assert (backend.compiled, backend.runs) == (counts[0], 2 * counts[1])
+
+
+@pytest.mark.parametrize("form", COMPILED)
+def test_an_exception_leaves_a_compiled_model_compiled(form: str) -> None:
+    given, backend = zoo.inputs("bert"), Counting()
+    model = compiled(zoo.build("bert"), form, backend)
+    as_it_was = state(model), compiled_state(model)
+
+    def fail(_: LayerAttention) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), torch.no_grad(), tap(model, fail):
+        model(**given)
+    assert (state(model), compiled_state(model)) == as_it_was
+    assert backend.compiled == 0
+
+
+def test_taps_of_two_threads_leave_a_model_compiled_and_in_its_mode() -> None:
+    """The first tap to open closes first: the second one still reads the model undisturbed."""
+    given, backend = zoo.inputs("bert"), Counting()
+    model = compiled(zoo.build("bert"), "in place", backend).train()
+    as_it_was = state(model), compiled_state(model)
+    closed, opened = threading.Event(), threading.Event()
+    maps: list[torch.Tensor] = []
+
+    def second() -> None:
+        with torch.no_grad(), tap(model, lambda layer: maps.append(layer.weights)):
+            opened.set()
+            assert closed.wait(30)
+            model(**given)
+
+    thread = threading.Thread(target=second)
+    with tap(model, print):
+        thread.start()
+        assert opened.wait(30)
+    closed.set()
+    thread.join()
+    assert backend.compiled == 0
+    for got, wanted in zip(maps, zoo.eager_maps("bert", given)["self"], strict=True):
+        torch.testing.assert_close(got, wanted, atol=SMALL, rtol=0)
+    assert (state(model), compiled_state(model)) == as_it_was
+    assert all(module.training for module in model.modules())
+
+
+def test_other_models_stay_compiled_while_one_is_read() -> None:
+    given, backend = zoo.inputs("bert"), Counting()
+    one, other = (compiled(zoo.build("bert"), "in place", backend) for _ in range(2))
+    with torch.no_grad(), tap(one, print):
+        other(**given)
+    assert backend.runs > 0
+
+
+@pytest.mark.parametrize("name", ["bert", "bloom"])
+def test_modules_in_train_mode_are_read_without_dropout(name: str) -> None:
+    model, given = zoo.build(name), zoo.inputs(name)
+    modules = list(model.modules())
+    for module in modules[::2]:
+        module.training = True
+    flags = [module.training for module in modules]
+    seen, _ = tapped(model, given)
+    for layer, wanted in zip(seen["self"], zoo.eager_maps(name, given)["self"], strict=True):
+        torch.testing.assert_close(layer.weights, wanted, atol=SMALL, rtol=0)
+    assert [module.training for module in modules] == flags
+
+    def fail(_: LayerAttention) -> None:
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), torch.no_grad(), tap(model, fail):
+        model(**given)
+    assert [module.training for module in modules] == flags
+
+
+@pytest.mark.parametrize("options", ["inverse", "upcast", "both"])
+def test_gpt2_with_other_scores_has_its_eager_maps(options: str) -> None:
+    config = transformers.GPT2Config(
+        vocab_size=99,
+        n_embd=32,
+        n_layer=4,
+        n_head=4,
+        n_positions=64,
+        bos_token_id=1,
+        eos_token_id=2,
+        scale_attn_by_inverse_layer_idx=options != "upcast",
+        reorder_and_upcast_attn=options != "inverse",
+    )
+    given = zoo.inputs("gpt2", length=40)
+    for implementation in ("eager", "sdpa"):
+        torch.manual_seed(0)
+        model = transformers.GPT2LMHeadModel._from_config(
+            config, attn_implementation=implementation
+        ).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() >= 2:
+                    parameter.normal_(0, 0.5)  # large scores, where rounding shows
+            if implementation == "eager":
+                expected = model(**given, output_attentions=True).attentions
+        for layer, wanted in zip(tapped(model, given)[0]["self"], expected, strict=True):
+            torch.testing.assert_close(layer.weights, wanted, atol=SMALL, rtol=0)
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_falcon_with_alibi_is_read_as_it_computes(implementation: str) -> None:
+    """Transformers' eager Falcon adds ALiBi twice, its sdpa once, as the model was trained."""
+    config = transformers.FalconConfig(
+        vocab_size=zoo.VOCABULARY,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        alibi=True,
+    )
+    torch.manual_seed(0)
+    model = transformers.FalconModel._from_config(config, attn_implementation=implementation)
+    model.eval()
+    given = zoo.inputs("gpt2", batch=1, padded=0)
+    qkv: list[torch.Tensor] = []
+    first = model.h[0].self_attention
+    hook = first.query_key_value.register_forward_hook(lambda *a: qkv.append(a[-1]))
+    seen, output = tapped(model, given)
+    hook.remove()
+    n, slopes = 14, 2.0 ** -torch.tensor([2.0, 4.0, 6.0, 8.0])
+    query, key, _ = qkv[0][0].split([32, 8, 8], dim=-1)
+    scores = query.view(n, 4, 8).transpose(0, 1) @ key.T
+    times = 2 if implementation == "eager" else 1
+    scores = (scores + times * slopes[:, None, None] * torch.arange(n)) / 8**0.5
+    later = torch.ones(n, n, dtype=torch.bool).triu(1)
+    expected = scores.masked_fill(later, -torch.inf).softmax(-1)
+    torch.testing.assert_close(seen["self"][0].weights[0], expected, atol=SMALL, rtol=0)
+    with torch.no_grad():
+        torch.testing.assert_close(model(**given)[0], output[0], atol=1e-5, rtol=1e-5)
 
 
 def test_a_model_without_attention_is_named() -> None:

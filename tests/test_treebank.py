@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnwidget.text.treebank import Sentence, load_treebank, tree_fault
+from attnwidget.text.treebank import Sentence, tree_fault
+from attnwidget.text.treebank_files import load_treebank
 
 WHOLE = """\
 # newdoc id = tales

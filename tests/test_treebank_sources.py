@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import pytest
 
 from attnwidget.text import treebank_fetch
-from attnwidget.text.treebank import load_treebank
 from attnwidget.text.treebank_fetch import fetch_treebank
+from attnwidget.text.treebank_files import load_treebank
 from attnwidget.text.treebank_spacy import sentences_from_spacy
 
 TREE = "1\tGo\tgo\tVERB\tVB\t_\t0\troot\t_\t_\n\n"

@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 
+import anywidget
 import comm
 import ipywidgets
 import numpy as np
@@ -90,6 +91,48 @@ def test_links_go_both_ways_until_unlinked(attention: Attention) -> None:
     assert second.selected == [Head(3, 1)]
 
 
+def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) -> None:
+    first, second, third = (
+        HeadGrid(attention, scale="log"),
+        HeadView(attention),
+        HeadGrid(attention),
+    )
+    second.selected = [(2, 4)]
+    together = link(first, second, third)
+    assert first.selected == second.selected == third.selected == [Head(2, 4)]
+    assert second.scale == third.scale == "log"
+    third.layer = 5
+    assert first.selected == second.selected == [Head(5, 4)]
+    assert first._circle == second._circle == third._circle != ""
+    together.unlink()
+    first.selected, second.selected = [(0, 0)], [(1, 1)]
+    assert third.selected == [Head(5, 4)]
+    with pytest.raises(TypeError, match="two widgets or more, got 1"):
+        link(first)
+    with pytest.raises(TypeError, match="takes attnwidget widgets, got list"):
+        link(first, second, ["selected"])
+
+
+def test_figures_linked_through_others_are_one_circle(attention: Attention) -> None:
+    grids = [HeadGrid(attention) for _ in range(5)]
+    assert [grid.get_state()["_circle"] for grid in grids] == [""] * 5
+    first, second, third, fourth, alone = grids
+    pair, other, bridge = link(first, second), link(third, fourth), link(second, third)
+    assert len({one._circle for one in grids[:4]}) == 1
+    assert first._circle != alone._circle == ""
+    bridge.unlink()
+    assert first._circle == second._circle != third._circle == fourth._circle
+    again = link(first, second)
+    pair.unlink()
+    assert first._circle == second._circle != ""
+    again.unlink()
+    second.close()
+    with link(first, third):
+        assert first._circle == fourth._circle
+    other.unlink()
+    assert [one._circle for one in (first, third, fourth)] == [""] * 3
+
+
 def test_a_smaller_model_is_given_the_heads_it_has(attention: Attention) -> None:
     maps = np.full((2, 3, 4, 4), 0.25, "f4")
     small = HeadView(Attention.from_weights(maps, list("abcd")))
@@ -153,6 +196,11 @@ def test_unknown_options_get_a_hint(attention: Attention) -> None:
         HeadGrid(attention, select=[(0, 0)])
     with pytest.raises(TypeError, match="did you mean 'top_mass'"):
         HeadView(attention, topmass=0.5)
+    with pytest.raises(TypeError, match=r"has no option 'xyzzy'; options: ") as refused:
+        HeadView(attention, xyzzy=1)
+    offered = str(refused.value).partition("options: ")[2].split(", ")
+    assert {"selected", "mode", "top_mass"} <= set(offered)
+    assert not set(offered) & set(anywidget.AnyWidget.class_trait_names())
 
 
 def test_what_is_no_attention_is_refused_with_a_remedy(model: AttentionModel) -> None:
@@ -198,6 +246,44 @@ def test_another_attention_keeps_what_it_can(model: AttentionModel, attention: A
     assert len(view._axes["query"]["text"]) == len(view.attention.tokens)
 
 
+def of_length(n: int) -> Attention:
+    return Attention.from_weights(np.full((1, 1, n, n), 1 / n, "f4"), [f"t{i}" for i in range(n)])
+
+
+def test_many_tokens_open_as_a_matrix_unless_a_mode_is_chosen() -> None:
+    assert [HeadView(of_length(n)).mode for n in (6, 60, 61, 500)] == ["lines"] * 2 + ["matrix"] * 2
+    assert HeadView(of_length(61), mode="lines").mode == "lines"
+    view = HeadView(of_length(6))
+    for n, mode in ((61, "matrix"), (60, "lines")):
+        view.attention = of_length(n)
+        assert view.mode == mode
+    view.mode = "matrix"
+    view.attention = of_length(6)
+    assert view.mode == "matrix", "a mode that was chosen stays"
+
+
+@pytest.mark.usefixtures("recording")
+def test_a_window_is_a_part_of_the_map(attention: Attention) -> None:
+    view = HeadView(attention, window=[2, 6, 0, 4], mode="matrix")
+    assert view.window == (2, 6, 0, 4)
+    from_page(view, {"window": [1, 3, 1, 3]})
+    assert view.window == (1, 3, 1, 3)
+    for wrong in [(3, 3, 0, 4), (-1, 3, 0, 4), (0, 4), "all", (0, 999, 0, 4)]:
+        with pytest.raises(traitlets.TraitError, match=r"'window'.*query from, query to"):
+            view.window = wrong
+    view.unit = "words"
+    assert view.window is None, "words are counted differently"
+    view.window = (0, 4, 0, 4)
+    view.attention = of_length(70)
+    assert view.window is None
+
+
+def test_linked_figures_write_tokens_in_one_size(attention: Attention) -> None:
+    first, second = HeadView(attention, token_size="L"), HeadView(attention)
+    link(first, second)
+    assert second.token_size == "L"
+
+
 def test_repr_is_short_and_every_trait_has_help(attention: Attention) -> None:
     for widget in (HeadGrid(attention), HeadView(attention)):
         assert len(repr(widget)) < 120 and "\n" not in repr(widget)
@@ -217,3 +303,17 @@ def test_closing_frees_the_widget(attention: Attention) -> None:
     gc.collect()
     assert [ref() for ref in freed] == [None, None]
     assert len(ipywidgets.widgets.widget._instances) == before
+
+
+@pytest.mark.parametrize("width", [1, 39.9, 20_000, 1e9])
+def test_absurd_widths_are_refused_with_the_range(attention: Attention, width: float) -> None:
+    with pytest.raises(ValueError, match=r"width is 40 to 10,000 pixels of the whole figure"):
+        HeadView(attention).figure(width=width)
+
+
+def test_one_token_is_one_token() -> None:
+    one = Attention.from_weights(np.ones((1, 1, 1, 1), "f4"), ["a"])
+    assert repr(one) == "Attention(weights, self 1×1, 1 token, weights only)"
+    grid = HeadGrid(one)
+    assert "1 token," in repr(grid) and grid.caption.quantity.endswith("1 token")
+    assert HeadView(one).caption.quantity.endswith("1 token")

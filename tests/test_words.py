@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.studies.word_segments import WordSegmenter
-from attnwidget.text.words import token_words, words_without_tokens
+from attnwidget.text.token_words import token_words, words_without_tokens
 from vocabularies import CORPUS, MAKERS
 
 
@@ -118,7 +118,7 @@ def test_words_without_tokens_are_named_or_left_out() -> None:
 
 def test_what_is_too_long_is_named(tokenizers: dict[str, Any]) -> None:
     segmenter = WordSegmenter(reader(tokenizers["wordpiece"], positions=16))
-    with pytest.raises(ValueError, match="sentence 's1' is too long for the model: 10000 words"):
+    with pytest.raises(ValueError, match="sentence 's1' is too long: 10000 words"):
         segmenter(["a"] * 10_000, label="sentence 's1'")
 
 

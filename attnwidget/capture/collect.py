@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.gradients import LayerGradient
-from attnwidget.capture.layers import KeptLayer, Shared, cut_map, keep_layer
+from attnwidget.capture.kept_layer import KeptLayer, Shared, cut_map, keep_layer
 from attnwidget.capture.losses import Loss, Task
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.tap import LayerAttention, tap

@@ -8,10 +8,12 @@ from typing import Any
 
 from torch import nn
 
+from attnwidget.capture.advice import AdvisedError
 from attnwidget.capture.axes import token_axis
 from attnwidget.capture.spelling import vocabulary_kind
+from attnwidget.text.counted import counted
+from attnwidget.text.token_words import token_words, words_without_tokens
 from attnwidget.text.tokens import Tokens
-from attnwidget.text.words import token_words
 
 Text = str | Sequence[str] | Sequence[int]
 
@@ -41,6 +43,7 @@ class Encoder:
         self._model = type(hf_model).__name__
         self._vocabulary = _vocabulary_size(hf_model)
         self.limit = length_limit(hf_model, tokenizer)
+        self._reads = what_reads(hf_model, tokenizer)
         size = getattr(tokenizer, "vocab_size", None)
         # A few entries more than the model has happen: special tokens added after training.
         if self._vocabulary and isinstance(size, int) and size > self._vocabulary + 256:
@@ -61,7 +64,8 @@ class Encoder:
             target: the text is for the decoder.
 
         Raises:
-            ValueError: empty text, text too long, ids outside of the vocabulary, no tokenizer.
+            ValueError: empty text, text too long, a word of a list without tokens, ids outside of
+                the vocabulary, no tokenizer.
             TypeError: a text of another form.
         """
         if _is_ids(text):
@@ -124,6 +128,10 @@ class Encoder:
         if words is not None and joined and not isinstance(text, str):
             owners = [token_words(one.words, encoding["offset_mapping"]) for one in spelt if one]
             words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
+        for k, (name, one) in enumerate(zip(("text", "pair"), spelt, strict=True)):
+            if words is not None and one is not None and one.words:
+                own = [word for word, part in zip(words, sequences, strict=True) if part == k]
+                _check_tokens("target" if target else name, one.words, own, truncate)
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
         if not any(segments) and pair is not None:
             segments = _carried_forward(sequences)
@@ -133,9 +141,10 @@ class Encoder:
         if not ids:
             raise ValueError("the text has no tokens: pass at least one")
         if self.limit is not None and len(ids) > self.limit:
-            raise ValueError(
-                f"the text has {len(ids)} tokens, {self._model} takes at most {self.limit}: "
-                "shorten it (model.attend reads its beginning with truncate=True)"
+            advice = "shorten it (model.attend reads its beginning with truncate=True)"
+            raise AdvisedError(
+                f"too long: {counted(len(ids), 'token')}; {self._reads} {self.limit} at most",
+                advice,
             )
         return ids
 
@@ -175,6 +184,13 @@ def length_limit(hf_model: Any, tokenizer: Any = None) -> int | None:
     return min(limits) if limits else None
 
 
+def what_reads(hf_model: Any, tokenizer: Any = None) -> str:
+    """Who sets `length_limit`, as errors say it before the number."""
+    if length_limit(hf_model, tokenizer) == length_limit(hf_model):
+        return "this model reads"
+    return "its tokenizer (model_max_length) allows"
+
+
 def _vocabulary_size(hf_model: Any) -> int | None:
     try:
         embeddings = hf_model.get_input_embeddings()
@@ -202,6 +218,29 @@ def _check_text(name: str, given: object) -> None:
         )
     elif not given or not all(word.strip() for word in given):
         raise ValueError(f"{name} has empty words: pass at least one word, and none of them empty")
+    elif all(len(word.split()) > 1 for word in given):
+        raise TypeError(
+            f"{name} is a list of {len(given)} with spaces in each, such as {given[0][:40]!r}: are "
+            "they texts, or the words of one? Write attend(text, pair) for two sentences that are "
+            "read together, attend_batch(texts) for texts that are read one by one, and for words "
+            "a list of single words, such as text.split()"
+        )
+
+
+def _check_tokens(
+    name: str, words: Sequence[str], owners: Sequence[int | None], truncate: bool
+) -> None:
+    """Refuse `words` of which some have no tokens, given the word of each token that there is."""
+    # What stands behind the last word was cut.
+    end = max((owner + 1 for owner in owners if owner is not None), default=0)
+    missing = words_without_tokens(owners, end if truncate else len(words))
+    if missing:
+        listed = ", ".join(f"{words[i]!r} (number {i + 1})" for i in missing[:5])
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ValueError(
+            f"{name} has words without tokens, which no map could show: {listed}{more}; the "
+            "tokenizer keeps none of their characters, take them out"
+        )
 
 
 def _carried_forward(sequences: Sequence[int | None]) -> list[int]:

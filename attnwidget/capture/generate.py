@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.plain_forward import plain_forward
+
 
 def continuation(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
@@ -83,7 +85,7 @@ def _generate(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, options: Mapping[str, Any]
 ) -> Tensor:
     greedy = {"do_sample": False, "num_beams": 1}
-    with torch.no_grad():
+    with torch.no_grad(), plain_forward(hf_model):
         ids: Tensor = hf_model.generate(
             **inputs, max_new_tokens=max_new_tokens, **(greedy | dict(options))
         )

@@ -11,16 +11,21 @@ from torch import Tensor
 
 from attnwidget.capture.axes import patch_axis, position_axis
 from attnwidget.capture.encode import Encoded
+from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.text.tokens import Tokens
 
 
 def input_names(hf_model: Any) -> set[str]:
     """The arguments that the model's forward names."""
-    return set(inspect.signature(hf_model.forward).parameters)
+    return set(inspect.signature(uncompiled(hf_model).forward).parameters)
 
 
 def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> dict[str, Tensor]:
-    """Inputs [B, longest] of B texts, padded on the right, where padding shifts no position."""
+    """Inputs [B, longest] of B texts, padded on the right, where padding shifts no position.
+
+    Raises:
+        TypeError: the model's forward names none of them.
+    """
     longest = max(len(one.ids) for one in encoded)
     pad = getattr(tokenizer, "pad_token_id", None) or 0
 
@@ -36,15 +41,23 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
         types = [one.token_types or [0] * len(one.ids) for one in encoded]
         inputs["token_type_ids"] = padded(types, 0)
     names = input_names(hf_model)
-    return {name: value for name, value in inputs.items() if name in names}
+    known = {name: value for name, value in inputs.items() if name in names}
+    if not known:
+        raise TypeError(
+            f"the forward of {type(hf_model).__name__} names none of {', '.join(inputs)}: pass the "
+            "transformers model itself to load_model, not what wraps it"
+        )
+    return known
 
 
 def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
-    """A caller's dict of inputs on the model's device.
+    """A caller's dict of inputs on the model's device, without padding on the left.
+
+    Models that number positions from the first one on would else read the text shifted.
 
     Raises:
         TypeError: the model has no input of that name.
-        ValueError: no inputs, or more than one in the batch.
+        ValueError: no inputs, more than one in the batch, or a mask that hides all of them.
     """
     names = input_names(hf_model)
     inputs = {}
@@ -60,11 +73,35 @@ def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
                 f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
                 "batch of 1; for several texts use attend_batch(texts)"
             )
+        if name.endswith("attention_mask") and tensor.ndim == 2 and not bool((tensor != 0).any()):
+            raise ValueError(
+                f"{name} is 0 at all {tensor.shape[1]} positions, so that nothing is left to "
+                "attend: it is 1 at each token to read and 0 at padding"
+            )
         dtype = hf_model.dtype if tensor.is_floating_point() else None
         inputs[name] = tensor.to(hf_model.device, dtype)
     if not inputs:
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
-    return inputs
+    return _without_left_padding(_without_left_padding(inputs, ""), "decoder_")
+
+
+def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """`inputs` of one side, the decoder's or the other, from its first token on that is no padding.
+
+    Everything that has an entry a token is cut, but for pictures.
+    """
+    mask = inputs.get(f"{prefix}attention_mask")
+    if mask is None or mask.ndim != 2:
+        return dict(inputs)
+    first = int(mask[0].nonzero()[0])
+
+    def cut(name: str, value: Tensor) -> bool:
+        decoded = "decoder_input_ids" in inputs
+        side = next((p for p in ("decoder_", "encoder_") if name.startswith(p)), "")
+        side = "decoder_" if decoded and name == "labels" else side
+        return side == prefix and value.shape[:2] == mask.shape and not name.startswith("pixel")
+
+    return {name: value[:, first:] if cut(name, value) else value for name, value in inputs.items()}
 
 
 def unpadded(

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from attnwidget.capture.call import call
 from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.plain_forward import uncompiled
 
-# The models that come with the package: the folder in attnwidget/demo by the name that load_model
-# takes. The first is what it loads without a name.
-EMBEDDED = {"embedded": ".", "attnwidget/genre": "genre"}
+# The models that come with the package: by the name that load_model takes, the folder in
+# attnwidget/demo and what figures call it. The first is what it loads without a name.
+EMBEDDED = {
+    "embedded": (".", "small BERT (in the package)"),
+    "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
+}
 
 
 def load_model(
     model: Any = None,
     tokenizer: Any = None,
     *,
+    name: str | None = None,
     revision: str | None = None,
     device: str | torch.device = "auto",
     dtype: torch.dtype | None = None,
@@ -30,9 +37,12 @@ def load_model(
     Args:
         model: None for the small BERT that comes with this package, "attnwidget/genre" for its
             sibling fine-tuned to tell genres (neither needs a network); a name on the Hugging Face
-            hub or a folder, with safetensors weights; or a transformers model.
+            hub or a folder, with safetensors weights; or a transformers model, which may be
+            compiled.
         tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
             model; a model passed as an object then has none, as a vision model needs none.
+        name: what figures, captions and results call the model. None = its name on the hub, the
+            last part of its folder, or the class of a model passed as an object.
         revision: branch, tag or commit on the hub.
         device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
         dtype: of the weights; None = as they were saved (float32 for the embedded model).
@@ -41,14 +51,17 @@ def load_model(
     Raises:
         OSError: no such folder, nothing cached by that name and the hub not reachable.
         ValueError: the tokenizer does not belong to the model.
-        TypeError: no model, or one without attention that could be read.
+        TypeError: no model, or one without attention that could be read; a name that is no text.
 
     Example:
         >>> from attnwidget import load_model
-        >>> load_model(device="cpu")
-        AttentionModel(BertForMaskedLM 'embedded', 6×12 heads, cpu)
+        >>> load_model(name="BERT", device="cpu")
+        AttentionModel(BertForMaskedLM 'BERT', 6×12 heads, cpu)
     """
-    hf_model, tokenizer, name = find_model(
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise TypeError(f"name is what figures call the model, such as 'BERT', got {name!r}")
+    given = {"model": model, "tokenizer": tokenizer}
+    hf_model, tokenizer, found, source = find_model(
         model,
         tokenizer,
         revision=revision,
@@ -56,7 +69,16 @@ def load_model(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     )
-    return AttentionModel(hf_model, tokenizer, name)
+    loaded = AttentionModel(hf_model, tokenizer, name or found, source)
+    if model is None or isinstance(model, (str, Path)):
+        options = {
+            "name": name,
+            "revision": revision,
+            "device": None if device == "auto" else device,
+        }
+        named = {"dtype": dtype, "trust_remote_code": trust_remote_code or None}
+        loaded.made_by = call("load_model", given, options | named)
+    return loaded
 
 
 def find_model(
@@ -67,30 +89,34 @@ def find_model(
     device: str | torch.device,
     dtype: torch.dtype | None,
     trust_remote_code: bool,
-) -> tuple[Any, Any, str]:
-    """The model, its tokenizer and its name; arguments and errors are those of `load_model`."""
+) -> tuple[Any, Any, str, str | None]:
+    """The model, its tokenizer, its name and `AttentionModel.source`; otherwise as `load_model`."""
     if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
+        model = uncompiled(model)
         if isinstance(tokenizer, (str, Path)):
             tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
         if device != "auto" or dtype is not None:
             model.to(None if device == "auto" else torch.device(device), dtype)
-        return model, tokenizer, type(model).__name__
+        return model, tokenizer, type(model).__name__, None
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")
-        name = "embedded" if model is None else model
-        hf_model, tokenizer = load_embedded(name)
+        source = "embedded" if model is None else model
+        hf_model, tokenizer = load_embedded(source)
+        name = EMBEDDED[source][1]
     elif isinstance(model, (str, Path)):
         hf_model, tokenizer = load_named(
             model, tokenizer, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code
         )
-        name = str(model)
+        folder = Path(model).is_dir()
+        source = "" if folder else str(model)
+        name = Path(os.path.abspath(model)).name if folder else str(model)
     else:
         raise TypeError(
             f"model is None, a name, a folder or a transformers model, got {type(model).__name__}"
         )
     hf_model.to(best_device() if device == "auto" else torch.device(device), dtype)
-    return hf_model, tokenizer, name
+    return hf_model, tokenizer, name, source or None
 
 
 def load_embedded(name: str = "embedded") -> tuple[Any, Any]:
@@ -98,7 +124,7 @@ def load_embedded(name: str = "embedded") -> tuple[Any, Any]:
     import transformers
     from transformers.utils import logging
 
-    with as_file(files("attnwidget").joinpath("demo", EMBEDDED[name])) as folder:
+    with as_file(files("attnwidget").joinpath("demo", EMBEDDED[name][0])) as folder:
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
         # The class is named by its 5.x name, which 4.x does not know.
         settings = {k: v for k, v in settings.items() if k not in ("tokenizer_class", "backend")}

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.kernels.gradients import document_losses
+from attnwidget.text.counted import counted
 
 LossName = Literal["auto", "masked", "causal"]
 LossFunction = Callable[[Any], Tensor]
@@ -38,7 +39,7 @@ class Loss:
     def __str__(self) -> str:
         if self.name not in _LANGUAGE_MODEL_LOSSES:
             return f"{self.name} {self.value:.3g}"
-        count = f", {len(self.masked)} tokens masked" if self.masked else ""
+        count = f", {counted(len(self.masked), 'token')} masked" if self.masked else ""
         return f"{self.name} loss {self.value:.3g} nats{count}"
 
 
@@ -112,15 +113,14 @@ def masked_ids(
         )
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    ids = inputs["input_ids"]
-    real = inputs.get("attention_mask")
+    ids, real = inputs["input_ids"], _real(inputs)
     changed, selected = ids.clone(), torch.zeros_like(ids, dtype=torch.bool)
     for item, row in enumerate(ids.tolist()):
-        length = len(row) if real is None else int((real[item] != 0).sum())
-        words = [i for i, token in enumerate(row[:length]) if token not in special]
+        document = [(i, row[i]) for i in real[item].nonzero()[:, 0].tolist()]
+        words = [i for i, token in document if token not in special]
         if not words:
             continue
-        random = np.random.default_rng([seed, *row[:length]])
+        random = np.random.default_rng([seed, *(token for _, token in document)])
         chosen = random.choice(words, max(1, round(_SELECTED * len(words))), replace=False)
         for position in sorted(int(i) for i in chosen):
             selected[item, position] = True
@@ -135,14 +135,27 @@ def masked_ids(
 def _causal(inputs: Mapping[str, Tensor]) -> Task:
     """Cross entropy of each next token; in an encoder-decoder, of those that the decoder reads."""
     prefix = "decoder_" if "decoder_input_ids" in inputs else ""
-    ids = inputs[f"{prefix}input_ids"]
-    real = inputs.get(f"{prefix}attention_mask")
-    counted = torch.ones_like(ids, dtype=torch.bool) if real is None else real != 0
+    ids, real = inputs[f"{prefix}input_ids"], _real(inputs, prefix)
+    length = ids.shape[1]
+    places = torch.arange(length, device=ids.device).masked_fill(~real, length)  # [B, n]
+    # The next token that is not padding, at each position; `length` where there is none.
+    following = places.flip(-1).cummin(-1).values.flip(-1).roll(-1, -1)
+    following[:, -1] = length
+    targets = ids.gather(-1, following.clamp_max(length - 1))
+    counted = real & (following < length)
+    return Task(
+        "causal-LM",
+        inputs,
+        lambda output: document_losses(_logits(output), targets, counted),
+    )
 
-    def losses(output: Any) -> Tensor:
-        return document_losses(_logits(output)[:, :-1], ids[:, 1:], counted[:, 1:])
 
-    return Task("causal-LM", inputs, losses)
+def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
+    """Bool [B, n]: which ids are not padding, wherever that stands."""
+    ids, mask = inputs[f"{prefix}input_ids"], inputs.get(f"{prefix}attention_mask")
+    if mask is None or mask.shape != ids.shape:
+        return torch.ones_like(ids, dtype=torch.bool)
+    return mask.ne(0)
 
 
 def _kind(hf_model: Any) -> Literal["masked", "causal"]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.attention import Attention
+from attnwidget.capture.call import Call, call
 from attnwidget.capture.collect import Collected
 from attnwidget.capture.encode import Encoded, Encoder, Text
 from attnwidget.capture.generate import continuation, decoder_ids, translation
@@ -33,10 +34,16 @@ _ENCODER_STACKS = ("self", "encoder")
 class AttentionModel:
     """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
 
+    A module set to train since then, or compiled, is read in eval mode and uncompiled, and is as it
+    was afterwards.
+
     Attributes:
-        hf_model: the transformers model.
+        hf_model: the transformers model; of a compiled one the model that was compiled.
         tokenizer: its tokenizer, or None.
-        name: hub name or folder, "embedded", or the class of a model passed as an object.
+        name: what figures, captions and results call it.
+        source: what `load_model` finds it by on any machine: a hub name, or that of a model of the
+            package ("embedded", "attnwidget/genre"); None for one of a folder or an object.
+        made_by: the call of `load_model` that made it, as Python writes it.
         lock: held during forward passes, and while an `Attention` made here computes maps.
 
     Example:
@@ -47,7 +54,7 @@ class AttentionModel:
         (0, 0, 0, 0, 0, 0, 1, 1, 1, 1)
     """
 
-    def __init__(self, hf_model: Any, tokenizer: Any, name: str) -> None:
+    def __init__(self, hf_model: Any, tokenizer: Any, name: str, source: str | None = None) -> None:
         if not find_sites(hf_model):
             raise TypeError(
                 f"{type(hf_model).__name__} has no softmax attention whose weights could be read"
@@ -55,6 +62,8 @@ class AttentionModel:
         self.hf_model = hf_model
         self.tokenizer = tokenizer
         self.name = name
+        self.source = source
+        self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.lock = threading.RLock()
         self._encoder = Encoder(tokenizer, hf_model)
         self._parameters = input_names(hf_model)
@@ -92,7 +101,9 @@ class AttentionModel:
 
         Args:
             text: a string, a list of words, a list of vocabulary ids, or a dict of the model's
-                inputs (pixel_values, input_ids...) with a batch of one.
+                inputs (pixel_values, input_ids...) with a batch of one. What the dict's
+                attention_mask hides is in no map and no loss; padding on the left is taken off
+                before the model reads the rest, so that positions count from the first token.
             pair: second sentence, for models trained on pairs.
             target: what the decoder of an encoder-decoder reads; None = what the model generates
                 greedily, up to 40 tokens.
@@ -103,8 +114,9 @@ class AttentionModel:
             seed: of the masking.
 
         Raises:
-            ValueError: empty or too long text, ids that the model does not have, no tokenizer, or
-                maps or gradients that cannot be read.
+            ValueError: empty or too long text, words of a list that the tokenizer has no tokens
+                for, ids that the model does not have, a mask that hides all, no tokenizer, or maps
+                or gradients that cannot be read.
             TypeError: an input of another form, a target for a model without a decoder, or a loss
                 that the model has no head for.
             RuntimeError: the model was closed.
@@ -126,7 +138,10 @@ class AttentionModel:
         with self.lock:
             if self._encodes_apart and "decoder_input_ids" not in inputs:
                 inputs |= self._decoder_inputs(inputs, target, truncate)
-            return self._attentions(inputs, [tokens], loss=loss, seed=seed)[0]
+            attention = self._attentions(inputs, [tokens], loss=loss, seed=seed)[0]
+        options = {"target": target, "truncate": truncate or None, "loss": loss}
+        attention.made_by = self._call(text, pair, **options, seed=seed or None)
+        return attention
 
     def attend_batch(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
@@ -164,6 +179,9 @@ class AttentionModel:
                 inputs = padded_inputs([encoded[i] for i in indices], self.hf_model, self.tokenizer)
                 attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
                 found.update(zip(indices, attentions, strict=True))
+        for index, attention in found.items():
+            options = {"truncate": truncate or None}
+            attention.made_by = self._call(texts[index], seconds[index], **options)
         return [found[index] for index in range(len(encoded))]
 
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
@@ -184,12 +202,16 @@ class AttentionModel:
         """
         encoded = self._encoder(text)
         inputs = padded_inputs([encoded], self.hf_model, self.tokenizer)
+        given = {"text": text, "max_new_tokens": max_new_tokens}
+        made_by = self.made_by.then(call("generate", given, options))
         with self.lock:
             self._check_open()
             if self._encodes_apart:
                 written = translation(self.hf_model, inputs, max_new_tokens, **options)
                 inputs["decoder_input_ids"] = written
-                return self._attentions(inputs, [encoded.tokens], n_prompt=1)[0]
+                attention = self._attentions(inputs, [encoded.tokens], n_prompt=1)[0]
+                attention.made_by = made_by
+                return attention
             limit = self._encoder.limit
             if limit is not None and len(encoded.ids) + max_new_tokens > limit:
                 raise ValueError(
@@ -198,11 +220,10 @@ class AttentionModel:
                 )
             ids = continuation(self.hf_model, self.tokenizer, inputs, max_new_tokens, **options)
             whole = Encoded(ids, None, self._encoder.axis(ids))
-            return self._attentions(
-                padded_inputs([whole], self.hf_model, self.tokenizer),
-                [whole.tokens],
-                len(encoded.ids),
-            )[0]
+            inputs = padded_inputs([whole], self.hf_model, self.tokenizer)
+            attention = self._attentions(inputs, [whole.tokens], len(encoded.ids))[0]
+            attention.made_by = made_by
+            return attention
 
     def close(self) -> None:
         """Give the model back in the mode (train or eval) that it came in."""
@@ -221,11 +242,13 @@ class AttentionModel:
         name = "" if self.name == kind else f" {self.name!r}"
         return f"AttentionModel({kind}{name}, {self.n_layers}×{self.n_heads} heads, {self.device})"
 
+    def _call(self, text: Text | Inputs, pair: Text | None, **options: Any) -> Call:
+        """The call of `attend` that gives an attention, as Python writes it."""
+        return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
+
     def _check_open(self) -> None:
         if not self._training:
             raise RuntimeError("this AttentionModel was closed: load_model(...) makes a new one")
-        if self.hf_model.training:
-            self.hf_model.eval()
 
     def _attentions(
         self,

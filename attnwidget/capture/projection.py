@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import LayerAttention, tap
 from attnwidget.kernels.norms import head_projections, value_products
@@ -43,7 +44,7 @@ class Projections:
     """
 
     def __init__(self, hf_model: nn.Module) -> None:
-        hf_model = getattr(hf_model, "_orig_mod", hf_model)
+        hf_model = uncompiled(hf_model)
         self._modules: dict[nn.Module, nn.Module] = {}
         self._paths: dict[nn.Module, str] = {}
         self._why_not: dict[nn.Module, str] = {}

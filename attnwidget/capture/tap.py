@@ -14,11 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.functions import FunctionWatch, Seen, additive
+from attnwidget.capture.held_attributes import Hold, held, unheld
+from attnwidget.capture.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.sites import Site, StackName, find_sites
+from attnwidget.capture.torch_functions import FunctionWatch, Seen, additive
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
 _NAME = "attnwidget_tap"
+_IMPLEMENTATION = "_attn_implementation_internal"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,27 +102,17 @@ _registry_lock = threading.RLock()
 _registered = False
 
 
-@dataclass
-class _Switched:
-    """A config whose attention implementation is replaced while `taps` taps are open."""
-
-    config: Any
-    original: str | None
-    taps: int = 0
-
-
-_switched: dict[int, _Switched] = {}
-
-
 @contextmanager
 def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
     """Hand every attention layer of `model` to `on_layer` during forward passes in the block.
 
-    Works whatever attention implementation the model was loaded with. Configs and hooks are as
-    before when the block ends, however it ends; other threads' passes are neither seen nor changed.
+    Works whatever attention implementation the model was loaded with, whether it is compiled, and
+    in whatever mode: the weights of a module in train mode would come after dropout, so that all
+    modules are in eval mode in the block. The model is as before when the block ends, however it
+    ends. Other threads' passes are not seen, and compute the same, uncompiled and in eval mode.
 
     Args:
-        model: a transformers model, in eval mode (in train mode weights come after dropout).
+        model: a transformers model.
         on_layer: called with one `LayerAttention` a layer, in order of computation.
 
     Raises:
@@ -135,9 +128,7 @@ def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
         >>> len(shapes), shapes[0]
         (6, (1, 12, 6, 6))
     """
-    # Compiled code would skip the hooks, or trace them into itself.
-    compiled = any(hasattr(module, "_orig_mod") for module in model.modules())
-    model = getattr(model, "_orig_mod", model)
+    whole, model = model, uncompiled(model)
     sites = find_sites(model)
     if not sites:
         raise TypeError(
@@ -146,12 +137,13 @@ def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
         )
     new = _Tap({site.module: site for site in sites}, on_layer)
     with ExitStack() as undo:
+        # Compiled code would skip the hooks, or trace them into itself.
+        undo.enter_context(plain_forward(whole))
         if any(site.route == "interface" for site in sites):
             _register()
-            new.config_keys = _switch(model)
-            undo.callback(_give_back, new.config_keys)
-        if compiled:
-            undo.enter_context(torch.compiler.set_stance("force_eager"))
+            configs = _configs(model)
+            new.config_keys = frozenset(map(id, configs))
+            undo.enter_context(held(Hold(config, _IMPLEMENTATION, _NAME) for config in configs))
         root_hook = model.register_forward_pre_hook(new.start_pass)
         undo.callback(root_hook.remove)
         for module in new.sites:
@@ -179,36 +171,21 @@ def _register() -> None:
             _registered = True
 
 
-def _switch(model: nn.Module) -> frozenset[int]:
-    """Point every config inside `model` at the registered functions; return the configs' keys."""
+def _configs(model: nn.Module) -> list[Any]:
+    """Every config inside `model` that says which attention function its modules take."""
     configs = {}
     for module in model.modules():
         config: Any = getattr(module, "config", None)
-        if hasattr(config, "_attn_implementation_internal"):
+        if hasattr(config, _IMPLEMENTATION):
             configs[id(config)] = config
-    with _registry_lock:
-        for key, config in configs.items():
-            if key not in _switched:
-                _switched[key] = _Switched(config, config._attn_implementation_internal)
-                config._attn_implementation_internal = _NAME
-            _switched[key].taps += 1
-    return frozenset(configs)
-
-
-def _give_back(keys: frozenset[int]) -> None:
-    with _registry_lock:
-        for key in keys:
-            entry = _switched[key]
-            entry.taps -= 1
-            if entry.taps == 0:
-                entry.config._attn_implementation_internal = entry.original
-                del _switched[key]
+    return list(configs.values())
 
 
 def _original(config: object) -> str:
     """The implementation that a pass outside every tap would use for `config`."""
-    entry = _switched.get(id(config))
-    return (entry.original if entry is not None else None) or "eager"
+    named = unheld(config, _IMPLEMENTATION) if hasattr(config, _IMPLEMENTATION) else None
+    # A copy made inside a tap has the tap's own name.
+    return "eager" if named in (None, _NAME) else str(named)
 
 
 def _attention(
@@ -238,11 +215,19 @@ def _attention(
         raise TypeError(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
         )
-    output, weights = eager(module, query, key, value, mask, *args, **kwargs)
-    scaling = kwargs.get("scaling")
-    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    upcast: Any = getattr(module, "_upcast_and_reordered_attn", None)
+    if upcast is not None and getattr(module, "reorder_and_upcast_attn", False):
+        # GPT-2's second eager attention: its product rounds otherwise, so that large scores give
+        # other weights than queries and keys would.
+        output, weights = upcast(query, key, value, mask)
+        seen = Seen(weights, value=value, mask=mask)
+    else:
+        output, weights = eager(module, query, key, value, mask, *args, **kwargs)
+        scaling = kwargs.get("scaling")
+        scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+        seen = Seen(weights, query, key, value, scaling, mask, kwargs)
     for open_tap in taps:
-        open_tap.hand_over(module, Seen(weights, query, key, value, scaling, mask, kwargs))
+        open_tap.hand_over(module, seen)
     return output, weights
 
 

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.layers import KeptLayer
+from attnwidget.capture.kept_layer import KeptLayer
 from attnwidget.kernels.pooling import max_pool, quantise
-from attnwidget.kernels.words import word_weights
+from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.tokens import Tokens
 
 # Cells of one layer's maps held at a time, so that long texts do not fill the memory.

@@ -32,7 +32,7 @@ from attnwidget.demo.batches import (
 )
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.segments import read_lines
-from attnwidget.text.treebank import load_treebank
+from attnwidget.text.treebank_files import load_treebank
 
 WINDOW = 126
 """Wordpieces of a sequence without [CLS] and [SEP]."""

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+# In float64 whole maps of long texts would no longer fit the cache: several times slower.
+_ROWS_AT_ONCE = 64
+
 
 def offset_mass(weights: Tensor, row_weights: Tensor, offsets: Sequence[int]) -> Tensor:
     """Mean attention from a token to the one `offset` places after it; 0 is the token itself.
@@ -38,16 +41,22 @@ def mean_distances(weights: Tensor, row_weights: Tensor) -> Tensor:
     sum_ij r_i a[i, j] (j - i), which is negative where a head looks back, and the same of |j - i|.
 
     `weights` [B, H, n, n] with 0 in columns of padding; `row_weights` [B, n], 0 at padding.
-    Returns [B, H, 2], signed before absolute.
+    Returns float64 [B, H, 2], signed before absolute: n * n terms of up to n would lose digits in
+    float32.
 
     Example:
         >>> import torch
         >>> from attnwidget.kernels.position import mean_distances
         >>> weights = torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]])
         >>> mean_distances(weights, torch.full((1, 2), 0.5))
-        tensor([[[-0.2500,  0.7500]]])
+        tensor([[[-0.2500,  0.7500]]], dtype=torch.float64)
     """
-    place = torch.arange(weights.shape[-1], device=weights.device, dtype=weights.dtype)
-    signed = place - place[:, None]  # [n, n], key minus query
-    distances = torch.stack([signed, signed.abs()]) * row_weights[:, None, :, None]  # [B, 2, n, n]
-    return weights.flatten(-2) @ distances.flatten(-2).transpose(-1, -2)
+    n = weights.shape[-1]
+    place = torch.arange(n, device=weights.device, dtype=torch.float64)
+    total = place.new_zeros(*weights.shape[:2], 2)
+    for first in range(0, n, _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        signed = place - place[rows, None]  # [rows, n], key minus query
+        distances = torch.stack([signed, signed.abs()]) * row_weights[:, None, rows, None]
+        total += weights[:, :, rows].flatten(-2).double() @ distances.flatten(-2).mT
+    return total

@@ -1,4 +1,9 @@
-"""Attention between the words of a batch of texts, from attention between their tokens."""
+"""Attention between words from attention between tokens (Clark et al. 2019, section 4.1).
+
+A word map is the sum over the attended word's tokens and the mean over the attending word's:
+`word_weights` of one text with all its tokens, `WordMaps` of a batch without special tokens and
+padding, `word_rows` of chosen words of a batch.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,35 @@ from torch import Tensor
 from torch.nn import functional
 
 
+def word_weights(weights: Tensor, query_words: Tensor, key_words: Tensor) -> Tensor:
+    """The word map of one text: sums over attended words' tokens, means over attending words'.
+
+    Every token is of a word; a special token is its own.
+
+    `weights` [..., Q, K]; `query_words` [Q] and `key_words` [K] int64 give the word of each token,
+    0-based and without gaps. Returns [..., Wq, Wk]; rows that summed to 1 still do.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.word_maps import word_weights
+        >>> owner = torch.tensor([0, 1, 1])
+        >>> word_weights(torch.full((3, 3), 1 / 3), owner, owner)[0]
+        tensor([0.3333, 0.6667])
+    """
+    n_query, n_key = int(query_words.max()) + 1, int(key_words.max()) + 1
+    to_words = weights.new_zeros(*weights.shape[:-1], n_key)
+    to_words.index_add_(-1, key_words.to(weights.device), weights)
+    rows = weights.new_zeros(*weights.shape[:-2], n_query, n_key)
+    rows.index_add_(-2, query_words.to(weights.device), to_words)
+    counts = torch.bincount(query_words, minlength=n_query).to(weights)
+    return rows / counts.unsqueeze(-1)
+
+
 class WordMaps:
     """How the word maps of B texts come from their token maps; made once, used for each layer.
 
-    This is the word map of Clark et al. 2019, section 4.1: the sum over the attended word's tokens,
-    the mean over the attending one's. Special tokens and padding are in neither, and no row is
-    renormalised. `word_weights` is the same for one text, with its special tokens.
+    The sum over the attended word's tokens, the mean over the attending one's. Special tokens and
+    padding are in neither, and no row is renormalised.
 
     Args:
         owners: int64 [B, n], the word of each token from 0; negative for none. The words of a text
@@ -73,3 +101,42 @@ class WordMaps:
         )
         row = torch.arange(len(head), device=self.device) - before[head]
         self._rows, self._shares, self._heads = head * n + self._row[row], self._share[row], n_heads
+
+
+def word_rows(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Chosen rows of the word maps of a batch: the rows of `WordMaps`, without the others.
+
+    `weights` [B, H, n, n]; `rows` [B, E, n], 1 / (number of tokens) at the tokens of the e-th
+    chosen word; `columns` [B, n, m], 1 at the tokens of each word. Special tokens and padding are
+    in neither. Returns [B, H, E, m].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.word_maps import word_rows
+        >>> weights = torch.tensor([[[[0.2, 0.3, 0.5], [0.4, 0.4, 0.2], [0.0, 0.0, 1.0]]]])
+        >>> first_two = torch.tensor([[[0.5, 0.5, 0.0]]])
+        >>> columns = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
+        >>> word_rows(weights, first_two, columns)
+        tensor([[[[0.6500, 0.3500]]]])
+    """
+    return (rows[:, None] @ weights) @ columns[:, None]
+
+
+def most_attended(weights: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """The allowed word with the largest weight, the first of equals.
+
+    `weights` [..., m]; `allowed` bool, broadcastable to it. Returns the indices int64 [...] and
+    their weights [...]; without an allowed word -1 and 0.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.word_maps import most_attended
+        >>> index, weight = most_attended(
+        ...     torch.tensor([0.5, 0.3, 0.2]), torch.tensor([False, True, True])
+        ... )
+        >>> int(index), round(float(weight), 2)
+        (1, 0.3)
+    """
+    best, index = weights.masked_fill(~allowed, -1.0).max(-1)
+    none = best < 0
+    return index.masked_fill(none, -1), best.masked_fill(none, 0.0)

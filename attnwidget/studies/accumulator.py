@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -23,6 +23,34 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 R = TypeVar("R", bound=Result, covariant=True)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whose heads an accumulator is about to see.
+
+    Attributes:
+        n_layers: layers of the stack.
+        n_heads: attention heads a layer.
+        stack: "self", or the name of a stack where there are several.
+        model_name: the model's name.
+        model: the model itself; None where there are maps alone, those of an `Attention`.
+    """
+
+    n_layers: int
+    n_heads: int
+    stack: str = "self"
+    model_name: str = ""
+    model: AttentionModel | None = None
+
+    def needed_model(self, metric: str) -> AttentionModel:
+        """The model, for a metric that reads more than maps; ValueError where there is none."""
+        if self.model is None:
+            raise ValueError(
+                f"{metric} are not told by maps alone: measure them with the model that made the "
+                "maps, measure(model, segments)"
+            )
+        return self.model
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,28 +87,30 @@ class LayerBatch:
         layer: index of the layer in its stack, from 0.
         weights: float32 [B, H, n, n]; columns of padding are 0, rows of padding arbitrary but
             finite.
-        seen: the layer as the tap saw it: query, key, value, module...
+        seen: the layer as the tap saw it: query, key, value, module...; None where there are maps
+            alone.
     """
 
     batch: Batch
     layer: int
     weights: Tensor
-    seen: LayerAttention
+    seen: LayerAttention | None
 
 
 class Accumulator(ABC, Generic[R]):
-    """Sums over documents: `update` adds a layer of a batch, `merge` another's, `compute` divides.
+    """Sums over segments: `update` adds a layer of a batch, `merge` another's, `compute` divides.
 
-    The engine calls `start` once, then `update` for every layer of a batch in order and `end_batch`
-    after the last one. Sums are kept in `sums`, float64 or int64, so that `merge` is addition and
-    a restored state continues bit for bit; an accumulator that needs more overrides those methods.
+    `start` is called once, then `update` for every layer of a batch in order and `end_batch` after
+    the last one. Sums are kept in `sums`, float64 or int64, so that `merge` is addition and a
+    restored state continues bit for bit; an accumulator that needs more overrides those methods.
+    Where the numbers are means over segments, `SegmentMeans` leaves less to write.
 
     Attributes:
         name: the key of its result in `Measurements`.
         sums: arrays by name, made in `start`.
         n_layers: layers of the stack that is measured; known after `start`, as the following.
         n_heads: attention heads a layer.
-        stack: "self", or "encoder" where the model has several stacks.
+        stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
     """
 
@@ -101,12 +131,10 @@ class Accumulator(ABC, Generic[R]):
         """Token classes by name to add to every batch's."""
         return {}
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        """Get ready for a model; a subclass calls this first, then makes its `sums`."""
-        self.n_layers, self.n_heads = n_layers, n_heads
-        self.model_name = model.name
-        has_encoder = getattr(model.hf_model.config, "is_encoder_decoder", False)
-        self.stack = "encoder" if has_encoder else "self"
+    def start(self, subject: Subject) -> None:
+        """Get ready for `subject`; a subclass calls this first, then makes its `sums`."""
+        self.n_layers, self.n_heads = subject.n_layers, subject.n_heads
+        self.stack, self.model_name = subject.stack, subject.model_name
         self.sums = {}
 
     @abstractmethod
@@ -123,7 +151,7 @@ class Accumulator(ABC, Generic[R]):
 
     @abstractmethod
     def compute(self) -> R:
-        """The result over all documents so far."""
+        """The result over all segments so far."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """A copy of all sums; `restore` continues from it exactly."""
@@ -145,6 +173,15 @@ class Accumulator(ABC, Generic[R]):
             self.sums[name] = np.array(values, dtype=self.sums[name].dtype)
 
 
-def document_sums(values: Tensor) -> NDArray[np.float64]:
-    """The sum over the documents of a batch: [B, H, K] as float64 [K, H]."""
-    return values.double().sum(0).T.cpu().numpy()
+def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, TokenClass]:
+    """The token classes that some accumulators ask for, by name.
+
+    Raises:
+        ValueError: two of one name differ.
+    """
+    classes: dict[str, TokenClass] = {}
+    for one in accumulators:
+        for name, members in one.token_classes.items():
+            if classes.setdefault(name, members) != members:
+                raise ValueError(f"two metrics name different token classes {name!r}")
+    return classes

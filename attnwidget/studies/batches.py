@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.axes import token_axis
-from attnwidget.capture.encode import length_limit
+from attnwidget.capture.encode import length_limit, what_reads
 from attnwidget.capture.inputs import input_names
 from attnwidget.studies.accumulator import Batch
-from attnwidget.studies.given import all_of, each_of
-from attnwidget.studies.templates import Template
+from attnwidget.studies.argument_checks import all_of, each_of
+from attnwidget.studies.special_token_template import Template
 from attnwidget.studies.token_classes import TokenClass, TokenClasses
+from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 
@@ -74,6 +75,7 @@ class BatchMaker:
         self._templates = [Template.of(self._tokenizer, pair=pair) for pair in (False, True)]
         self._classes = TokenClasses(self._tokenizer, classes)
         self._limit = length_limit(model.hf_model, model.tokenizer)
+        self._reads = what_reads(model.hf_model, model.tokenizer)
         self._ids: dict[str, int] = {}
 
     def __call__(self, segments: Sequence[Segment]) -> Batch:
@@ -94,7 +96,8 @@ class BatchMaker:
             ids.append(template.ids(*parts))
             if self._limit is not None and len(ids[-1]) > self._limit:
                 raise ValueError(
-                    f"a segment has {len(ids[-1])} tokens, the model takes at most {self._limit}"
+                    f"a segment has "
+                    f"{counted(len(ids[-1]), 'token')}; {self._reads} {self._limit} at most"
                 )
             types.append(template.token_types(*map(len, parts)))
             sentences.append(template.sentences(*map(len, parts)))

@@ -48,6 +48,20 @@ class Progress:
         )
 
 
+def digest_of(parts: Iterable[object]) -> str:
+    """A hash of what is too long to be kept in a checkpoint, such as the sentences of a study.
+
+    Example:
+        >>> from attnwidget.studies.checkpoint import digest_of
+        >>> digest_of(["cats", "purr"])[:8]
+        '43ca4c55'
+    """
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(repr(part).encode())
+    return digest.hexdigest()
+
+
 class Checkpoint:
     """The file `path` (.npz) holding the progress of one study.
 

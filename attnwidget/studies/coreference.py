@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -12,21 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.kernels.word_rows import most_attended, word_rows
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.kernels.word_maps import most_attended, word_rows
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.argument_checks import all_of, one_of
+from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.coreference_results import (
     AntecedentChoices,
     CoreferenceAccuracies,
     Evaluated,
     EvaluatedWindow,
 )
-from attnwidget.studies.engine import measure_one
-from attnwidget.studies.given import all_of
-from attnwidget.studies.templates import Template
-from attnwidget.studies.word_segments import WordAxes, WordSegment, WordSegmenter
+from attnwidget.studies.probe import probe
+from attnwidget.studies.word_segments import WordAxes, WordSegmenter, word_segments
 from attnwidget.text.antecedents import BASELINES, anaphors
+from attnwidget.text.document_windows import windows as cut_windows
 from attnwidget.text.mentions import Document
-from attnwidget.text.windows import windows as cut_windows
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -77,8 +76,7 @@ def probe_coreference(
         >>> found.accuracy.shape, found.counts.tolist()
         ((2, 6, 12, 4), [2, 2, 0, 0])
     """
-    if windows not in ("first", "all"):
-        raise ValueError(f"windows is 'first' or 'all', got {windows!r}")
+    one_of("windows", windows, ("first", "all"))
     documents = all_of(Document, documents, "read them with load_coreference(path)")
     segmenter = WordSegmenter(model)
     room = max_tokens - segmenter.n_special
@@ -87,37 +85,32 @@ def probe_coreference(
         raise ValueError(
             f"max_tokens is {segmenter.n_special + 1}{allowed} for this model, got {max_tokens}"
         )
-    evaluated: list[EvaluatedWindow] = []
-    segments: list[WordSegment] = []
-    n_skipped = 0
-    for index, document in enumerate(documents):
-        for window in _windows(document, index, segmenter, room, first_only=windows == "first"):
-            if not window.evaluated:
-                continue
-            words = document.words[window.start : window.end]
-            label = f"{document.name or 'document'}, words {window.start + 1} to {window.end}"
-            try:
-                segments.append(segmenter(words, len(segments), label))
-            except ValueError:
-                if not skip_unaligned:
-                    raise
-                n_skipped += 1
-            else:
-                evaluated.append(window)
+    evaluated = [
+        window
+        for index, document in enumerate(documents)
+        for window in _windows(document, index, segmenter, room, first_only=windows == "first")
+        if window.evaluated
+    ]
     if not evaluated:
         raise ValueError(
             f"no mention of the {len(documents)} documents has an antecedent in its window of "
             f"{max_tokens} tokens"
         )
-    accumulator = Antecedents(documents, evaluated, n_skipped)
-    return measure_one(
+    return probe(
         model,
-        segments,
-        accumulator,
+        [_text(documents[window.document], window) for window in evaluated],
+        lambda _, n_skipped: Antecedents(documents, evaluated, n_skipped),
+        skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
     )
+
+
+def _text(document: Document, window: EvaluatedWindow) -> tuple[Sequence[str], str]:
+    """The words of a window, and what errors call it."""
+    label = f"{document.name or 'document'}, words {window.start + 1} to {window.end}"
+    return document.words[window.start : window.end], label
 
 
 def _windows(
@@ -200,17 +193,14 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         self._n_skipped = n_skipped
         sizes = [len(window.evaluated) for window in windows]
         self._first_slot = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self._prepared: tuple[Batch, _Prepared] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
-        asked = repr([(w.start, w.end, w.evaluated) for w in self._windows])
-        return {"windows": blake2b(asked.encode(), digest_size=16).hexdigest()}
+        return {"windows": digest_of([[(w.start, w.end, w.evaluated) for w in self._windows]])}
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        super().start(model, n_layers, n_heads)
-        self._template = Template.of(model.tokenizer, pair=False)
-        shape = (int(self._first_slot[-1]), 2, n_layers, n_heads)
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
         # A word of the document counted from 1: what no window has reached is 0, so that sums add.
         self.sums = {
             "chosen": np.zeros(shape, np.int32),
@@ -219,7 +209,9 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         }
 
     def update(self, layer: LayerBatch) -> None:
-        asked = self._asked(layer.batch)
+        if layer.layer == 0:
+            self._prepared = self._prepare(layer.batch)
+        asked = self._prepared
         weights = word_rows(layer.weights, asked.rows, asked.columns)  # [B, H, E, m]
         for variant in range(2):
             chosen, weight = most_attended(weights, asked.allowed[:, None, variant])  # [B, H, E]
@@ -230,10 +222,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
             self.sums["weights"][where] = weight[of_mentions].cpu().numpy()
 
     def end_batch(self, batch: Batch) -> None:
-        for segment in batch.segments:
-            assert isinstance(segment, WordSegment)
-            self.sums["read"][segment.index] = 1
-        self._prepared = None
+        self.sums["read"][[segment.index for segment in word_segments(batch)]] = 1
 
     def compute(self) -> CoreferenceAccuracies:
         read = self.sums["read"].astype(bool)
@@ -245,16 +234,11 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
             weights=self.sums["weights"][slots],
             model_name=self.model_name,
             n_skipped=self._n_skipped,
-            complete=bool(read.all()),
+            complete=int(read.sum()) == len(self._windows) - self._n_skipped,
         )
 
-    def _asked(self, batch: Batch) -> _Prepared:
-        if self._prepared is None or self._prepared[0] is not batch:
-            self._prepared = batch, self._prepare(batch)
-        return self._prepared[1]
-
     def _prepare(self, batch: Batch) -> _Prepared:
-        axes = WordAxes(batch, self._template)
+        axes = WordAxes(batch)
         windows = [self._windows[segment.index] for segment in axes.segments]
         sizes = [len(window.evaluated) for window in windows]
         heads: list[list[int]] = []

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.head import Head
-from attnwidget.figures.heads import head_heatmap
+from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.text.antecedents import BASELINES
+from attnwidget.text.counted import counted
 from attnwidget.text.mentions import Document
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class CoreferenceAccuracies(Result):
         return head_heatmap(
             self.accuracy[_variant(among), ..., 0],
             title=f"Antecedents found, choosing among {among}\n"
-            f"best {best} {value:.1%}; {rules}; {self.counts[0]} mentions",
+            f"best {best} {value:.1%}; {rules}; {counted(int(self.counts[0]), 'mention')}",
             value_title="accuracy",
         )
 
@@ -240,12 +241,12 @@ class CoreferenceAccuracies(Result):
         counts = ", ".join(f"{n} {kind}" for n, kind in zip(self.counts, KINDS, strict=True))
         read = len({window.document for window in self.windows})
         notes = "" if self.complete else ", interrupted"
-        notes += f", {self.n_skipped} windows left out" if self.n_skipped else ""
+        notes += f", {counted(self.n_skipped, 'window')} left out" if self.n_skipped else ""
         best = self.best_head("mentions")
         among = self.table("mentions").iloc[-1]
         return (
-            f"CoreferenceAccuracies({self.model_name}, {read} documents, "
-            f"{len(self.windows)} windows{notes}; mentions: {counts})\n"
+            f"CoreferenceAccuracies({self.model_name}, {counted(read, 'document')}, "
+            f"{counted(len(self.windows), 'window')}{notes}; mentions: {counts})\n"
             f"{self.table().map('{:.3f}'.format)}\n"
             f"among mentions, best head {best}: "
             f"{', '.join(f'{value:.3f} {kind}' for kind, value in among.items())}\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -14,14 +14,18 @@ from torch import Tensor
 from attnwidget.kernels.governors import predicted_governors
 from attnwidget.kernels.word_maps import WordMaps
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.reader import Reader
-from attnwidget.studies.relation_results import Unit
-from attnwidget.studies.templates import Template
-from attnwidget.studies.word_segments import WordSegment, WordSegmenter
+from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.word_segments import WordSegmenter, word_segments
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
+
+Unit = Literal["words", "first", "tokens"]
+# "poss" of Stanford Dependencies and its successor in Universal Dependencies, and the clitics that
+# the code of Clark et al. looks for after such a word.
+_POSSESSIVES = ("poss", "nmod:poss")
+_CLITICS = ("'s", "s'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +36,23 @@ class GovernorPredictions:
         sentence: the sentence.
         maps: float32 [L, H, m, m], attention between words, rows attend; without the special
             tokens, so that rows sum to less than 1.
+        by_clitic: whether a possessor before "'s" has the governor that is predicted for the "'s",
+            as `probe_relations` judges it, unless its own is the last word.
     """
 
     sentence: Sentence
     maps: NDArray[np.float32]
+    by_clitic: bool = False
 
     @cached_property
     def governors(self) -> NDArray[np.int64]:
         """Int64 [L, H, 2, m], the predicted governor of each word, from 1; never the root."""
-        return predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
+        found = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
+        judged: NDArray[np.int64] = found.copy()
+        for word in possessors(self.sentence) if self.by_clitic else ():
+            own, at_clitic = found[..., word], found[..., word + 1]
+            judged[..., word] = np.where(own < len(self.sentence), at_clitic, own)
+        return judged
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:
@@ -64,8 +76,26 @@ class GovernorPredictions:
         return f"GovernorPredictions({n_layers}×{n_heads} heads, {m} words: {self.sentence.text!r})"
 
 
+def possessors(sentence: Sentence) -> list[int]:
+    """Words, from 0, that `probe_relations` judges by the clitic after them.
+
+    Example:
+        >>> from attnwidget.studies.governors import possessors
+        >>> from attnwidget.text.treebank import Sentence
+        >>> relations = ["nmod:poss", "case", "root"]
+        >>> possessors(Sentence.from_lists(["Ann", "'s", "hat"], [3, 1, 0], relations))
+        [0]
+    """
+    pairs = zip(sentence.relations, sentence.words[1:], strict=False)
+    return [
+        i
+        for i, (relation, after) in enumerate(pairs)
+        if relation in _POSSESSIVES and after in _CLITICS
+    ]
+
+
 def predict_governors(
-    model: AttentionModel, sentence: Sentence, *, unit: Unit = "words"
+    model: AttentionModel, sentence: Sentence, *, unit: Unit = "words", by_clitic: bool = False
 ) -> GovernorPredictions:
     """What every head predicts for one sentence (Clark et al. 2019, section 4.2).
 
@@ -73,6 +103,7 @@ def predict_governors(
         model: what `load_model` gave; of an encoder-decoder the encoder is read.
         sentence: of a treebank, or made with `Sentence.from_lists`.
         unit: as in `probe_relations`.
+        by_clitic: give a possessor before "'s" the governor of the "'s", as the probe judges it.
 
     Raises:
         ValueError: the sentence is too long for the model, or has a word without tokens.
@@ -89,19 +120,19 @@ def predict_governors(
     """
     segment = WordSegmenter(model)(sentence.words, label=sentence.label)
     kept = _WordMaps(unit)
-    reader = Reader(model, [kept], None)
+    reader = ModelReader(model, [kept], None)
     reader.start(segment)
     reader.add([segment])
-    return GovernorPredictions(sentence, torch.stack(kept.maps).numpy())
+    return GovernorPredictions(sentence, torch.stack(kept.maps).numpy(), by_clitic)
 
 
-def word_pooling(batch: Batch, template: Template, unit: Unit) -> WordMaps:
+def word_pooling(batch: Batch, unit: Unit) -> WordMaps:
     """How the maps between the words of a batch of `WordSegment`s come from those of its tokens."""
-    segments = [one for one in batch.segments if isinstance(one, WordSegment)]
-    n, before = batch.real.shape[1], [-1] * len(template.before)
-    words = [[*before, *one.words, *[-1] * (n - len(before) - len(one))] for one in segments]
-    owners = torch.from_numpy(np.array(words)).to(batch.real.device)
-    return WordMaps(owners, sums=unit != "tokens", means=unit == "words")
+    owners = np.full(batch.real.shape, -1)
+    for row, segment in zip(owners, word_segments(batch), strict=True):
+        row[segment.before :][: len(segment)] = segment.words
+    on_device = torch.from_numpy(owners).to(batch.real.device)
+    return WordMaps(on_device, sums=unit != "tokens", means=unit == "words")
 
 
 class _WordMaps(Accumulator[Any]):
@@ -113,12 +144,8 @@ class _WordMaps(Accumulator[Any]):
         self._unit = unit
         self.maps: list[Tensor] = []
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        super().start(model, n_layers, n_heads)
-        self._template = Template.of(model.tokenizer, pair=False)
-
     def update(self, layer: LayerBatch) -> None:
-        pooling = word_pooling(layer.batch, self._template, self._unit)
+        pooling = word_pooling(layer.batch, self._unit)
         self.maps.append(pooling(layer.weights)[0].cpu())
 
     def compute(self) -> Any:

@@ -7,26 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.losses import LossName, task_for
 from attnwidget.kernels.gradients import class_importance
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.compared import (
-    compared_members,
-    compared_names,
-    compared_shown,
-    described,
-)
+from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
+from attnwidget.studies.class_means import ClassMeans
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.token_classes import TokenClass
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from attnwidget.capture.model import AttentionModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,20 +59,21 @@ class GradientsResult(Result):
         """Importance over the layers, a curve a class (Clark et al. 2019, figure 3)."""
         import pandas as pd
 
-        from attnwidget.figures.layers import layer_curves
+        from attnwidget.charts.layer_curves import layer_curves
 
         c, layer, head = (i.ravel() for i in np.indices(self.values.shape))
         columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
         return layer_curves(
             pd.DataFrame(columns | {"value": self.values.ravel()}),
-            title=f"Gradient importance: {self.model_name}, {self.n_documents} segments, "
+            title=f"Gradient importance: {self.model_name}, "
+            f"{counted(self.n_documents, 'segment')}, "
             f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
             "segments",
             value_title="mean |∂L/∂a|",
         )
 
 
-class Gradients(Accumulator[GradientsResult]):
+class Gradients(ClassMeans[GradientsResult]):
     """Sums of |dL/da| of every head over classes of tokens.
 
     The authors released no code for their figure 3. Here L is, for each document, the mean cross
@@ -97,8 +94,8 @@ class Gradients(Accumulator[GradientsResult]):
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.engine import measure
-        >>> from attnwidget.studies.inputs import make_segments
+        >>> from attnwidget.studies.measure import measure
+        >>> from attnwidget.studies.segmenting import make_segments
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> found = measure(model, segments, [Gradients()], progress=False)["gradients"]
@@ -115,29 +112,25 @@ class Gradients(Accumulator[GradientsResult]):
         seed: int = 0,
         classes: Mapping[str, TokenClass] | None = None,
     ) -> None:
-        self._asked = dict(classes or {})
-        self._names = compared_names(self._asked)
+        super().__init__(classes)
+        self.of_heads = {"values": (len(self._names),)}
+        self.of_segments = {**self.of_segments, "loss": (), "with_loss": ()}
         self._loss: LossName = loss
         self._seed = seed
         self._loss_name = ""
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was asked for, as JSON."""
-        return {"loss": self._loss, "seed": self._seed, "classes": described(self._asked)}
+        return super().options | {"loss": self._loss, "seed": self._seed}
 
-    @property
-    def token_classes(self) -> Mapping[str, TokenClass]:
-        """The classes asked for."""
-        return self._asked
-
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+    def start(self, subject: Subject) -> None:
         """Get ready for a model.
 
         Raises:
             TypeError: the model has no such loss.
         """
-        super().start(model, n_layers, n_heads)
+        super().start(subject)
+        model = subject.needed_model("gradients")
         if self.stack == "encoder":
             raise TypeError(
                 f"gradients are measured in models of one stack, {model.name} is an encoder-decoder"
@@ -149,45 +142,39 @@ class Gradients(Accumulator[GradientsResult]):
         ids = model.tokenizer("a b c", return_tensors="pt").input_ids
         task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
         self._loss_name = task.name
-        self.sums = {
-            "values": np.zeros((len(self._names), n_layers, n_heads)),
-            "documents": np.zeros(len(self._names), np.int64),
-            "loss": np.zeros(1),
-            "n": np.zeros(1, np.int64),
-        }
 
-    def update(self, layer: LayerBatch) -> None:
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         """Nothing: maps of the unmasked input have no part in it."""
+        return {}
 
-    def end_batch(self, batch: Batch) -> None:
-        """Run the batch once more, forward and back, and add what came of it."""
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Run the batch once more, forward and back; the heads' numbers are added at once."""
         model = self._model
         with model.lock:
             task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
             gradients, losses = attention_gradients(model.hf_model, task, self._options)
         # A document too short to be asked anything has no loss.
         asked = losses > 0
-        members = compared_members(batch, self._names)  # [B, C, n]
-        self.sums["n"] += int(asked.sum())
-        self.sums["loss"] += float(losses.double().sum())
-        self.sums["documents"] += (members.any(-1) & asked[:, None]).sum(0).cpu().numpy()
+        members = self.members(batch)  # [B, C, n]
         for layer in gradients:
             pairs = batch.real[:, None, :, None] & asked[:, None, None, None]
             if layer.visible is not None:
                 pairs = pairs & layer.visible[:, :1]
-            for c in range(len(self._names)):
-                values, _ = class_importance(layer.values, pairs & members[:, None, c, None])
-                self.sums["values"][c, layer.layer] += values.sum(0).cpu().numpy()
+            by_class = [
+                class_importance(layer.values, pairs & members[:, None, c, None])[0]
+                for c in range(len(self._names))
+            ]
+            self.add(layer.layer, {"values": torch.stack(by_class, -1)})
+        present = members.any(-1) & asked[:, None]
+        return {"with_class": present, "loss": losses, "with_loss": asked}
 
     def compute(self) -> GradientsResult:
-        """The means over all documents so far."""
-        documents, n = self.sums["documents"], int(self.sums["n"][0])
-        shown = compared_shown(self._names, documents)
+        shown, n = self.shown(), int(self.counted("with_loss"))
         return GradientsResult(
             classes=tuple(self._names[c] for c in shown),
-            values=self.sums["values"][shown] / documents[shown, None, None],
-            documents=documents[shown],
-            loss=float(self.sums["loss"][0]) / max(n, 1),
+            values=self.mean("values", over="with_class")[shown],
+            documents=self.counted("with_class")[shown],
+            loss=float(self.sums["loss"]) / max(n, 1),
             loss_name=self._loss_name,
             n_documents=n,
             model_name=self.model_name,

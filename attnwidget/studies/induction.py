@@ -11,11 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.encode import length_limit
+from attnwidget.capture.encode import length_limit, what_reads
 from attnwidget.kernels.causal import is_causal
-from attnwidget.kernels.induction import Targets, even_spread, induction_targets, mass_on_targets
-from attnwidget.studies.accumulator import Accumulator, LayerBatch
+from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
+from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
+from attnwidget.studies.attention_reader import read_attention
+from attnwidget.studies.progress_bar import progress_bar
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.segment_means import SegmentMeans
 
 if TYPE_CHECKING:
     import altair as alt
@@ -54,7 +57,7 @@ class InductionResult(Result):
 
     def chart(self) -> alt.TopLevelMixin:
         """The three scores over the layers."""
-        from attnwidget.figures.layers import layer_curves
+        from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
             heads_frame(self.heads()).rename(columns={"metric": "series"}),
@@ -64,7 +67,7 @@ class InductionResult(Result):
         )
 
 
-class Induction(Accumulator[InductionResult]):
+class Induction(SegmentMeans[InductionResult]):
     """Induction, duplicate-token and previous-token scores of a causal model on any texts.
 
     Each text's own repetitions count; `induction_scores` makes texts that are nothing else. Where a
@@ -80,49 +83,41 @@ class Induction(Accumulator[InductionResult]):
     """
 
     name: ClassVar[str] = "induction"
+    of_heads = {"scores": (len(_TITLES),)}
+    of_segments = {"even": (len(_TITLES),), "with_targets": (len(_TITLES),)}
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        super().start(model, n_layers, n_heads)
-        self._class = type(model.hf_model).__name__
-        self.sums = {name: np.zeros((n_layers, n_heads)) for name in _TITLES}
-        self.sums["even"] = np.zeros(len(_TITLES))
-        self.sums["documents"] = np.zeros(len(_TITLES), np.int64)
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        model = subject.model
+        self._called = subject.model_name if model is None else type(model.hf_model).__name__
 
-    def update(self, layer: LayerBatch) -> None:
+    def begin_batch(self, layer: LayerBatch) -> None:
         batch = layer.batch
-        if layer.layer == 0:
-            ids = batch.inputs["input_ids"]
-            self._begin(layer.weights, induction_targets(ids, batch.real), batch.real)
-        self.add(layer.layer, layer.weights)
-
-    def add(self, layer: int, weights: Tensor) -> None:
-        """Add maps [B, H, n, n] of one layer."""
-        for name, targets in self._targets._asdict().items():
-            scores = mass_on_targets(weights, targets).double()
-            self.sums[name][layer] += scores[targets.any(-1).any(-1)].sum(0).cpu().numpy()
-
-    def _begin(self, weights: Tensor, targets: Targets, real: Tensor) -> None:
-        """See that first-layer maps are causal, and count the documents that have targets."""
-        if not is_causal(weights, real):
+        if not is_causal(layer.weights, batch.real):
             raise ValueError(
-                f"{self._class} is no causal model: its tokens attend to later ones, which in a "
+                f"{self._called} is no causal model: its tokens attend to later ones, which in a "
                 "repeated text are the answer; induction scores are for decoders such as GPT-2"
             )
-        self._targets = targets
-        for k, mask in enumerate(targets):
-            has = mask.any(-1).any(-1)
-            self.sums["even"][k] += float(even_spread(mask)[has].double().sum())
-            self.sums["documents"][k] += int(has.sum())
+        self._targets = induction_targets(batch.inputs["input_ids"], batch.real)
+        self._with_targets = torch.stack([t.any(-1).any(-1) for t in self._targets], -1)  # [B, 3]
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        scores = torch.stack([mass_on_targets(layer.weights, t) for t in self._targets], -1)
+        return {"scores": torch.where(self._with_targets[:, None], scores, 0)}  # [B, H, 3]
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        even = torch.stack([even_spread(targets) for targets in self._targets], -1)
+        return {
+            "even": torch.where(self._with_targets, even, 0),
+            "with_targets": self._with_targets,
+        }
 
     def compute(self) -> InductionResult:
-        with np.errstate(invalid="ignore"):  # nothing was repeated
-            documents = self.sums["documents"]
-            induction, duplicate, previous = (
-                self.sums[name] / n for name, n in zip(_TITLES, documents, strict=True)
-            )
-            even = (self.sums["even"] / documents).tolist()
+        induction, duplicate, previous = self.mean("scores", over="with_targets")
+        even = self.mean("even", over="with_targets").tolist()
         named = dict(zip(_TITLES.values(), even, strict=True))
-        return InductionResult(induction, duplicate, previous, named, int(documents[0]))
+        n_documents = int(self.counted("with_targets")[0])
+        return InductionResult(induction, duplicate, previous, named, n_documents)
 
 
 def induction_scores(
@@ -132,6 +127,7 @@ def induction_scores(
     length: int = 50,
     repeats: int = 2,
     seed: int = 0,
+    progress: bool = True,
 ) -> InductionResult:
     """Induction, duplicate-token and previous-token scores on repeated random tokens.
 
@@ -145,6 +141,7 @@ def induction_scores(
         length: tokens before they repeat.
         repeats: times that they occur.
         seed: of the tokens drawn.
+        progress: show a progress bar.
 
     Raises:
         ValueError: a model whose tokens see later ones, an encoder-decoder, numbers too small, or
@@ -156,7 +153,8 @@ def induction_scores(
         >>> from attnwidget.studies.induction import induction_scores
         >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=99,
         ...                     bos_token_id=0, eos_token_id=0)
-        >>> induction_scores(load_model(GPT2LMHeadModel(config)), n_sequences=2, length=10)
+        >>> model = load_model(GPT2LMHeadModel(config))
+        >>> induction_scores(model, n_sequences=2, length=10, progress=False)
         InductionResult(2×4 heads: induction, duplicate token, previous-token score)
     """
     if n_sequences < 1 or length < 2 or repeats < 2:
@@ -171,29 +169,34 @@ def induction_scores(
     n_tokens = len(start) + length * repeats
     if limit is not None and n_tokens > limit:
         raise ValueError(
-            f"{length} tokens {repeats} times make {n_tokens} with the special ones, the model "
-            f"takes at most {limit}: make length smaller"
+            f"{length} tokens {repeats} times make {n_tokens} with the special ones; "
+            f"{what_reads(model.hf_model, model.tokenizer)} {limit} at most: make length smaller"
         )
     draw = np.random.default_rng(seed)
-    sums = Induction()
-    for number in range(n_sequences):
-        ids = [*start, *np.tile(draw.choice(vocabulary, length, replace=False), repeats).tolist()]
-        attention = model.attend(ids)
-        stack = attention.stacks.get("self")
-        if stack is None:
-            raise ValueError(
-                f"{attention.model_name} is an encoder-decoder: induction scores are for models of "
-                "one causal stack such as GPT-2"
-            )
-        if not number:
-            sums.start(model, stack.n_layers, stack.n_heads)
-        for layer in range(stack.n_layers):
-            weights = torch.from_numpy(attention.weights(layer))[None]
-            if layer == 0:
-                row = torch.tensor([ids])
-                sums._begin(weights, induction_targets(row), torch.ones_like(row).bool())
-            sums.add(layer, weights)
-    return sums.compute()
+    whole: Induction | None = None
+    with progress_bar(n_sequences, "sequence", shown=progress) as bar:
+        for _ in range(n_sequences):
+            repeated = np.tile(draw.choice(vocabulary, length, replace=False), repeats)
+            part = _of_sequence(model, [*start, *repeated.tolist()])
+            if whole is None:
+                whole = part
+            else:
+                whole.merge(part)
+            bar.update()
+    assert whole is not None
+    return whole.compute()
+
+
+def _of_sequence(model: AttentionModel, ids: list[int]) -> Induction:
+    attention = model.attend(ids)
+    if "self" not in attention.stacks:
+        raise ValueError(
+            f"{attention.model_name} is an encoder-decoder: induction scores are for models of one "
+            "causal stack such as GPT-2"
+        )
+    part = Induction()
+    read_attention(attention, [part], model=model, ids=ids)
+    return part
 
 
 def _vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,17 +11,18 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from attnwidget.figures.panels import class_panels
+from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.kernels.classes import class_mass
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.engine import measure_one
-from attnwidget.studies.given import all_of
-from attnwidget.studies.relations import DIRECTIONS
-from attnwidget.studies.results import HeadMetrics, Result, heads_frame
-from attnwidget.studies.templates import Template
-from attnwidget.studies.word_segments import WordAxes, WordSegmenter
-from attnwidget.text.features import feature_words
+from attnwidget.studies.accumulator import Batch, LayerBatch
+from attnwidget.studies.argument_checks import all_of, one_of
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.probe import SentenceMeans, SentencesResult, probe
+from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.studies.results import HeadMetrics, heads_frame
+from attnwidget.studies.word_segments import WordAxes, WordSegment
+from attnwidget.text.linguistic_features import feature_words
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -76,26 +76,26 @@ def probe_looking_away(
         ((2, 3, 6, 12), (1, 2))
     """
     sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
-    if direction not in DIRECTIONS:
-        raise ValueError(f"direction is {' or '.join(map(repr, DIRECTIONS))}, got {direction!r}")
+    one_of("direction", direction, DIRECTIONS)
     has = [_words_with(sentence, relation, direction) for sentence in sentences]
-    segments, n_skipped = WordSegmenter(model).segments(
-        [(sentence.words, sentence.label) for sentence in sentences], skip_unaligned
-    )
-    n_with = sum(len(has[segment.index]) for segment in segments)
-    n_words = sum(len(sentences[segment.index]) for segment in segments)
-    if n_with in (0, n_words):
-        known = sorted({r for sentence in sentences for r in sentence.relations})
-        raise ValueError(
-            f"{n_with} of {n_words} words have the relation {relation!r}, so that there is nothing "
-            f"to compare; the sentences have {', '.join(known)}"
-        )
     punctuation = [_punctuation(sentence) for sentence in sentences]
-    accumulator = LookingAwayFrom(has, punctuation, relation, direction, n_skipped)
-    return measure_one(
+
+    def accumulator(segments: list[WordSegment], n_skipped: int) -> LookingAwayFrom:
+        n_with = sum(len(has[segment.index]) for segment in segments)
+        n_words = sum(len(sentences[segment.index]) for segment in segments)
+        if n_with in (0, n_words):
+            known = sorted({r for sentence in sentences for r in sentence.relations})
+            raise ValueError(
+                f"{n_with} of {n_words} words have the relation {relation!r}, so that there is "
+                f"nothing to compare; the sentences have {', '.join(known)}"
+            )
+        return LookingAwayFrom(has, punctuation, relation, direction, n_skipped)
+
+    return probe(
         model,
-        segments,
+        [(sentence.words, sentence.label) for sentence in sentences],
         accumulator,
+        skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
@@ -122,7 +122,7 @@ def _punctuation(sentence: Sentence) -> frozenset[int]:
     )
 
 
-class LookingAwayFrom(Accumulator["LookingAway"]):
+class LookingAwayFrom(SentenceMeans["LookingAway"]):
     """Weight on tokens that mean nothing, summed over words with a relation and over the others.
 
     Args:
@@ -134,6 +134,8 @@ class LookingAwayFrom(Accumulator["LookingAway"]):
     """
 
     name: ClassVar[str] = "looking_away"
+    of_heads = {"weights": (2, len(TARGETS))}
+    of_segments = {"words": (2,)}
 
     def __init__(
         self,
@@ -143,80 +145,54 @@ class LookingAwayFrom(Accumulator["LookingAway"]):
         direction: str,
         n_skipped: int = 0,
     ) -> None:
+        super().__init__(len(has), n_skipped)
         self._has = has
         self._punctuation = punctuation
         self._relation = relation
         self._direction = direction
-        self._n_skipped = n_skipped
-        self._groups: tuple[Batch, torch.Tensor, torch.Tensor, NDArray[np.int64]] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
-        said = repr([sorted(words) for words in (*self._has, *self._punctuation)])
-        digest = blake2b(said.encode(), digest_size=16).hexdigest()
-        return {"relation": self._relation, "direction": self._direction, "words": digest}
+        words = digest_of([[sorted(words) for words in (*self._has, *self._punctuation)]])
+        return {"relation": self._relation, "direction": self._direction, "words": words}
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        super().start(model, n_layers, n_heads)
-        self._template = Template.of(model.tokenizer, pair=False)
-        self.sums = {
-            "weights": np.zeros((2, len(TARGETS), n_layers, n_heads)),
-            "words": np.zeros(2, np.int64),
-            "sentences": np.zeros((), np.int64),
-        }
+    def begin_batch(self, layer: LayerBatch) -> None:
+        batch, axes = layer.batch, WordAxes(layer.batch)
+        n_segments, n = batch.real.shape
+        rows = torch.zeros(n_segments, 2, n)  # whose products with maps sum over words
+        counts = torch.zeros(n_segments, 2)
+        punctuation = torch.zeros(n_segments, n)
+        for item, segment in enumerate(axes.segments):
+            for word in range(segment.words[-1] + 1):
+                tokens = axes.tokens(item, word)
+                group = int(word not in self._has[segment.index])
+                rows[item, group, tokens] = 1 / len(tokens)
+                counts[item, group] += 1
+                punctuation[item, tokens] = float(word in self._punctuation[segment.index])
+        device = batch.real.device
+        special = [batch.classes[name].float() for name in TARGETS[:2]]
+        self._rows, self._counts = rows.to(device), counts.to(device)
+        self._members = torch.stack([*special, punctuation.to(device)], 1)  # [B, 3, n]
 
-    def update(self, layer: LayerBatch) -> None:
-        rows, members, _ = self._of(layer.batch)
-        mass = class_mass(layer.weights, rows, members)  # [B, H, 2, 3]
-        total = mass.double().sum(0).permute(1, 2, 0)  # [2, 3, H]
-        self.sums["weights"][:, :, layer.layer] += total.cpu().numpy()
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        return {"weights": class_mass(layer.weights, self._rows, self._members)}  # [B, H, 2, 3]
 
-    def end_batch(self, batch: Batch) -> None:
-        self.sums["words"] += self._of(batch)[2]
-        self.sums["sentences"] += len(batch.segments)
-        self._groups = None
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"words": self._counts}
 
     def compute(self) -> LookingAway:
-        with_it, without = self.sums["words"].tolist()
-        with np.errstate(invalid="ignore"):  # where the pass was interrupted before any such word
-            weights = self.sums["weights"] / self.sums["words"][:, None, None, None]
-        n = int(self.sums["sentences"])
+        with_it, without = self.counted("words").tolist()
         return LookingAway(
             relation=self._relation,
             direction=self._direction,
-            weights=weights,
+            weights=self.mean("weights", over="words"),
             counts=(with_it, without),
-            n_sentences=n,
-            n_skipped=self._n_skipped,
-            model_name=self.model_name,
-            complete=n == len(self._has) - self._n_skipped,
+            **self.about,
         )
-
-    def _of(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, NDArray[np.int64]]:
-        """Rows [B, 2, n] that sum words, members [B, 3, n] of the targets, and word counts [2]."""
-        if self._groups is None or self._groups[0] is not batch:
-            axes = WordAxes(batch, self._template)
-            n_segments, n = batch.real.shape
-            rows = torch.zeros(n_segments, 2, n)
-            counts = np.zeros(2, np.int64)
-            members = torch.stack(
-                [batch.classes["[SEP]"], batch.classes["[CLS]"], torch.zeros_like(batch.real)], 1
-            )
-            members = members.float().cpu()
-            for item, segment in enumerate(axes.segments):
-                for word in range(segment.words[-1] + 1):
-                    tokens = axes.tokens(item, word)
-                    group = int(word not in self._has[segment.index])
-                    rows[item, group, tokens] = 1 / len(tokens)
-                    counts[group] += 1
-                    members[item, 2, tokens] = float(word in self._punctuation[segment.index])
-            device = batch.real.device
-            self._groups = batch, rows.to(device), members.to(device), counts
-        return self._groups[1:]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LookingAway(Result):
+class LookingAway(SentencesResult):
     """Weight on [SEP], [CLS] and punctuation, with the relation and without.
 
     Attributes:
@@ -225,20 +201,12 @@ class LookingAway(Result):
         weights: float64 [2, 3, L, H], mean over words of the weight on all tokens of each of
             `TARGETS` together: from words that have the relation, from the others.
         counts: how many words have it, and how many do not.
-        n_sentences: sentences read.
-        n_skipped: sentences left out because a word has no tokens or the model takes fewer.
-        model_name: what was probed.
-        complete: False where the pass was interrupted.
     """
 
     relation: str
     direction: str
     weights: NDArray[np.float64]
     counts: tuple[int, int]
-    n_sentences: int
-    n_skipped: int
-    model_name: str
-    complete: bool
 
     def heads(self) -> HeadMetrics:
         return {
@@ -260,7 +228,7 @@ class LookingAway(Result):
             frames.append(heads_frame(series).assign(quantity=f"to {target}"))
         frame = pd.concat(frames, ignore_index=True).rename(columns={"metric": "series"})
         with_it, without = self.counts
-        return class_panels(
+        return curve_panels(
             frame,
             title=f"Weight from words with {self.relation} and from others\n"
             f"{self.direction}; {with_it} words with it, {without} without",

@@ -19,15 +19,12 @@ from attnwidget.kernels.norms import (
     value_norms,
     value_products,
 )
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.compared import (
-    compared_members,
-    compared_names,
-    compared_shown,
-    described,
-)
+from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.class_means import ClassMeans
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.token_classes import TokenClass
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -75,7 +72,7 @@ class NormsResult(Result):
         """Weights and norms of every head, side by side (Kobayashi et al. 2020, figure 3)."""
         import pandas as pd
 
-        from attnwidget.figures.panels import class_panels
+        from attnwidget.charts.curve_panels import curve_panels
 
         quantities = {"attention weight a": self.weights, "norm ‖a f(x)‖": self.weighted_norms}
         frames = []
@@ -84,13 +81,14 @@ class NormsResult(Result):
             columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
             frames.append(pd.DataFrame(columns | {"quantity": quantity, "value": values.ravel()}))
         title = (
-            f"Attention by weight and by norm: {self.model_name}, {self.n_documents} segments\n"
+            f"Attention by weight and by norm: {self.model_name}, "
+            f"{counted(self.n_documents, 'segment')}\n"
             "sums over the tokens of a class, mean over queries and segments"
         )
-        return class_panels(pd.concat(frames, ignore_index=True), title=title)
+        return curve_panels(pd.concat(frames, ignore_index=True), title=title)
 
 
-class Norms(Accumulator[NormsResult]):
+class Norms(ClassMeans[NormsResult]):
     """Sums of a, ||a f(x)|| and ||f(x)|| of every head over classes of tokens.
 
     f(x) is the value through the head's share of the output projection, with the value's bias and
@@ -109,8 +107,8 @@ class Norms(Accumulator[NormsResult]):
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.engine import measure
-        >>> from attnwidget.studies.inputs import make_segments
+        >>> from attnwidget.studies.measure import measure
+        >>> from attnwidget.studies.segmenting import make_segments
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat.", "It slept."], model)
         >>> measure(model, segments, [Norms()], progress=False)["norms"].classes
@@ -126,38 +124,26 @@ class Norms(Accumulator[NormsResult]):
         layer_level: bool = False,
         variant: Literal["skip", "released"] = "skip",
     ) -> None:
-        if variant not in ("skip", "released"):
-            raise ValueError(f"variant is 'skip' or 'released', got {variant!r}")
-        self._asked = dict(classes or {})
-        self._names = compared_names(self._asked)
+        one_of("variant", variant, ("skip", "released"))
+        super().__init__(classes)
+        names = ["weights", "weighted_norms", "norms", *["layer_norms"] * layer_level]
+        self.of_heads = dict.fromkeys(names, (len(self._names),))
         self._layer_level = layer_level
         self._variant = variant
         self._factors: dict[nn.Module, Tensor] = {}
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was asked for, as JSON."""
-        return {"classes": described(self._asked), "layer_level": self._layer_level}
+        return super().options | {"layer_level": self._layer_level}
 
-    @property
-    def token_classes(self) -> Mapping[str, TokenClass]:
-        """The classes asked for."""
-        return self._asked
-
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
+    def start(self, subject: Subject) -> None:
         """Find the output projections, and see in a short pass that they are what they seem.
 
         Raises:
             ValueError: the model's heads have no f(x).
         """
-        super().start(model, n_layers, n_heads)
-        self._find_projections(model)
-        size = (len(self._names), n_layers, n_heads)
-        self.sums = {name: np.zeros(size) for name in ("weights", "weighted_norms", "norms")}
-        if self._layer_level:
-            self.sums["layer_norms"] = np.zeros(size[:2])
-        self.sums["documents"] = np.zeros(len(self._names), np.int64)
-        self.sums["n"] = np.zeros(1, np.int64)
+        super().start(subject)
+        self._find_projections(subject.needed_model("norms"))
 
     def _find_projections(self, model: AttentionModel) -> None:
         whole: Any = model.hf_model
@@ -173,13 +159,15 @@ class Norms(Accumulator[NormsResult]):
                 "contribution through one head is no vector of its own; measure the weights alone"
             )
 
-    def update(self, layer: LayerBatch) -> None:
-        """Add one layer of a batch."""
-        batch, index, weights = layer.batch, layer.layer, layer.weights
-        value, module = layer.seen.value, layer.seen.module
-        assert value is not None
-        members = compared_members(batch, self._names).float()  # [B, C, n]
-        rows = batch.row_weights
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._members = self.members(layer.batch).float()
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        assert layer.seen is not None and layer.seen.value is not None
+        value, module, weights = layer.seen.value, layer.seen.module, layer.weights
+        rows = layer.batch.row_weights
+        to_classes = self._members.transpose(-1, -2)  # [B, n, C]
+        numbers: dict[str, Tensor] = {}
         if self._layer_level:
             shares = self._projections.of_heads(module, self.n_heads)
             assert shares is not None
@@ -187,44 +175,38 @@ class Norms(Accumulator[NormsResult]):
             norms = norms_of_products(products)  # [B, H, n]
             maps = summed_norm_maps(weights, products)
             received = rows[:, None] @ maps  # [B, 1, n]
-            self._add("layer_norms", index, (received * members).sum(-1))
+            # One number for all heads of the layer.
+            numbers["layer_norms"] = (received * self._members).sum(-1)[:, None]
         else:
             norms = value_norms(value, self._factor(module))
         received = (rows[:, None, None] @ weights).squeeze(-2)  # [B, H, n]
-        to_classes = members.transpose(-1, -2)  # [B, n, C]
-        self._add("weights", index, (received @ to_classes).transpose(-1, -2))
-        self._add("weighted_norms", index, ((received * norms) @ to_classes).transpose(-1, -2))
         share = to_classes / to_classes.sum(-2, keepdim=True).clamp_min(1)
-        self._add("norms", index, (norms @ share).transpose(-1, -2))
+        return numbers | {
+            "weights": received @ to_classes,  # [B, H, C]
+            "weighted_norms": (received * norms) @ to_classes,
+            "norms": norms @ share,
+        }
 
-    def end_batch(self, batch: Batch) -> None:
-        """Count the documents."""
-        present = compared_members(batch, self._names).any(-1)
-        self.sums["documents"] += present.sum(0).cpu().numpy()
-        self.sums["n"] += len(present)
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"with_class": self._members.amax(-1)}
 
     def compute(self) -> NormsResult:
-        """The means over all documents so far."""
-        documents, n = self.sums["documents"], int(self.sums["n"][0])
-        shown = compared_shown(self._names, documents)
-        having = documents[shown, None, None]
-        norms = self.sums["norms"][shown] / having
+        shown = self.shown()
+        documents = self.counted("with_class")[shown]
+        norms = self.mean("norms", over="with_class")[shown]
         if self._variant == "released":
-            norms[documents[shown] < n] = np.nan
+            norms[documents < self.n_segments] = np.nan
+        layer_norms = self.mean("layer_norms")[shown, :, 0] if self._layer_level else None
         return NormsResult(
             classes=tuple(self._names[c] for c in shown),
-            weights=self.sums["weights"][shown] / n,
-            weighted_norms=self.sums["weighted_norms"][shown] / n,
+            weights=self.mean("weights")[shown],
+            weighted_norms=self.mean("weighted_norms")[shown],
             norms=norms,
-            layer_norms=self.sums["layer_norms"][shown] / n if self._layer_level else None,
-            documents=documents[shown],
-            n_documents=n,
+            layer_norms=layer_norms,
+            documents=documents,
+            n_documents=self.n_segments,
             model_name=self.model_name,
         )
-
-    def _add(self, name: str, layer: int, values: Tensor) -> None:
-        """Add [B, C, ...] of the documents of a batch."""
-        self.sums[name][:, layer] += values.sum(0, dtype=torch.float64).cpu().numpy()
 
     def _factor(self, module: nn.Module) -> Tensor:
         if module not in self._factors:

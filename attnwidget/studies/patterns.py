@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,13 +13,12 @@ from torch import Tensor
 
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
+from attnwidget.studies.accumulator import Batch, LayerBatch
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.segment_means import SegmentMeans
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from attnwidget.capture.model import AttentionModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,14 +53,14 @@ class PatternsResult(Result):
 
     def chart(self) -> alt.TopLevelMixin:
         """Share of each pattern over the layers, as bars."""
-        from attnwidget.figures.fractions import stacked_fractions
+        from attnwidget.charts.pattern_shares import pattern_shares
 
         frame = heads_frame(self.heads()).rename(columns={"metric": "pattern"})
         title = f"Patterns of attention\nby rule, {self.n_documents} maps a head"
-        return stacked_fractions(frame, title=title)
+        return pattern_shares(frame, title=title)
 
 
-class Patterns(Accumulator[PatternsResult]):
+class Patterns(SegmentMeans[PatternsResult]):
     """The pattern of every map, by this project's own rules on three scores of the map.
 
     The classes are those of Kovaleva et al. 2019; their classifier and labels were not published,
@@ -73,8 +73,8 @@ class Patterns(Accumulator[PatternsResult]):
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.engine import measure
-        >>> from attnwidget.studies.inputs import make_segments
+        >>> from attnwidget.studies.measure import measure
+        >>> from attnwidget.studies.segmenting import make_segments
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to leave the ship."], model)
         >>> found = measure(model, segments, ["patterns"], progress=False)["patterns"]
@@ -83,43 +83,29 @@ class Patterns(Accumulator[PatternsResult]):
     """
 
     name: ClassVar[str] = "patterns"
+    of_heads = {"maps": (len(PATTERNS),), "scores": (len(PatternScores._fields),)}
+    of_segments = {"pairs": ()}
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        super().start(model, n_layers, n_heads)
-        self.sums = {
-            "maps": np.zeros((len(PATTERNS), n_layers, n_heads), np.int64),
-            "scores": np.zeros((len(PatternScores._fields), n_layers, n_heads)),
-            "documents": np.zeros((), np.int64),
-            "pairs": np.zeros((), np.int64),
-        }
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._segments = _segments(layer.batch).to(layer.weights.device)
+        self._causal = is_causal(layer.weights, layer.batch.real)
 
-    def update(self, layer: LayerBatch) -> None:
-        if layer.layer == 0:
-            self._segments = _segments(layer.batch).to(layer.weights.device)
-            self._causal = is_causal(layer.weights, layer.batch.real)
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         scores = pattern_scores(
             layer.weights,
             row_weights=layer.batch.row_weights,
             segments=self._segments,
             causal=self._causal,
         )
-        classes = classify(scores).cpu()  # [B, H]
-        counts = torch.nn.functional.one_hot(classes, len(PATTERNS)).sum(0)  # [H, 5]
-        self.sums["maps"][:, layer.layer] += counts.T.numpy()
-        totals = torch.stack(tuple(scores)).double().sum(1)  # [3, H]
-        self.sums["scores"][:, layer.layer] += totals.cpu().numpy()
+        one_hot = torch.nn.functional.one_hot(classify(scores), len(PATTERNS))  # [B, H, 5]
+        return {"maps": one_hot, "scores": torch.stack(tuple(scores), -1)}
 
-    def end_batch(self, batch: Batch) -> None:
-        self.sums["documents"] += len(batch.segments)
-        self.sums["pairs"] += 0 if self._causal else int(self._segments.any(-1).sum())
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"pairs": self._segments.any(-1) & (not self._causal)}
 
     def compute(self) -> PatternsResult:
-        documents = self.sums["documents"]
         return PatternsResult(
-            self.sums["maps"] / documents,
-            self.sums["scores"] / documents,
-            int(documents),
-            int(self.sums["pairs"]),
+            self.mean("maps"), self.mean("scores"), self.n_segments, int(self.counted("pairs"))
         )
 
 

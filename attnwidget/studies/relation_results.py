@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.figures.heads import head_heatmap
-from attnwidget.figures.relations import best_heads
-from attnwidget.studies.given import all_of
+from attnwidget.charts.best_heads import best_heads
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.studies.argument_checks import all_of
+from attnwidget.studies.governors import GovernorPredictions, Unit, predict_governors
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.studies.significance import better_than, holm, wilson_interval
+from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from attnwidget.capture.model import AttentionModel
-    from attnwidget.studies.governors import GovernorPredictions
 
-Unit = Literal["words", "first", "tokens"]
 Possessive = Literal["clark"] | None
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -166,6 +166,30 @@ class RelationAccuracies(Result):
             }
         )
 
+    def table(self, min_count: int = TABLE_COUNT) -> pd.DataFrame:
+        """`best` with the columns of Clark et al.'s Table 1, as they print them.
+
+        Args:
+            min_count: relations of fewer words are left out.
+
+        Returns:
+            Columns Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
+            offset: "51.7 (1)"); the most frequent relation first, after all of them.
+        """
+        import pandas as pd
+
+        best = self.best(min_count).sort_values("n", ascending=False, kind="stable")
+        rows = [
+            (
+                "All" if row["relation"] == "all" else row["relation"],
+                f"{row['layer'] + 1}-{row['head'] + 1}",
+                round(100 * row["accuracy"], 1),
+                f"{100 * row['baseline']:.1f} ({row['offset']})",
+            )
+            for row in best.to_dict("records")
+        ]
+        return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
+
     def heads(self) -> HeadMetrics:
         """The better direction's accuracy, for all words and each relation of 100 words or more."""
         shown = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
@@ -213,7 +237,8 @@ class RelationAccuracies(Result):
         """
         if relation is not None:
             r = self._index(relation)
-            title = f"Accuracy on {relation}\n{self.counts[r]} words; the better direction"
+            words = counted(int(self.counts[r]), "word")
+            title = f"Accuracy on {relation}\n{words}; the better direction"
             values = self.accuracy[..., r].max(-1)
             return head_heatmap(values, title=title, value_title="accuracy")
         best = self.best(min_count)
@@ -222,7 +247,8 @@ class RelationAccuracies(Result):
                 f"no relation has {min_count} words, the most frequent {self.counts[1:].max()}: "
                 "pass a lower min_count"
             )
-        title = f"The best head of each relation\n{self.model_name}, {self.n_sentences} sentences"
+        sentences = counted(self.n_sentences, "sentence")
+        title = f"The best head of each relation\n{self.model_name}, {sentences}"
         return best_heads(best, title=title)
 
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
@@ -232,8 +258,6 @@ class RelationAccuracies(Result):
             RuntimeError: the model is not at hand, or was closed.
             ValueError: the sentence is too long for the model, or has a word without tokens.
         """
-        from attnwidget.studies.governors import predict_governors
-
         all_of(Sentence, [sentence], "pass one of the treebank, treebank[0]")
         if self.model is None:
             raise RuntimeError(
@@ -247,8 +271,9 @@ class RelationAccuracies(Result):
         skipped = f", {self.n_skipped} skipped" if self.n_skipped else ""
         return (
             f"RelationAccuracies({self.model_name}, {n_layers}×{n_heads} heads, "
-            f"{self.n_sentences} sentences{skipped}{stopped}, {self.counts[0]} words, "
-            f"{len(self.relations) - 1} relations)"
+            f"{counted(self.n_sentences, 'sentence')}{skipped}{stopped}, "
+            f"{counted(int(self.counts[0]), 'word')}, "
+            f"{counted(len(self.relations) - 1, 'relation')})"
         )
 
     @property

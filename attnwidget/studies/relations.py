@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
-from attnwidget.studies.engine import measure_one
-from attnwidget.studies.given import all_of
-from attnwidget.studies.governors import GovernorPredictions, predict_governors, word_pooling
-from attnwidget.studies.judged import JudgedBatch
+from attnwidget.kernels.governors import GovernorHits, governors_of
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.argument_checks import all_of, each_once, one_of
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.governors import (
+    GovernorPredictions,
+    Unit,
+    possessors,
+    predict_governors,
+    word_pooling,
+)
+from attnwidget.studies.probe import probe
 from attnwidget.studies.relation_results import (
     DIRECTIONS,
     Integers,
     Possessive,
     RelationAccuracies,
-    Unit,
 )
-from attnwidget.studies.templates import Template
-from attnwidget.studies.word_segments import WordSegment, WordSegmenter
+from attnwidget.studies.word_segments import word_segments
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ __all__ = [
     "DIRECTIONS",
     "GovernorPredictions",
     "RelationAccuracies",
+    "RelationHits",
     "Relations",
     "predict_governors",
     "probe_relations",
@@ -102,16 +110,13 @@ def probe_relations(
     sentences = all_of(Sentence, sentences, "read them with load_treebank(path)")
     if not sentences:
         raise ValueError("there are no sentences to probe: pass those of a treebank")
-    segments, n_skipped = WordSegmenter(model).segments(
-        [(sentence.words, sentence.label) for sentence in sentences], skip_unaligned
-    )
-    probe = Relations(
-        sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
-    )
-    return measure_one(
+    return probe(
         model,
-        segments,
-        probe,
+        [(sentence.words, sentence.label) for sentence in sentences],
+        lambda _, n_skipped: Relations(
+            sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
+        ),
+        skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
@@ -145,36 +150,29 @@ class Relations(Accumulator[RelationAccuracies]):
     ) -> None:
         self._sentences = sentences
         self._unit = unit
-        self._offsets = tuple(int(offset) for offset in offsets)
+        self._offsets = tuple(each_once("offsets", map(int, offsets)))
         self._possessive = possessive
         self._n_skipped = n_skipped
         self._labels = sorted({label for one in sentences for label in one.relations})
         self._ids = {label: i for i, label in enumerate(self._labels)}
-        if unit not in _UNITS:
-            raise ValueError(f"unit is one of {', '.join(map(repr, _UNITS))}, got {unit!r}")
-        if possessive not in ("clark", None):
-            raise ValueError(f"possessive is 'clark' or None, got {possessive!r}")
-        if not self._offsets or len(set(self._offsets)) < len(self._offsets):
-            raise ValueError(f"offsets are one or more, each once, got {list(self._offsets)}")
+        one_of("unit", unit, _UNITS)
+        one_of("possessive", possessive, ("clark", None))
 
     @property
     def options(self) -> dict[str, Any]:
-        digest = blake2b(digest_size=16)
-        for one in self._sentences:
-            digest.update(repr((one.words, one.governors, one.relations)).encode())
+        said = ((one.words, one.governors, one.relations) for one in self._sentences)
         return {
             "unit": self._unit,
             "offsets": list(self._offsets),
             "possessive": self._possessive,
-            "sentences": digest.hexdigest(),
+            "sentences": digest_of(said),
         }
 
-    def start(self, model: AttentionModel, n_layers: int, n_heads: int) -> None:
-        super().start(model, n_layers, n_heads)
-        self._model = model
-        self._template = Template.of(model.tokenizer, pair=False)
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self._model = subject.model
         n_labels, n_offsets = len(self._labels), len(self._offsets)
-        of_heads = (n_layers, n_heads, len(DIRECTIONS))
+        of_heads = (self.n_layers, self.n_heads, len(DIRECTIONS))
         self.sums = {
             "counts": np.zeros(n_labels, np.int64),
             "correct": np.zeros((*of_heads, n_labels), np.int64),
@@ -185,12 +183,12 @@ class Relations(Accumulator[RelationAccuracies]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
-            self._pooling = word_pooling(layer.batch, self._template, self._unit)
-            self._judged = self._judge(layer.batch)
-        self._judged.add(self._pooling(layer.weights))
+            self._pooling = word_pooling(layer.batch, self._unit)
+            self._hits = self._hits_of(layer.batch)
+        self._hits.add(self._pooling(layer.weights))
 
     def end_batch(self, batch: Batch) -> None:
-        of_heads, of_offsets = self._judged.of_heads(), self._judged.of_offsets()
+        of_heads, of_offsets = self._hits.of_heads(), self._hits.of_offsets()
         self.sums["counts"] += of_offsets[0]
         self.sums["baseline"] += of_offsets[1:]
         self.sums["correct"] += of_heads[..., 0, :]
@@ -217,9 +215,9 @@ class Relations(Accumulator[RelationAccuracies]):
             model=self._model,
         )
 
-    def _judge(self, batch: Batch) -> JudgedBatch:
-        chosen = [self._sentences[s.index] for s in batch.segments if isinstance(s, WordSegment)]
-        return JudgedBatch(
+    def _hits_of(self, batch: Batch) -> RelationHits:
+        chosen = [self._sentences[segment.index] for segment in word_segments(batch)]
+        return RelationHits(
             chosen,
             [[self._ids[label] for label in one.relations] for one in chosen],
             n_labels=len(self._labels),
@@ -245,3 +243,120 @@ def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Int
     for r, name in enumerate(names, 1):
         members[rows[name], r] = 1
     return ("all", *names), members
+
+
+class RelationHits:
+    """B sentences of a treebank, and how often every head and fixed offset is right on them.
+
+    Args:
+        sentences: the sentences, of m words at most.
+        labels: the relation of each word of each, as numbers from 0.
+        n_labels: how many relations there are, R.
+        offsets: O places that a governor may be after its word; cut to the root and the last word.
+        by_clitic: judge possessors before "'s" as Clark et al.'s code does.
+        n_words: m, as predictions are padded.
+        device: where predictions are.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        labels: Sequence[Sequence[int]],
+        *,
+        n_labels: int,
+        offsets: Sequence[int],
+        by_clitic: bool,
+        n_words: int,
+        device: torch.device,
+    ) -> None:
+        lengths = torch.tensor([len(one) for one in sentences])[:, None]
+        judged = torch.zeros(len(sentences), n_words, dtype=torch.bool)
+        for item, one in enumerate(sentences) if by_clitic else ():
+            for word in possessors(one):
+                judged[item, word] = True
+        # Positions from 0; -1 is the root, which an offset can name, -2 padding.
+        self._governors = _padded([one.governors for one in sentences], -1, n_words).to(device) - 1
+        self._predicted = GovernorHits(self._governors)
+        self._possessors, self._lengths = judged.to(device), lengths.to(device)
+        self._by_clitic = self._possessors.nonzero(as_tuple=True)
+        places = torch.arange(1, n_words + 1)
+        guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
+        near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
+        relation = _padded(labels, n_labels, n_words)
+        # Words that no sum tells apart are one kind: a head's hits are counted once a kind.
+        told = torch.cat([relation[:, None], near.cpu()], 1).transpose(0, 1).flatten(1).numpy()
+        kind, example = _kinds(told)
+        one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind), len(example))
+        self._kinds = one_hot.to(device, torch.float32)  # [B * m, K]
+        # What each kind adds to: its relation, of all words and of those an offset is right on.
+        relation, offset = told[0, example], told[1:, example]
+        counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
+        own = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
+        self._counted = (counted[:, None] * own).astype(np.float32)
+        self._hits: list[Tensor] = []
+
+    def add(self, maps: Tensor) -> None:
+        """Judge what the word maps [B, H, m, m] of one layer predict; the layers come in order.
+
+        The maps are overwritten.
+        """
+        text, word = self._by_clitic
+        both = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
+        own, at_clitic = both.tensor_split(2)
+        right = self._predicted(maps)  # [B, H, 2, m]
+        governor = self._governors[text, word][:, None, None]
+        length = self._lengths[text][:, None]
+        judged = torch.where(own + 1 < length, at_clitic, own) == governor
+        right[text, :, :, word] = judged
+        flat = right.permute(1, 2, 0, 3).flatten(2).float()
+        self._hits.append(flat @ self._kinds)  # counts, exact in float32 below 2^24
+
+    def right(self, predicted: Tensor) -> Tensor:
+        """Bool, like `predicted` [B, ..., m] (positions from 0): where it is the governor.
+
+        A possessor before its clitic is judged by what is predicted for the clitic, unless its own
+        prediction is the last word (`probe_relations`).
+        """
+        axes = (slice(None), *[None] * (predicted.dim() - 2))
+        governors, lengths = self._governors[axes], self._lengths[axes]
+        at_clitic = predicted.roll(-1, -1) == governors
+        judged = self._possessors[axes] & (predicted + 1 < lengths)
+        return torch.where(judged, at_clitic, predicted == governors)
+
+    def of_heads(self) -> NDArray[np.int64]:
+        """Int64 [L, H, 2, 1 + O, R]: words that heads are right on.
+
+        The first is of all words, the others of those that an offset is right on.
+        """
+        return self._summed(torch.stack(self._hits).cpu().numpy())
+
+    def of_offsets(self) -> NDArray[np.int64]:
+        """Int64 [1 + O, R]: all words, then those that each offset is right on."""
+        return self._summed(self._kinds.sum(0).cpu().numpy())
+
+    def _summed(self, counts: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Sums [..., 1 + O, R] of the counts of kinds [..., K]."""
+        _, n_labels, n_kinds = self._counted.shape
+        sums = counts @ self._counted.reshape(-1, n_kinds).T
+        return np.rint(sums).astype(np.int64).reshape(*counts.shape[:-1], -1, n_labels)
+
+
+def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Equal columns of [N, W] have one kind, int [W]; also where there is one of each kind, [K].
+
+    Columns are compared as one number each, many times faster than entry by entry.
+    """
+    code, n_codes = np.zeros(told.shape[1], np.int64), 1
+    for row in told:
+        n_values = int(row.max()) + 1
+        if n_codes * n_values >= 2**63:
+            found, code = np.unique(code, return_inverse=True)
+            n_codes = len(found)
+        code, n_codes = code * n_values + row, n_codes * n_values
+    _, example, kind = np.unique(code, return_index=True, return_inverse=True)
+    return kind, example
+
+
+def _padded(rows: Iterable[Sequence[int]], filler: int, longest: int) -> Tensor:
+    padded = [[*row, *[filler] * (longest - len(row))] for row in rows]
+    return torch.from_numpy(np.array(padded))  # a third of the time of torch.tensor

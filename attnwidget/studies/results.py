@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.counted import counted
+
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
@@ -52,7 +54,7 @@ class Measurements(Mapping[str, Result]):
         stack: "self", or "encoder" of an encoder-decoder.
 
     Example:
-        >>> from attnwidget.studies.engine import measure
+        >>> from attnwidget.studies.measure import measure
         >>> from attnwidget import load_model
         >>> from attnwidget.text.segments import Segment
         >>> segment = Segment(("the", "cat", "sat", "."), ("it", "slept", "."))
@@ -99,7 +101,8 @@ class Measurements(Mapping[str, Result]):
     def __repr__(self) -> str:
         stopped = "" if self.complete else ", interrupted"
         listed = ", ".join(self)
-        return f"Measurements({self.model_name}, {self.n_segments} segments{stopped}: {listed})"
+        read = counted(self.n_segments, "segment")
+        return f"Measurements({self.model_name}, {read}{stopped}: {listed})"
 
 
 def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:

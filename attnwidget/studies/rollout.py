@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnwidget.kernels import rollout as kernels
+from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -75,10 +76,10 @@ class TokenRelevance:
         Raises:
             ValueError: it was not computed for that layer.
         """
-        from attnwidget.figures.token_map import token_map
+        from attnwidget.charts.token_heatmap import token_heatmap
 
         layer = self.layers[-1] if layer is None else layer
-        return token_map(
+        return token_heatmap(
             self.of(layer),
             [self.tokens[query] for query in self.queries],
             self.tokens,
@@ -88,7 +89,7 @@ class TokenRelevance:
 
     def __repr__(self) -> str:
         layers = ", ".join(f"L{layer}" for layer in self.layers)
-        return f"TokenRelevance({self.name}, {layers}, {len(self.tokens)} tokens)"
+        return f"TokenRelevance({self.name}, {layers}, {counted(len(self.tokens), 'token')})"
 
 
 def rollout(

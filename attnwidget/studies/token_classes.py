@@ -38,14 +38,7 @@ class TokenClasses:
     """
 
     def __init__(self, tokenizer: Any, asked: Mapping[str, TokenClass]) -> None:
-        for name, members in asked.items():
-            if name in STANDARD_CLASSES:
-                raise ValueError(f"{name!r} is a standard class: choose another name")
-            if isinstance(members, str) or (not callable(members) and not members):
-                raise ValueError(
-                    f"token class {name!r} is a non-empty collection of tokens or a function, got "
-                    f"{members!r}"
-                )
+        _check(asked)
         self._tokenizer = tokenizer
         self._kind = vocabulary_kind(tokenizer)
         spelt = {name: frozenset(c) for name, c in asked.items() if not callable(c)}
@@ -62,12 +55,7 @@ class TokenClasses:
         found = {name: [name in of_token for of_token in classes] for name in self._order}
         found["first token"][0] = True
         for name, function in self._functions.items():
-            found[name] = [bool(member) for member in function(tokens())]
-            if len(found[name]) != len(ids):
-                raise ValueError(
-                    f"the function of token class {name!r} gave {len(found[name])} values for "
-                    f"{len(ids)} tokens; it returns one bool a token"
-                )
+            found[name] = _told(name, function, tokens())
         return found
 
     def _of(self, token_id: int) -> frozenset[str]:
@@ -79,6 +67,69 @@ class TokenClasses:
             names |= {"[SEP]"} if token_id == self._ends else set()
             self._classes_of[token_id] = frozenset(names)
         return self._classes_of[token_id]
+
+
+def axis_classes(axis: Tokens, asked: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
+    """By class one bool for each token of an axis, told by what the axis says of its tokens.
+
+    The classes and errors are those of `TokenClasses`. A special token that begins a text without
+    a [CLS] is one.
+
+    Example:
+        >>> from attnwidget.studies.token_classes import axis_classes
+        >>> from attnwidget.text.tokens import Tokens
+        >>> axis_classes(Tokens.plain(["[CLS]", "it", ".", "[SEP]"]), {})[". ,"]
+        [False, False, True, False]
+    """
+    _check(asked)
+    begins = "cls" if "cls" in axis.special else "first"
+    found = {
+        "[CLS]": [
+            kind == begins and word is None
+            for kind, word in zip(axis.special, axis.words, strict=True)
+        ],
+        "[SEP]": [kind == "sep" for kind in axis.special],
+        ". ,": [text in (".", ",") for text in axis.text],
+        "first token": [not place for place in range(len(axis))],
+    }
+    for name, members in asked.items():
+        if callable(members):
+            found[name] = _told(name, members, axis)
+        else:
+            found[name] = [text in members for text in axis.text]
+    return found
+
+
+def _check(asked: Mapping[str, TokenClass]) -> None:
+    for name, members in asked.items():
+        if name in STANDARD_CLASSES:
+            raise ValueError(f"{name!r} is a standard class: choose another name")
+        if isinstance(members, str) or (not callable(members) and not members):
+            raise ValueError(
+                f"token class {name!r} is a non-empty collection of tokens or a function, got "
+                f"{members!r}"
+            )
+
+
+def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
+    """What the function of a class says of each of `tokens`."""
+    found = [bool(member) for member in function(tokens)]
+    if len(found) != len(tokens):
+        raise ValueError(
+            f"the function of token class {name!r} gave {len(found)} values for {len(tokens)} "
+            "tokens; it returns one bool a token"
+        )
+    return found
+
+
+def described(asked: Mapping[str, TokenClass]) -> dict[str, list[str]]:
+    """Classes as JSON: their tokens, or the name of their function."""
+    return {
+        name: [getattr(members, "__qualname__", "function")]
+        if callable(members)
+        else sorted(members)
+        for name, members in asked.items()
+    }
 
 
 def _first_known(tokenizer: Any, *names: str) -> int | None:

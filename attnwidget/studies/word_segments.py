@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.encode import length_limit
+from attnwidget.capture.advice import AdvisedError
+from attnwidget.capture.encode import length_limit, what_reads
 from attnwidget.studies.accumulator import Batch
-from attnwidget.studies.given import refuse_no_model
-from attnwidget.studies.templates import Template
+from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.studies.special_token_template import Template
+from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
-from attnwidget.text.words import token_words, words_without_tokens
+from attnwidget.text.token_words import token_words, words_without_tokens
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -28,10 +30,12 @@ class WordSegment(Segment):
     Attributes:
         words: the word of each token of `first`, from 0, without gaps.
         index: which of a study's texts it is, in whatever order batches take them.
+        before: special tokens that the tokenizer puts before the text.
     """
 
     words: tuple[int, ...] = ()
     index: int = 0
+    before: int = 0
 
 
 class WordSegmenter:
@@ -63,7 +67,9 @@ class WordSegmenter:
                 "of each token: pass one to load_model(model, tokenizer)"
             )
         self._tokenizer: Any = tokenizer
+        self._before = len(Template.of(tokenizer, pair=False).before)
         limit = length_limit(model.hf_model, tokenizer)
+        self._reads = what_reads(model.hf_model, tokenizer)
         n_special = tokenizer.num_special_tokens_to_add(pair=False)
         self.n_special: int = n_special
         self.room: int | None = None if limit is None else limit - n_special
@@ -88,17 +94,18 @@ class WordSegmenter:
         """
         tokens, owners = self._encoded(words)
         if missing := words_without_tokens(owners, len(words)):
-            raise ValueError(
-                f"{label}: word {missing[0] + 1} {words[missing[0]]!r} has no tokens; remove the "
-                "word, or pass skip_unaligned=True to leave such texts out"
+            raise AdvisedError(
+                f"{label}: word {missing[0] + 1} {words[missing[0]]!r} has no tokens",
+                "remove the word, or pass skip_unaligned=True to leave such texts out",
             )
         if self.room is not None and len(tokens) > self.room:
-            raise ValueError(
-                f"{label} is too long for the model: {len(words)} words have {len(tokens)} tokens, "
-                f"it takes {self.room} beside the special ones; shorten it, or pass "
-                "skip_unaligned=True to leave such texts out"
+            raise AdvisedError(
+                f"{label} is too long: {counted(len(words), 'word')} have "
+                f"{counted(len(tokens), 'token')}; "
+                f"{self._reads} {self.room} at most beside the special ones",
+                "shorten it, or pass skip_unaligned=True to leave such texts out",
             )
-        return WordSegment(tuple(tokens), words=tuple(owners), index=index)
+        return WordSegment(tuple(tokens), words=tuple(owners), index=index, before=self._before)
 
     def segments(
         self, texts: Iterable[tuple[Sequence[str], str]], skip_unaligned: bool
@@ -129,19 +136,26 @@ class WordSegmenter:
         return list(tokens), token_words(words, encoding["offset_mapping"])
 
 
+def word_segments(batch: Batch) -> list[WordSegment]:
+    """The segments of a batch, which know their words; TypeError where they do not."""
+    segments = [one for one in batch.segments if isinstance(one, WordSegment)]
+    if len(segments) != len(batch.segments):
+        raise TypeError("this study reads WordSegments, made with WordSegmenter")
+    return segments
+
+
 class WordAxes:
     """Where the words of a batch of `WordSegment`s are among its tokens.
 
     Args:
         batch: B segments padded to n tokens.
-        template: what the tokenizer puts around one text.
+
+    Raises:
+        TypeError: some segments do not know their words.
     """
 
-    def __init__(self, batch: Batch, template: Template) -> None:
-        self.segments = [one for one in batch.segments if isinstance(one, WordSegment)]
-        if len(self.segments) != len(batch.segments):
-            raise TypeError("this study reads WordSegments, made with WordSegmenter")
-        self._before = len(template.before)
+    def __init__(self, batch: Batch) -> None:
+        self.segments = word_segments(batch)
         self._n = batch.real.shape[1]
         self._device = batch.real.device
         self.n_words = max(one.words[-1] + 1 for one in self.segments)
@@ -155,7 +169,7 @@ class WordAxes:
         """Float32 [B, n, m]: 1 where token is part of word; weights times it are to words."""
         columns = torch.zeros(len(self.segments), self._n, self.n_words)
         for item, segment in enumerate(self.segments):
-            at = torch.arange(len(segment.words)) + self._before
+            at = torch.arange(len(segment.words)) + segment.before
             columns[item, at, torch.tensor(segment.words)] = 1
         return columns.to(self._device)
 
@@ -176,7 +190,7 @@ class WordAxes:
         found = []
         for segment in self.segments:
             of_word: dict[int, list[int]] = {}
-            for position, word in enumerate(segment.words, self._before):
+            for position, word in enumerate(segment.words, segment.before):
                 of_word.setdefault(word, []).append(position)
             found.append(of_word)
         return found

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnwidget.text.brackets import Brackets
-from attnwidget.text.lines import decoded_lines
+from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.mention_brackets import Brackets
 from attnwidget.text.mentions import Document, Mention, MentionKind
 from attnwidget.text.treebank import tree_fault
 

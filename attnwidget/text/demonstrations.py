@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from attnwidget.text.treebank import Sentence, load_treebank
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.treebank_files import load_treebank
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attnwidget.text.links import Link, LinkedSentence
+from attnwidget.text.word_links import Link, LinkedSentence
 
 _FILES = r"frame/.*\.xml|lu/.*\.xml|.*\.xml"
 _LAYOUT = ("frame", "lu", "frameIndex.xml", "luIndex.xml", "frRelation.xml")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from attnwidget.text.counted import counted
+
 MentionKind = Literal["pronoun", "proper", "nominal"]
 Span = tuple[int, int]
 
@@ -163,7 +165,8 @@ class Document:
     def __repr__(self) -> str:
         clusters = len({mention.cluster for mention in self.mentions})
         return (
-            f"Document({self.name!r}, {len(self.words)} words, {len(self.mentions)} mentions of "
+            f"Document({self.name!r}, {counted(len(self.words), 'word')}, "
+            f"{counted(len(self.mentions), 'mention')} of "
             f"{clusters} clusters)"
         )
 

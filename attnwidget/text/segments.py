@@ -69,14 +69,14 @@ def cut_segments(
     n_special: int = 3,
     limit: int | None = 1000,
     seed: int = 0,
+    at_least: int = 2,
 ) -> list[Segment]:
     """Pairs of consecutive pieces of text, as Clark et al. 2019 prepared Wikipedia (section 2).
 
     Paragraphs are collected until they fill a segment or the document ends; A is a random number of
     the first ones, B the rest; one token after the other is then taken off the longer of the two,
-    from its front or its end as a coin falls, until both fit. Where A or B stays empty, as when a
-    single paragraph fills a segment, the rest of the document is left out, as in the released code.
-    Segments are shuffled at the end.
+    from its front or its end as a coin falls, until both fit. Where A or B stays empty, the rest of
+    the document is left out. Segments are shuffled at the end.
 
     Args:
         documents: each an iterable of paragraphs, each its tokens; read no further than needed.
@@ -85,6 +85,8 @@ def cut_segments(
         n_special: special tokens that the model puts around and between a pair.
         limit: stop at so many segments; None = take all of `documents`.
         seed: of the split points, the truncation and the order.
+        at_least: paragraphs that are collected, also where fewer fill a segment. With 1, as in the
+            released code, one that fills a segment alone leaves out the rest of its document.
 
     Raises:
         ValueError: `max_tokens` leaves no room for a pair.
@@ -106,7 +108,7 @@ def cut_segments(
     for document in documents:
         if limit is not None and len(segments) >= limit:
             break
-        for chunk in _chunks(document, room):
+        for chunk in _chunks(document, room, at_least):
             segment = _pair(chunk, room, draw)
             if not segment.first or not segment.second:
                 break
@@ -117,14 +119,14 @@ def cut_segments(
     return segments
 
 
-def _chunks(document: Iterable[Tokenised], room: int) -> Iterator[list[Tokenised]]:
-    """Consecutive paragraphs whose tokens fill `room`; the last may hold fewer."""
+def _chunks(document: Iterable[Tokenised], room: int, at_least: int) -> Iterator[list[Tokenised]]:
+    """Consecutive paragraphs, `at_least` or more, that fill `room`; the last may hold fewer."""
     chunk: list[Tokenised] = []
     for paragraph in document:
         if not paragraph:
             continue
         chunk.append(paragraph)
-        if sum(map(len, chunk)) >= room:
+        if len(chunk) >= at_least and sum(map(len, chunk)) >= room:
             yield chunk
             chunk = []
     if chunk:

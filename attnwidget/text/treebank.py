@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from operator import index as as_index
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -137,44 +135,6 @@ def tree_fault(governors: Sequence[int]) -> tuple[int, str] | None:
         for position in path:
             settled[position] = True
     return None
-
-
-def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentence]:
-    r"""The sentences of a treebank file, UTF-8, plain or .gz.
-
-    CoNLL-U: words are the numbered lines; ranges (2-3) and empty nodes (2.1) are no words of a
-    tree, a range only says that nothing was written between its words. Lines of `word
-    governor-relation` with an empty one after each sentence are read as well: Clark et al. 2019
-    have their Stanford Dependencies so.
-
-    Args:
-        path: the file.
-        limit: the first so many sentences; the rest is not looked at.
-
-    Raises:
-        ValueError: the file is neither, or holds what is no sentence with one tree; the message
-            names file and line. Or it is empty, not UTF-8, or cut short.
-        OSError: it cannot be read.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from attnwidget.text.treebank import load_treebank
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder, "two.txt")
-        ...     _ = path.write_text("\n".join(["Cats 2-nsubj", "purr 0-root", "", "Look 0-root"]))
-        ...     sentences = load_treebank(path)
-        >>> [sentence.text for sentence in sentences]
-        ['Cats purr', 'Look']
-    """
-    from attnwidget.text.treebank_formats import read_sentences
-
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit is a number of sentences from 1, or None for all; got {limit}")
-    sentences = list(islice(read_sentences(Path(path)), limit))
-    if not sentences:
-        raise ValueError(f"{path} holds no sentence: the file is empty")
-    return sentences
 
 
 def _listed(counts: dict[str, int]) -> str:

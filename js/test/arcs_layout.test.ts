@@ -1,11 +1,25 @@
 import { expect, test } from "vitest";
-import type { Annotated, Tree } from "../src/draw/arcs_data.js";
-import { decodeReading, decodeTree, hasRelation } from "../src/draw/arcs_data.js";
-import { arcLevels, arcPath, treeLayout } from "../src/draw/arcs_layout.js";
-import { DIRECTIONS } from "../src/model/relation_types.js";
+import { arcLevels, hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
+import { arcPath } from "../src/dependency_arcs/paint.js";
+import {
+  type Annotated,
+  decodeReading,
+  decodeTree,
+  hasRelation,
+  type Predicted,
+  type Tree,
+} from "../src/dependency_arcs/scene.js";
+import { DIRECTIONS } from "../src/shared/relation_types.js";
 import { drawnCats } from "./drawn_cats.js";
 
 const measure = (text: string) => text.length * 7;
+const WIDTHS = { word: measure, relation: measure, name: measure };
+const layoutOf = (tree: Tree) => {
+  const [row, ...others] = rowsOf(tree, WIDTHS, Number.POSITIVE_INFINITY);
+  expect(others).toEqual([]);
+  if (!row) throw new Error("no row");
+  return row;
+};
 
 /** A random projective tree: every word hangs on one that sees it. */
 function randomTree(count: number, seed: number): Tree {
@@ -32,33 +46,28 @@ function randomTree(count: number, seed: number): Tree {
 }
 
 test("an arc lies above those that it spans", () => {
-  const arcs = [
-    { governor: 0, dependent: 3 },
-    { governor: 2, dependent: 1 },
-    { governor: 3, dependent: 2 },
-  ];
-  expect(arcLevels(arcs)).toEqual([2, 1, 1]);
-  expect(arcLevels([])).toEqual([]);
+  const levels = (...ends: string[]) => arcLevels(ends.map((pair) => [Number(pair[0]), Number(pair[1])] as const));
+  expect(levels("03", "21", "32")).toEqual([2, 1, 1]);
+  expect(levels()).toEqual([]);
+  // The nearest words first, the root's own arcs above all that they span.
+  expect(levels("20", "21", "32", "64", "65", "36")).toEqual([2, 1, 1, 2, 1, 3]);
 });
 
 test.each([1, 5, 24, 60])("arcs of a projective tree of %i words never cross", (count) => {
   for (let seed = 1; seed <= 5; seed++) {
-    const tree = randomTree(count, seed);
-    const { arcs } = treeLayout(tree, tree.words.map(measure), measure);
+    const { arcs } = layoutOf(randomTree(count, seed));
     for (const a of arcs)
       for (const b of arcs) {
         if (a === b) continue;
         const [low, high] = [Math.min(a.x0, a.x1), Math.max(a.x0, a.x1)];
         // A leg of one that stands under the flat part of another must end below it.
-        for (const x of [b.x0, b.x1])
-          if (x > low && x < high) expect(b.height).toBeLessThan(a.height);
+        for (const x of [b.x0, b.x1]) if (x > low && x < high) expect(b.height).toBeLessThan(a.height);
       }
   }
 });
 
-test("labels fit on their arcs, words do not touch, nothing leaves the figure", () => {
-  const tree = randomTree(60, 3);
-  const layout = treeLayout(tree, tree.words.map(measure), measure);
+test("names fit on their arcs, words do not touch, nothing leaves the figure", () => {
+  const layout = layoutOf(randomTree(60, 3));
   for (const { x0, x1, relation, height } of layout.arcs) {
     expect(Math.abs(x1 - x0)).toBeGreaterThan(measure(relation));
     expect(height).toBeLessThan(layout.height);
@@ -71,9 +80,57 @@ test("labels fit on their arcs, words do not touch, nothing leaves the figure", 
   expect(layout.width).toBeGreaterThan((layout.centres[59] ?? 0) + (layout.widths[59] ?? 0) / 2);
 });
 
+test.each([200, 480, 1200])("rows of %i pixels have every word and arc once", (room) => {
+  const tree = randomTree(60, 3);
+  const rows = rowsOf(tree, WIDTHS, room);
+  expect(rows[0]?.start).toBe(0);
+  expect(rows.map(({ start }) => start).slice(1)).toEqual(rows.map(({ end }) => end).slice(0, -1));
+  expect(rows.at(-1)?.end).toBe(60);
+  expect(rows.length).toBeGreaterThan(1);
+  const arcs = rows.flatMap((row) => row.arcs);
+  expect(arcs.map(({ dependent }) => dependent).sort((a, b) => a - b)).toEqual(
+    tree.annotated.map(({ dependent }) => dependent),
+  );
+  for (const row of rows) {
+    expect(row.end === row.start + 1 || row.width <= room).toBe(true);
+    expect(row.across).toBe(rows[0]?.across);
+    for (const { governor, x0, x1, edge, labelX, relation } of row.arcs) {
+      const isNear = governor >= row.start && governor < row.end;
+      expect(edge?.text).toBe(isNear ? undefined : tree.words[governor]);
+      for (const x of [x0, x1, edge?.x ?? 0]) expect(x).toBeGreaterThanOrEqual(0);
+      for (const x of [x0, x1, edge?.x ?? 0]) expect(x).toBeLessThanOrEqual(row.across);
+      const half = measure(relation) / 2;
+      expect(labelX - half).toBeGreaterThan(Math.min(x0, x1));
+      expect(labelX + half).toBeLessThan(Math.max(x0, x1));
+    }
+  }
+});
+
+test("predicted arcs whose governor stands in another row are named at the edge on its side", () => {
+  const tree = randomTree(40, 1);
+  const row = rowsOf(tree, WIDTHS, 400)[1];
+  if (!row) throw new Error("one row");
+  const arc = (governor: number): Predicted => ({
+    ...{ governor, dependent: row.start + 1, weight: 0.5, right: false },
+  });
+  const [before, within, after] = hangingIn(tree, row, [arc(0), arc(row.start), arc(39)], WIDTHS);
+  const x = row.centres[1] ?? 0;
+  expect([before?.x1, within?.x1, after?.x1]).toEqual([x, x, x]);
+  expect(within?.edge).toBeUndefined();
+  expect(within?.x0).toBe((row.centres[0] ?? 0) + 6);
+  expect(before?.edge?.text).toBe(tree.words[0]);
+  expect(after?.edge?.text).toBe(tree.words[39]);
+  expect(before?.edge?.x).toBeLessThan(x);
+  expect(after?.edge?.x).toBeGreaterThan(x);
+  expect(hangingIn(tree, row, [{ ...arc(0), dependent: row.end }], WIDTHS)).toEqual([]);
+});
+
 test("a path goes up from the governor and down to the dependent", () => {
-  const arc = { governor: 1, dependent: 0, relation: "x", x0: 50, x1: 10, height: 30 };
+  const ends = { governor: 1, dependent: 0, relation: "x", x0: 50, x1: 10, labelX: 30 };
+  const arc = { ...ends, height: 30, edge: undefined };
   expect(arcPath(arc, 100)).toBe("M50 100V77Q50 70 43 70H17Q10 70 10 77V100");
+  const cut = { ...arc, edge: { text: "far", x: 90, width: 20 } };
+  expect(arcPath(cut, 100)).toBe("M50 70H17Q10 70 10 77V100");
 });
 
 test("a head's predictions: nothing for the root, the weight by the direction", () => {

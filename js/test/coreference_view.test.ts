@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import {
-  type CoreferenceState,
-  type DrawnWindow,
-  levels,
-  type Mention,
-} from "../src/draw/coreference_data.js";
-import coreference from "../src/widgets/coreference_view.js";
+import { isRightToLeft, layoutPassage, leftOf, levels, type PassageLayout } from "../src/coreference_view/passage.js";
+import { drawPicture } from "../src/coreference_view/picture.js";
+import type { CoreferenceState, DrawnWindow, Mention } from "../src/coreference_view/scene.js";
+import coreference from "../src/coreference_view/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { THEMES } from "../src/shared/theme.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
@@ -59,6 +59,25 @@ const state = (change: Partial<CoreferenceState> = {}): CoreferenceState => ({
   ...change,
 });
 
+const REQUEST = {
+  ...{ width: null, theme: THEMES.light, density: 1, blank: false },
+  ...{ dense: false, brief: false, caption: false },
+};
+
+/** The elements of a picture with what they say: tag, attributes, text. */
+function picture(change: Partial<CoreferenceState> = {}) {
+  const { sheet, caption } = drawPicture(state(change), REQUEST);
+  const found = [...sheet.pen.body.matchAll(/<(\w+)([^>]*?)\/?>(?:([^<]*)<\/text>)?/g)];
+  const elements = found.map(([, tag = "", all = "", text = ""]) => {
+    const [, dx = "0"] = /translate\(([\d.]+)/.exec(all) ?? [];
+    const attributes = Object.fromEntries(
+      [...all.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]),
+    ) as Record<string, string | undefined>;
+    return { tag, text, x: Number(attributes.x ?? 0) + Number(dx), attributes };
+  });
+  return { elements, caption, figure: sheet.figures[0] };
+}
+
 async function show(change: Partial<CoreferenceState> = {}) {
   const { model, el, find } = await mounted(coreference(), state(change));
   const all = (selector: string) => [...el.querySelectorAll<HTMLElement>(selector)];
@@ -67,12 +86,8 @@ async function show(change: Partial<CoreferenceState> = {}) {
     await frame();
   };
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    const target = el.contains(document.activeElement)
-      ? (document.activeElement as Element)
-      : find("[data-mention]");
-    target.dispatchEvent(
-      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
-    );
+    const target = el.contains(document.activeElement) ? (document.activeElement as Element) : find("[data-mention]");
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
     await frame();
   };
   const text = (selector: string) => find(selector).textContent ?? "";
@@ -87,11 +102,90 @@ test("the text is text, and each mention that corefers has its number", async ()
   const names = all("[data-mention]").map((node) => node.getAttribute("aria-label"));
   expect(names[0]).toBe("1 Ann <b> (cluster 1, word 5), proper");
   expect(names).toHaveLength(3);
-  expect(all(".attnw-coref-once")).toHaveLength(2);
+  const dotted = picture().elements.filter((one) => one.attributes["stroke-dasharray"] === "1 2");
+  expect(dotted).toHaveLength(2); // "her men", and the key.
   expect(text(".attnw-coref-title")).toBe(
     "L1 H2 · 2-3 · among all words · right on 1 of 2 mentions here · 25.0 % of 120 in the study",
   );
   expect(text(".attnw-coref-caption")).toContain("nearest 50.0 %, rule-based 75.0 %");
+  expect(text(".attnw-coref-caption")).toBe(captionText(picture().caption));
+});
+
+const WORDS = Array.from({ length: 90 }, (_, i) => (i % 9 === 8 ? "," : `word${i * i}`));
+const LONG = {
+  words: WORDS,
+  mentions: [mention(4, [0, 1], 1), mention(5, [40], 1)],
+  evaluated: [],
+};
+
+test("words stand on the page where they stand in the picture", async () => {
+  for (const words of [WORDS, ["שלום", ...WORDS]]) {
+    const _drawn = drawnAnn({ ...LONG, words });
+    const { all, find } = await show({ _drawn });
+    const { elements, figure } = picture({ _drawn });
+    const drawn = elements.filter((one) => one.attributes["font-size"] === "14");
+    expect(drawn.map(({ text }) => text.replaceAll("\u200f", ""))).toEqual(words);
+    const rtl = find(".attnw-coref-text").dir === "rtl";
+    expect(rtl).toBe(words !== WORDS);
+    expect(drawn.every((one) => (one.attributes["text-anchor"] === "end") === rtl)).toBe(true);
+    const width = (node: Element) => Number.parseFloat((node as HTMLElement).style.width);
+    const rows = all(".attnw-coref-row");
+    expect(rows.length).toBeGreaterThan(5);
+    const places = rows.flatMap((row) => {
+      let x = 0;
+      return [...row.children].flatMap((node) => {
+        const start = x;
+        x += width(node);
+        const edge = rtl ? (figure?.width ?? 0) - start : start;
+        return node.hasAttribute("data-word") ? [edge + (figure?.x ?? 0)] : [];
+      });
+    });
+    expect(places).toHaveLength(words.length);
+    for (const [i, x] of places.entries()) expect(x).toBeCloseTo(drawn[i]?.x ?? 0, 2);
+    leave();
+  }
+});
+
+test("the whole text can be copied, with the spaces between its words", async () => {
+  const { text, all } = await show({ _drawn: drawnAnn(LONG) });
+  for (const chip of all("button[data-mention]")) chip.remove();
+  expect(text(".attnw-coref-text")).toBe(WORDS.join(" ").replaceAll(" ,", ","));
+});
+
+const place = (words: string[], room: number, mentions: Mention[] = []): PassageLayout =>
+  layoutPassage(words, mentions, { room, font: "Arial", ruler: tableRuler });
+
+test("lines break as in print", () => {
+  const { pieces } = place(["(", "The", "end", ".", ")"], 56);
+  expect(pieces.map(({ line }) => line)).toEqual([0, 0, 1, 1, 1]);
+  expect(pieces[1]?.start).toBe(pieces[0]?.end);
+  expect(pieces[3]?.start).toBe(pieces[2]?.end);
+  const { pieces: long } = place(["a", "x".repeat(100), "b"], 200);
+  expect(long.length).toBeGreaterThan(4);
+  expect(Math.max(...long.map(({ end }) => end))).toBeLessThanOrEqual(200);
+  expect(long.map(({ text }) => text).join("")).toBe(`a${"x".repeat(100)}b`);
+});
+
+test("text from right to left runs from the right", () => {
+  const at = place(["שלום", "עולם"], 300);
+  const [[left = 0, right = 0] = [], [next = 0, end = 0] = []] = at.pieces.map((piece) => {
+    const left = leftOf(at, piece.start, piece.end);
+    return [left, left + piece.end - piece.start];
+  });
+  expect(right).toBe(300);
+  expect(end).toBeLessThan(left);
+  expect(next).toBeGreaterThan(0);
+  expect(isRightToLeft(["1", "שלום"])).toBe(true);
+  expect(isRightToLeft(["cat", "שלום"])).toBe(false);
+});
+
+test("words cannot be parted from the numbers of their mentions", () => {
+  const { pieces } = place(["Ann", "saw", "her"], 640, [mention(0, [0], 1), mention(1, [2], 1)]);
+  const [ann, saw, her] = pieces;
+  expect(ann?.numbers[0]).toMatchObject({ start: 0, mention: { mention: 0 } });
+  expect(ann?.start).toBeGreaterThan(ann?.numbers[0]?.end ?? 0);
+  expect(saw?.numbers).toEqual([]);
+  expect(her?.outer).toBe(her?.numbers[0]?.start);
 });
 
 test("lines of nested mentions lie one below the other", () => {
@@ -120,14 +214,19 @@ test("a click asks for a mention; the choice, the antecedents and the rules are 
   expect(text(".attnw-coref-readout")).toContain("antecedentsAnn <b> (cluster 1, word 5)");
   expect(text(".attnw-coref-readout")).toContain("nearest✓ Ann <b> (cluster 1, word 5), right");
   expect(text(".attnw-coref-readout")).toContain("rule-based× nothing, wrong");
-  expect(all(".attnw-coref-antecedent")).toHaveLength(2);
-  expect(find(".attnw-coref-choice").closest("[data-word]")?.getAttribute("data-word")).toBe("2");
-  expect(text(".attnw-coref-mark")).toBe("×");
+  expect(all("[data-marks~=antecedent]")).toHaveLength(2);
+  expect(find("[data-marks~=wrong]").getAttribute("data-word")).toBe("2");
+  const strokes = picture({ mention: 5 }).elements.map(({ attributes }) => attributes);
+  const wrong = strokes.filter(({ stroke }) => stroke === THEMES.light.wrong);
+  // The word, the arrow and the key's sample are dashed; a cross is beside the word and in the key, and two are before lines.
+  expect(wrong.filter((one) => one["stroke-dasharray"] === "5 3")).toHaveLength(3);
+  const crosses = wrong.filter((one) => !one["stroke-dasharray"]);
+  expect(crosses.flatMap(({ d = "" }) => d.match(/M/g) ?? [])).toHaveLength(2 * 4);
   expect(text("[aria-live]")).toContain("told (word 7) with weight 0.5, wrong");
   expect(find("[data-mention='5']").getAttribute("aria-pressed")).toBe("true");
   await click("[data-mention='5']");
   expect(model.get("mention")).toBeNull();
-  expect(all(".attnw-coref-box")).toHaveLength(0);
+  expect(all("[data-marks]")).toHaveLength(0);
 });
 
 test("a word asks for the mentions over it, the innermost first", async () => {
@@ -218,8 +317,8 @@ test("without a head it says what to do, and still shows the antecedents", async
   const drawn = drawnAnn({ head: null, chosen: null });
   const { model, el, all, press } = await show({ selected: [], mention: 7, _drawn: drawn });
   expect(el.textContent).toContain("Select a head");
-  expect(all(".attnw-coref-antecedent")).toHaveLength(3);
-  expect(all(".attnw-coref-choice")).toHaveLength(0);
+  expect(all("[data-marks~=antecedent]")).toHaveLength(3);
+  expect(all("[data-marks~=right], [data-marks~=wrong]")).toHaveLength(0);
   await press("w");
   expect(model.sent).toEqual([]);
 });

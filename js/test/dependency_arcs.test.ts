@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import type { ArcsState } from "../src/model/relation_types.js";
-import arcs from "../src/widgets/dependency_arcs.js";
+import type { HangingArc } from "../src/dependency_arcs/arcs_layout.js";
+import { predictedArcs } from "../src/dependency_arcs/paint.js";
+import { drawPicture } from "../src/dependency_arcs/picture.js";
+import arcs from "../src/dependency_arcs/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import type { ArcsState } from "../src/shared/relation_types.js";
+import { THEMES } from "../src/shared/theme.js";
 import { drawnCats } from "./drawn_cats.js";
 import { frame, leave, mounted } from "./mounted.js";
 
@@ -19,9 +24,7 @@ async function show(change: Partial<ArcsState> = {}) {
   const { model, el, find } = await mounted(arcs(), state(change));
   const words = find<HTMLElement>("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}, target: Element = words) => {
-    target.dispatchEvent(
-      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
-    );
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
     await frame();
   };
   const point = async (word: number, type = "pointerover") => {
@@ -65,8 +68,8 @@ test("pointing at a word reads its attention, and sends nothing", async () => {
   const { model, el, point, readout } = await show();
   await point(2);
   expect(readout()).toContain("fish: obj of <b>eat</b> · predicted Cats with 0.25, wrong");
-  expect(readout()).toContain("attends to Cats 0.25 · <b>eat</b> 0.125 · itself 0");
-  expect(readout()).toContain("is attended to by <b>eat</b> 0.75 · Cats 0.125 · itself 0");
+  expect(readout()).toContain("attends to Cats 0.250 · <b>eat</b> 0.125 · itself 0.000");
+  expect(readout()).toContain("is attended to by <b>eat</b> 0.750 · Cats 0.125 · itself 0.000");
   const heights = [...el.querySelectorAll(".attnw-arcs-bar")].map((n) => n.getAttribute("height"));
   expect(heights).toEqual(["22.0", "11.0", "0"]);
   expect(el.querySelectorAll(".attnw-arcs-own")).toHaveLength(2);
@@ -137,7 +140,7 @@ test("r and w ask for sentences on which the head is right and wrong", async () 
   expect(model.sent[1]).toEqual({ _jump: { n: 2, outcome: "right", step: -1 } });
   model.fromKernel({ _jumped: { n: 2, found: false, left: 1200 } });
   await frame();
-  expect(find("[aria-live]").textContent).toContain("1,200 sentences are left");
+  expect(find("[aria-live]").textContent).toContain("1,200 sentences left");
 });
 
 test("the table lists every arc when it is opened", async () => {
@@ -146,13 +149,11 @@ test("the table lists every arc when it is opened", async () => {
   expect(el.querySelectorAll("tbody tr")).toHaveLength(0);
   details.open = true;
   details.dispatchEvent(new Event("toggle"));
-  const rows = [...el.querySelectorAll("tbody tr")].map((row) =>
-    [...row.children].map((cell) => cell.textContent),
-  );
+  const rows = [...el.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
   expect(rows).toEqual([
-    ["1", "Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.5", "right"],
-    ["2", "<b>eat</b>", "root", "", "", "", ""],
-    ["3", "fish", "obj", "2 <b>eat</b>", "1 Cats", "0.25", "wrong"],
+    ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.500", "right"],
+    ["2 <b>eat</b>", "root", "", "", "", ""],
+    ["3 fish", "obj", "2 <b>eat</b>", "1 Cats", "0.250", "wrong"],
   ]);
 });
 
@@ -186,4 +187,45 @@ test("before the sentence arrives nothing breaks", async () => {
   await press("ArrowRight");
   await press("[");
   expect(model.get("layer")).toBe(0);
+});
+
+test("page and picture are captioned alike, and list the same numbers", async () => {
+  const shown = state({ threshold: 0.3 });
+  const { el, find } = await show(shown);
+  const { sheet, caption, table } = drawPicture(shown, {
+    ...{ width: 480, theme: THEMES.light, density: 1, blank: false },
+    ...{ dense: false, brief: false, caption: false },
+  });
+  expect(find(".attnw-arcs-caption").textContent).toBe(captionText(caption));
+  const details = find<HTMLDetailsElement>("details");
+  details.open = true;
+  details.dispatchEvent(new Event("toggle"));
+  const cells = (selector: string) => [...el.querySelectorAll(selector)].map((n) => n.textContent);
+  expect(cells("thead th")).toEqual(table.columns);
+  expect(cells("tbody tr > *")).toEqual(table.rows.flat());
+  // The words on the page and in the picture lie in boxes of the same size.
+  const stage = find(".attnw-drawn");
+  const height = ["above", "below"].map((name) => Number(find(`.attnw-arcs-${name}`).getAttribute("height")));
+  expect(sheet.figures).toEqual([
+    {
+      x: 8,
+      y: expect.any(Number),
+      width: Number.parseInt(stage.style.width, 10),
+      height: (height[0] ?? 0) + 20 + (height[1] ?? 0),
+    },
+  ]);
+});
+
+test("where the system chooses the colours, arcs have all of them", () => {
+  const arc: HangingArc = {
+    ...{ governor: 0, dependent: 1, weight: 0.04, right: false },
+    ...{ x0: 10, x1: 50, depth: 25, edge: undefined },
+  };
+  const look = (forced: boolean) => {
+    const [group] = predictedArcs([arc], { ...THEMES.light, forced });
+    const [line] = Array.isArray(group?.inside) ? group.inside : [];
+    return [line?.attributes["stroke-opacity"], line?.attributes["stroke-width"]];
+  };
+  expect(look(false)).toEqual([0.76, 1.9]);
+  expect(look(true)).toEqual([1, 1.9]);
 });

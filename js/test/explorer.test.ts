@@ -1,28 +1,54 @@
-import { expect, test } from "vitest";
-import type { ExplorerContext, ExplorerState, Host } from "../src/model/explorer_types.js";
-import { PANELS } from "../src/model/explorer_types.js";
-import { luminance } from "../src/model/theme.js";
-import type { RenderContext } from "../src/model/types.js";
-import explorer from "../src/widgets/explorer.js";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { groupsFor, planFor } from "../src/explorer/arrangement.js";
+import type { ExplorerContext, ExplorerState, Host } from "../src/explorer/explorer_types.js";
+import { PANELS } from "../src/explorer/explorer_types.js";
+import explorer from "../src/explorer/widget.js";
+import { luminance } from "../src/shared/theme.js";
+import type { RenderContext } from "../src/shared/types.js";
+import { fakeModel } from "./fake_model.js";
 import { frame, leave, mounted } from "./mounted.js";
+
+let width = 1000;
+beforeEach(() => {
+  width = 1000;
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockImplementation(() => width);
+});
+afterEach(() => vi.restoreAllMocks());
 
 const STACK = { name: "self", n_layers: 6, n_heads: 12, n_key_heads: 12, n_query: 5, n_key: 5 };
 
+const EXAMPLES = [
+  { name: "cats", text: "The cat sat.", pair: null },
+  { name: "pairs", text: "Where is it?", pair: "It is here." },
+];
+
 const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
-  ...{ selected: [[1, 3, "self"]], layer: 1, _error: "", text: "The cat sat.", pair: null },
-  ...{ panels: [...PANELS], progress: {}, _notes: {}, _problems: {}, _painted: false },
-  ...{ _stacks: [STACK], _source: { model: "Bert", note: "" } },
-  ...{ _shown: { text: "The cat sat.", pair: null } },
+  ...{ selected: [[1, 3, "self"]], layer: 1, _error: "", text: "The cat sat.", pair: null, target: null },
+  ...{ tokens: [], hidden: [], quantity: "weights", unit: "tokens", scale: "sqrt", _quantities: ["weights"] },
+  ...{ panels: [...PANELS], tab: "strip", progress: {}, _notes: {}, _problems: {}, _painted: false },
+  ...{ _stacks: [STACK], _source: { model: "Bert", note: "", loss: "" } },
+  ...{ _shown: { text: "The cat sat.", pair: null, target: null } },
+  ...{ example: null, _examples: EXAMPLES, _look: "", _second: "pair", _offer: "" },
+  ...{ _accepted: false, _sentence_asked: 0, _circle: "" },
   ...{ grid: "anywidget:1", view: "anywidget:2" },
-  ...{ head_map: null, strip: null, table: null, arcs: null },
+  ...{ lens: null, head_map: null, strip: null, table: null, arcs: null },
   ...change,
 });
 
+/** The model of the grid: of its own traits those that the controls show. */
+const gridModel = () =>
+  fakeModel({
+    ...{ stack: "self", metric: null as string | null, sort: "none", filter: null, _metrics: null as object | null },
+    _axes: { query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"] }, key: { special: [], text: [] } },
+  });
+
 /** A host whose widgets write their reference, and count how many are drawn. */
 function hosting() {
+  const grid = gridModel();
   const alive = new Set<string>();
   const asked: string[] = [];
   const host: Host = {
+    getModel: async () => grid,
     async getWidget(reference) {
       asked.push(reference);
       if (reference === "anywidget:broken") throw new Error("no such model");
@@ -35,20 +61,24 @@ function hosting() {
       };
     },
   };
-  return { host, alive, asked };
+  return { host, alive, asked, grid };
 }
 
 async function shown(change: Partial<ExplorerState> = {}) {
   const hosted = hosting();
   const widget = {
-    render: (context: RenderContext<ExplorerState>) =>
-      explorer().render({ ...context, host: hosted.host } as ExplorerContext),
+    render: (context: RenderContext<ExplorerState>) => explorer().render({ ...context, host: hosted.host } as ExplorerContext),
   };
   const found = await mounted<ExplorerState>(widget, state(change));
   const panel = (name: string) => found.find(`[data-panel="${name}"]`);
   return { ...found, ...hosted, panel };
 }
 
+const tab = (el: HTMLElement, name: string) => {
+  const found = el.querySelector<HTMLElement>(`[data-tab="${name}"]`);
+  if (!found) throw new Error(`no tab ${name}`);
+  return found;
+};
 const press = (node: HTMLElement, key: string, options: KeyboardEventInit = {}) =>
   node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...options }));
 
@@ -64,7 +94,7 @@ test("each figure that there is is drawn in its panel; the others are not there"
 });
 
 test("what is measured says so, then takes its place, once", async () => {
-  const { panel, model, asked } = await shown({ progress: { table: 0, head_map: 0 } });
+  const { panel, model, asked, find } = await shown({ tab: "table", progress: { table: 0, head_map: 0 } });
   expect(panel("table").textContent).toContain("predicts relations");
   model.fromKernel({ progress: { table: 0.25 } });
   await frame();
@@ -74,7 +104,7 @@ test("what is measured says so, then takes its place, once", async () => {
   model.fromKernel({ table: "anywidget:3", progress: {}, _notes: { table: "of this text alone" } });
   await frame();
   expect(panel("table").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:3");
-  expect(panel("table").textContent).toContain("of this text alone");
+  expect(find(".attnw-ex-details .attnw-ex-note").textContent).toBe("of this text alone");
   expect(line?.hasAttribute("hidden")).toBe(true);
   model.fromKernel({ layer: 2 });
   await frame();
@@ -82,7 +112,7 @@ test("what is measured says so, then takes its place, once", async () => {
 });
 
 test("a problem stands in the place of its figure", async () => {
-  const { panel } = await shown({ _problems: { table: "no fast tokenizer" } });
+  const { panel } = await shown({ tab: "table", _problems: { table: "no fast tokenizer" } });
   expect(panel("table").textContent).toContain("no fast tokenizer");
   const broken = await shown({ grid: "anywidget:broken" });
   expect(broken.panel("grid").textContent).toContain("could not be drawn: no such model");
@@ -101,7 +131,7 @@ test("Run and Ctrl+Enter send the text once; until it is read the old picture is
   await frame();
   const slot = panel("grid").querySelector(".attnw-ex-slot");
   expect(slot?.getAttribute("aria-busy")).toBe("true");
-  model.fromKernel({ _shown: { text: "A dog.", pair: null } });
+  model.fromKernel({ _shown: { text: "A dog.", pair: null, target: null } });
   await frame();
   expect(slot?.getAttribute("aria-busy")).toBe("false");
   find("form").dispatchEvent(new Event("submit", { cancelable: true }));
@@ -122,7 +152,7 @@ test("a second sentence can be added and taken away", async () => {
   const { model, find, el } = await shown();
   const [, second] = [...el.querySelectorAll("textarea")];
   find(".attnw-ex-quiet").click();
-  expect(second?.closest("label")?.hidden).toBe(false);
+  expect(second?.hidden).toBe(false);
   if (second) second.value = "It slept.";
   find("form").dispatchEvent(new Event("submit", { cancelable: true }));
   expect(model.sent.at(-1)).toEqual({ pair: "It slept." });
@@ -131,19 +161,140 @@ test("a second sentence can be added and taken away", async () => {
   expect(model.sent.at(-1)).toEqual({ pair: null });
 });
 
-test("a header folds its panel; what was never unfolded is never drawn", async () => {
-  const { model, panel, asked } = await shown({ panels: ["grid"], arcs: "anywidget:6" });
-  expect(asked).toEqual(["anywidget:1"]);
-  const button = panel("arcs").querySelector("button");
-  expect(button?.getAttribute("aria-expanded")).toBe("false");
-  button?.click();
-  expect(model.sent.at(-1)).toEqual({ panels: ["grid", "arcs"] });
+test("one detail is open; what was never opened is never drawn", async () => {
+  const { model, panel, asked, el } = await shown({ strip: "anywidget:3", arcs: "anywidget:6" });
+  expect(asked).toEqual(["anywidget:1", "anywidget:2", "anywidget:3"]);
+  expect(panel("strip").getAttribute("role")).toBe("tabpanel");
+  expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("false");
+  tab(el, "arcs").click();
+  expect(model.sent.at(-1)).toEqual({ tab: "arcs" });
   await frame();
-  expect(button?.getAttribute("aria-expanded")).toBe("true");
-  expect(asked).toEqual(["anywidget:1", "anywidget:6"]);
-  button?.click();
+  expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("true");
+  expect(tab(el, "arcs").getAttribute("aria-controls")).toBe(panel("arcs").id);
+  expect(asked.at(-1)).toBe("anywidget:6");
+  expect([panel("strip").hidden, panel("arcs").hidden, panel("grid").hidden]).toEqual([true, false, false]);
+  press(tab(el, "arcs"), "ArrowRight");
+  expect(model.sent.at(-1)).toEqual({ tab: "strip" });
+  press(tab(el, "strip"), "End");
+  expect(model.get("tab")).toBe("arcs");
+});
+
+test("panels that there are not have neither a tab nor a place", async () => {
+  const { panel, el } = await shown({ panels: ["view", "arcs"], strip: "anywidget:3", arcs: "anywidget:6" });
+  expect([panel("grid").hidden, panel("view").hidden, panel("arcs").hidden]).toEqual([true, false, false]);
+  expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual(["arcs"]);
+});
+
+test("where there is little room one panel of all is open, and a tap on a head shows it", async () => {
+  width = 456;
+  const { panel, find, el, model } = await shown({ strip: "anywidget:3" });
+  expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual(["all heads", "one head", "metrics"]);
+  expect([panel("grid").hidden, panel("view").hidden, panel("strip").hidden]).toEqual([false, true, true]);
+  const controls = find(".attnw-ex-controls");
+  expect(controls.hidden).toBe(true);
+  find(".attnw-ex-fold").click();
+  expect([controls.hidden, find(".attnw-ex-fold").getAttribute("aria-expanded")]).toEqual([false, "true"]);
+  const canvas = document.createElement("canvas");
+  panel("grid").append(canvas);
+  canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
   await frame();
-  expect(panel("arcs").querySelector<HTMLElement>(".attnw-ex-body")?.hidden).toBe(true);
+  expect(panel("view").hidden).toBe(true);
+  canvas.click();
+  await frame();
+  expect([panel("grid").hidden, panel("view").hidden]).toEqual([true, false]);
+  model.fromKernel({ tab: "strip" });
+  await frame();
+  expect(panel("strip").hidden).toBe(true);
+  tab(el, "strip").click();
+  await frame();
+  expect([panel("view").hidden, panel("strip").hidden]).toEqual([true, false]);
+});
+
+test("three columns have two lists of details, each with an open one", async () => {
+  width = 1576;
+  const details = { strip: "anywidget:3", head_map: "anywidget:4", table: "anywidget:5", arcs: "anywidget:6" };
+  const { panel, el } = await shown(details);
+  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([false, true, false, true]);
+  tab(el, "arcs").click();
+  await frame();
+  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([false, true, true, false]);
+});
+
+test.each([
+  [456, 12, "one"],
+  [676, 12, "two"],
+  [1176, 12, "two"],
+  [1576, 12, "three"],
+  [800, 32, "broad"],
+  [1576, 32, "beside"],
+])("%s px with %s heads a layer are laid out as %s", (room, heads, plan) => expect(planFor(room, heads)).toBe(plan));
+
+test("a plan leaves no panel out", () => {
+  for (const plan of ["one", "two", "three", "broad", "beside"] as const) {
+    const { fixed, groups } = groupsFor(plan, [...PANELS]);
+    expect([...fixed, ...groups.flat()].sort()).toEqual([...PANELS].sort());
+  }
+});
+
+test("an example is asked for with its text, in one message", async () => {
+  const { model, find } = await shown({ example: "cats", _look: "the cat sits" });
+  const select = find<HTMLSelectElement>(".attnw-ex-examples");
+  expect([select.value, find(".attnw-ex-look").textContent]).toEqual(["cats", "the cat sits"]);
+  select.value = "pairs";
+  select.dispatchEvent(new Event("change"));
+  expect(model.sent.at(-1)).toEqual({ example: "pairs", text: "Where is it?", pair: "It is here." });
+  await frame();
+  expect(find<HTMLTextAreaElement>("textarea").value).toBe("Where is it?");
+  expect(find(".attnw-ex-look").textContent).toBe("");
+  model.fromKernel({ _shown: { text: "Where is it?", pair: "It is here.", target: null }, _look: "there" });
+  await frame();
+  expect(find(".attnw-ex-look").textContent).toBe("there");
+});
+
+test("what all figures share is chosen in one row; metric and order are the grid's", async () => {
+  const { model, find, grid } = await shown();
+  const control = (name: string) => find<HTMLSelectElement>(`.attnw-ex-bar [data-control="${name}"]`);
+  control("unit").value = "words";
+  control("unit").dispatchEvent(new Event("change"));
+  expect(model.sent.at(-1)).toEqual({ unit: "words" });
+  find<HTMLInputElement>('[data-hide="cls"]').click();
+  expect(model.sent.at(-1)).toEqual({ hidden: ["cls"] });
+  expect(control("metric").closest("label")?.hidden).toBe(true);
+  grid.fromKernel({ _metrics: { stack: "self", titles: ["entropy"] } });
+  await frame();
+  control("metric").value = "entropy";
+  control("metric").dispatchEvent(new Event("change"));
+  expect(grid.sent.at(-1)).toEqual({ metric: "entropy" });
+  await frame();
+  control("sort").value = "rows";
+  control("sort").dispatchEvent(new Event("change"));
+  expect(grid.sent.at(-1)).toEqual({ sort: "rows" });
+});
+
+test("relations that nobody measured are offered, and the sentence of the arcs can be read", async () => {
+  const { model, panel } = await shown({ tab: "table", _offer: "measure on 115 sentences" });
+  const offer = panel("table").querySelector<HTMLElement>(".attnw-ex-act");
+  expect(offer?.textContent).toBe("measure on 115 sentences");
+  offer?.click();
+  expect(model.sent.at(-1)).toEqual({ _accepted: true });
+  model.fromKernel({ _offer: "", tab: "arcs", table: "anywidget:5", arcs: "anywidget:6" });
+  await frame();
+  expect(offer?.hidden).toBe(true);
+  const read = panel("arcs").querySelector<HTMLElement>(".attnw-ex-act");
+  expect(read?.textContent).toBe("read this sentence above");
+  read?.click();
+  expect(model.sent.at(-1)).toEqual({ _sentence_asked: 1 });
+});
+
+test("an encoder-decoder has a box for what its decoder reads, others that read one text have none", async () => {
+  const { el, model, find } = await shown({ _second: "target" });
+  const [, second] = [...el.querySelectorAll("textarea")];
+  expect([second?.hidden, second?.getAttribute("aria-label")]).toEqual([false, "target"]);
+  if (second) second.value = "Die Katze";
+  find("form").dispatchEvent(new Event("submit", { cancelable: true }));
+  expect(model.sent.at(-1)).toEqual({ target: "Die Katze" });
+  const causal = await shown({ _second: "" });
+  expect(causal.find(".attnw-ex-quiet").hidden).toBe(true);
 });
 
 test("the stepper and the brackets step the layer with the selection", async () => {

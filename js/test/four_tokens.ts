@@ -1,4 +1,4 @@
-import type { Axes } from "../src/model/types.js";
+import type { Axes } from "../src/shared/types.js";
 
 const axis = {
   text: ["[CLS]", "cat", "sat", "[SEP]"],

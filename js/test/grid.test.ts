@@ -1,19 +1,36 @@
 import { describe, expect, test } from "vitest";
-import { lookup } from "../src/draw/colour.js";
-import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/draw/grid_layout.js";
-import { orderHeads } from "../src/draw/grid_order.js";
-import { bytePixels, compose, drawHead, type Picture, spans } from "../src/draw/grid_pixels.js";
-import { headingAfter, placeBeside } from "../src/draw/grid_place.js";
+import { bytePixels, compose, drawHead, type SmallMaps, spans } from "../src/head_grid/grid_pixels.js";
+import { placeOutside } from "../src/head_grid/grid_preview.js";
+import { orderHeads } from "../src/head_grid/head_order.js";
+import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/shared/cells.js";
+import { lookup } from "../src/shared/colour.js";
 
 const table = lookup(false);
+const LINE = 0xff123456;
 const WISH = { sort: "none", descending: true, filter: null, outside: "dim" } as const;
 
 describe("layout", () => {
   test("144 heads fit 900 px, 24 x 16 heads at 480 px overflow with the smallest cells", () => {
     expect(canvasSize(gridLayout(900, 12, 12, false, 1))[0]).toBeLessThanOrEqual(900);
     const wide = gridLayout(480, 24, 16, false, 1);
-    expect(wide.cell).toBe(28);
+    expect(wide.cell).toBe(26);
     expect(canvasSize(wide)[0]).toBeGreaterThan(480);
+  });
+
+  test.each([480, 800, 1200])("no cell is under 26 px, and what is shown at %s px is not higher than it has to be", (width) => {
+    for (const [rows, cols] of [
+      [6, 12],
+      [12, 12],
+      [24, 32],
+      [48, 8],
+    ] as const)
+      for (const below of ["nothing", "bar", "name"] as const) {
+        const layout = gridLayout(width, rows, cols, false, 1, below);
+        const smallest = below === "name" ? 29 : 26;
+        expect(layout.cell).toBeGreaterThanOrEqual(smallest);
+        const [across, down] = canvasSize(layout);
+        if (layout.cell > smallest) expect([across <= width, down <= 780]).toEqual([true, true]);
+      }
   });
 
   test.each([1, 1.25, 1.5, 2, 3])("every corner is on a device pixel at %s", (dpr) => {
@@ -23,8 +40,7 @@ describe("layout", () => {
       [3, 5],
       [11, 11],
     ] as const)
-      for (const edge of corner(layout, cell))
-        expect(edge * dpr).toBeCloseTo(Math.round(edge * dpr), 6);
+      for (const edge of corner(layout, cell)) expect(edge * dpr).toBeCloseTo(Math.round(edge * dpr), 6);
   });
 
   test("a point finds its cell, gaps included, and labels are no cell", () => {
@@ -48,7 +64,8 @@ describe("layout", () => {
 });
 
 describe("pixels", () => {
-  const picture = (values: number[], side: number, maxima: number[]): Picture => ({
+  const picture = (values: number[], side: number, maxima: number[]): SmallMaps => ({
+    ...{ stack: "self", unit: "tokens", hidden: [] },
     ...{ rows: 1, cols: maxima.length, height: side, width: side, quantity: "weights" },
     values: Uint8Array.from(values),
     maxima: Float32Array.from(maxima),
@@ -66,7 +83,7 @@ describe("pixels", () => {
     const values = new Array(64 * 64).fill(0);
     values[37 * 64 + 11] = 255;
     const pixels = new Uint32Array(size * size);
-    const look = { table, scale: "sqrt", shared: false } as const;
+    const look = { table, line: LINE, scale: "sqrt", shared: false } as const;
     drawHead(pixels, size, 0, size, picture(values, 64, [1]), [0, 0], look);
     expect(pixels).toContain(table[255]);
     const at = Math.floor((37.5 * size) / 64) * size + Math.floor((11.5 * size) / 64);
@@ -83,37 +100,48 @@ describe("pixels", () => {
     expect(index("log", 1, 0)).toBe(0);
   });
 
-  test("the composed grid has cells edge to edge and background between", () => {
+  test("the composed grid has maps edge to edge in their hairlines", () => {
     const layout = gridLayout(1, 1, 2, false, 1);
     const two = picture([255, 255], 1, [1, 0.25]);
     const order = orderHeads(1, 2, undefined, WISH);
-    const { width, pixels } = compose(layout, two, order, {
-      ...{ table, scale: "linear", shared: true },
+    const { across, words } = compose(layout, two, order, {
+      ...{ table, line: LINE, scale: "linear", shared: true },
     });
-    expect([pixels[0], pixels[27], pixels[28]]).toEqual([table[255], table[255], table[0]]);
-    expect(pixels[30]).toBe(table[64]);
-    expect(pixels[27 * width]).toBe(table[255]);
-    expect(pixels[28 * width]).toBe(table[0]);
+    const row = words.subarray(across, 2 * across);
+    expect([row[0], row[1], row[26], row[27], row[28], row[29]]).toEqual([LINE, table[255], table[255], LINE, LINE, table[64]]);
+    expect(new Set(words.subarray(0, 28))).toEqual(new Set([LINE]));
+    expect([26, 27].map((y) => words[y * across + 1])).toEqual([table[255], LINE]);
+  });
+
+  test("a place without a head has no hairline", () => {
+    const order = { ...orderHeads(1, 2, undefined, WISH), heads: [0, -1] };
+    const look = { table, line: LINE, scale: "linear", shared: true } as const;
+    const { across, words } = compose(gridLayout(1, 1, 2, false, 1), picture([255, 255], 1, [1, 1]), order, look);
+    expect(words.subarray(across + 28, 2 * across)).not.toContain(LINE);
   });
 });
 
 describe("preview", () => {
-  const bounds = { left: 0, top: 0, right: 1000, bottom: 1000 };
-  const anchor = { left: 500, top: 500, right: 540, bottom: 540 };
+  const bounds = { left: 0, top: 0, right: 1000, bottom: 800 };
+  const place = (grid: [number, number, number, number], x: number, y: number) => {
+    const [left, top, right, bottom] = grid;
+    const cell = { left: x, top: y, right: x + 40, bottom: y + 40 };
+    return placeOutside({ left, top, right, bottom }, cell, 200, 230, bounds);
+  };
 
-  test("stands behind the way the pointer goes, off the cell's row and column", () => {
-    expect(placeBeside(anchor, 200, 230, bounds, [1, 0])[0]).toBeLessThan(anchor.left - 199);
-    expect(placeBeside(anchor, 200, 230, bounds, [-1, -1])).toEqual([544, 544]);
-    expect(placeBeside(anchor, 200, 230, bounds, [0, 1])[1]).toBeLessThan(anchor.top - 229);
+  test("stands beside the grid, level with the cell, and stays in sight", () => {
+    expect(place([20, 100, 780, 700], 300, 200)).toEqual([784, 200]);
+    expect(place([20, 100, 780, 700], 300, 660)).toEqual([784, 570]);
   });
 
-  test("stays inside, whatever the way", () => {
-    const corner = { left: 960, top: 0, right: 1000, bottom: 40 };
-    expect(placeBeside(corner, 200, 230, bounds, [-1, 1])).toEqual([756, 44]);
+  test("stands under the grid where there is no room beside it, else over it, else at its left", () => {
+    expect(place([20, 100, 980, 500], 300, 200)).toEqual([300, 504]);
+    expect(place([20, 300, 980, 790], 900, 400)).toEqual([800, 66]);
+    expect(place([300, 100, 980, 790], 500, 400)).toEqual([96, 400]);
   });
 
-  test("the way along an axis lasts until it turns", () => {
-    expect(headingAfter([1, 0], 0, 3)).toEqual([1, 1]);
-    expect(headingAfter([1, 1], -2, 0)).toEqual([-1, 1]);
+  test("a grid that leaves no room has it at the side where the pointer is not", () => {
+    expect(place([0, 0, 1000, 800], 300, 200)).toEqual([800, 200]);
+    expect(place([0, 0, 1000, 800], 700, 200)).toEqual([0, 200]);
   });
 });

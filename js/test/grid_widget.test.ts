@@ -1,23 +1,19 @@
-import { afterEach, expect, test, vi } from "vitest";
-import type { GridState, Thumbnails } from "../src/model/types.js";
-import grid from "../src/widgets/head_grid.js";
-import { fakeModel } from "./fake_model.js";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { drawPicture } from "../src/head_grid/picture.js";
+import type { GridState, Thumbnails } from "../src/head_grid/state.js";
+import grid from "../src/head_grid/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import { word } from "../src/shared/levels.js";
+import { onPeek, type Peeked } from "../src/shared/peek.js";
+import { THEMES } from "../src/shared/theme.js";
+import { frame, leave, mounted } from "./mounted.js";
 
-const wire = <D extends string>(
-  a: Uint8Array | Float32Array | Int32Array,
-  dtype: D,
-  shape: number[],
-) => ({
+const wire = <D extends string>(a: Uint8Array | Float32Array | Int32Array, dtype: D, shape: number[]) => ({
   ...{ shape, dtype },
   view: new DataView(a.buffer as ArrayBuffer),
 });
 
-function thumbnails(
-  stack: string,
-  layers: number,
-  heads: number,
-  hidden: string[] = [],
-): Thumbnails {
+function thumbnails(stack: string, layers: number, heads: number, hidden: string[] = []): Thumbnails {
   const n = layers * heads;
   return {
     ...{ stack, hidden, unit: "tokens" },
@@ -42,7 +38,7 @@ function state(change: Partial<GridState> = {}): GridState {
   };
   return {
     ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens" },
-    ...{ scale: "sqrt", stack: "self", shared_scale: false, _error: "" },
+    ...{ scale: "sqrt", stack: "self", shared_scale: false, _error: "", _circle: "" },
     ...{ metric: null, sort: "none", descending: true, filter: null, outside: "dim" },
     _metrics: null,
     _source: { model: "BertModel", note: "weights only", loss: "" },
@@ -70,30 +66,17 @@ const METRICS: GridState["_metrics"] = {
   ),
 };
 
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
-let controller = new AbortController();
 afterEach(() => {
-  controller.abort();
-  controller = new AbortController();
   vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
 });
 
 async function show(change: Partial<GridState> = {}) {
-  const model = fakeModel(state(change));
-  const el = document.createElement("div");
-  document.body.append(el);
-  grid().render({ model, el, signal: controller.signal });
-  await frame();
-  const find = <E extends HTMLElement>(selector: string) => {
-    const found = el.querySelector<E>(selector);
-    if (!found) throw new Error(`nothing matches ${selector}`);
-    return found;
-  };
+  const { model, el, find } = await mounted<GridState>(grid(), state(change));
   const box = find<HTMLElement>("[role=grid]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    box.dispatchEvent(
-      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
-    );
+    box.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
     await frame();
   };
   return { model, el, find, press };
@@ -125,6 +108,28 @@ test("the keyboard moves, selects, adds, and Escape goes back", async () => {
   expect(model.get("selected")).toEqual([[1, 5, "self"]]);
 });
 
+test("Escape takes back what the kernel or a linked figure chose, too", async () => {
+  const { model, press } = await show();
+  await press("Enter");
+  model.fromKernel({ selected: [[2, 2, "self"]], layer: 2 });
+  await frame();
+  model.fromKernel({ selected: [[3, 3, "self"]], layer: 3 });
+  // Before the next frame too: the choice here comes after that of the kernel.
+  await press("End");
+  await press("Enter");
+  const before = [
+    [3, 3, "self"],
+    [2, 2, "self"],
+    [0, 0, "self"],
+  ];
+  for (const head of before) {
+    await press("Escape");
+    expect(model.get("selected")).toEqual([head]);
+  }
+  await press("Escape");
+  expect(model.get("selected")).toEqual([]);
+});
+
 test("the one gridcell says where it is, and the grid points to it", async () => {
   const { find, press } = await show();
   await press("ArrowRight");
@@ -154,11 +159,92 @@ test("stepping another stack than the selection's brings the selection there", a
   expect(model.get("selected")).toEqual([[1, 5, "cross"]]);
 });
 
+/** What linked figures are told to show, until the test ends. */
+async function peeks(circle: string) {
+  const heard: (Peeked | null)[] = [];
+  const end = new AbortController();
+  onPeek(
+    end.signal,
+    () => "here",
+    (peeked) => heard.push(peeked),
+  );
+  onTestFinished(() => end.abort());
+  return { heard, ...(await show({ _circle: circle })) };
+}
+
+test("a linked figure is shown the head that the keyboard is on, from the page's own bytes, and no preview is", async () => {
+  const { heard, model, find, press } = await peeks("here");
+  await press("ArrowRight");
+  expect(heard).toEqual([
+    {
+      head: [0, 1, "self"],
+      ...{ quantity: "weights", unit: "tokens", hidden: [], rows: 3, cols: 3 },
+      ...{ values: new Uint8Array(9).fill(255), maximum: Math.fround(0.8312) },
+    },
+  ]);
+  expect(find(".attnw-grid-preview").hidden).toBe(true);
+  expect(model.sent).toEqual([]);
+  model.fromKernel({ layer: 2 });
+  await frame();
+  expect(heard).toHaveLength(1);
+  find("[role=grid]").dispatchEvent(new FocusEvent("blur"));
+  await frame();
+  expect(heard.slice(1)).toEqual([null]);
+});
+
+test("a grid that is taken away leaves the linked figure its own head", async () => {
+  const { heard, press } = await peeks("here");
+  await press("ArrowRight");
+  leave();
+  expect(heard.slice(1)).toEqual([null]);
+});
+
+test("a grid that no figure is linked to shows its own preview", async () => {
+  const { heard, find, press } = await peeks("elsewhere");
+  await press("ArrowRight");
+  expect(heard).toEqual([]);
+  expect(find(".attnw-grid-preview").hidden).toBe(false);
+  expect(find(".attnw-grid-preview").textContent).toContain("L0 H1");
+});
+
+test("a tap selects, a finger that stays shows the head and selects nothing", async () => {
+  const { model, find } = await show();
+  const canvas = find("canvas.attnw-grid");
+  const touch = (type: string) =>
+    canvas.dispatchEvent(new PointerEvent(type, { pointerType: "touch", clientX: 60, clientY: 30, bubbles: true }));
+  const click = () => canvas.dispatchEvent(new MouseEvent("click", { clientX: 60, clientY: 30, bubbles: true }));
+  touch("pointerdown");
+  touch("pointermove");
+  await frame();
+  expect(find(".attnw-grid-preview").hidden).toBe(true);
+  touch("pointerleave");
+  click();
+  expect(model.get("selected")).toEqual([[0, 0, "self"]]);
+  model.sent.length = 0;
+  touch("pointerdown");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(find(".attnw-grid-preview").hidden).toBe(false);
+  click();
+  touch("pointerleave");
+  await frame();
+  expect(find(".attnw-grid-preview").hidden).toBe(true);
+  expect(model.sent).toEqual([]);
+});
+
+test("a narrow grid keeps its controls behind a button", async () => {
+  const { find } = await show();
+  const more = find<HTMLButtonElement>(".attnw-grid-more");
+  const open = () => [more.getAttribute("aria-expanded"), find(".attnw-head-grid").classList.contains("attnw-grid-open")];
+  expect(open()).toEqual(["false", false]);
+  more.click();
+  expect(open()).toEqual(["true", true]);
+});
+
 test("the controls set the traits, and the stack switch is there only for several stacks", async () => {
   const { model, el, find } = await show();
   const selects = [...el.querySelectorAll("select")];
   expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
-  const scale = selects.at(-1) as HTMLSelectElement;
+  const scale = find<HTMLSelectElement>("[data-control=scale]");
   await pick(scale, () => {
     scale.value = "log";
   });
@@ -173,7 +259,7 @@ test("the controls set the traits, and the stack switch is there only for severa
 
 test("the old picture stays dimmed until its answer arrives", async () => {
   const { model, find } = await show();
-  const root = find(".attnw-grid-root");
+  const root = find(".attnw-head-grid-root");
   model.fromKernel({ hidden: ["cls"] });
   await frame();
   expect(root.classList.contains("attnw-grid-stale")).toBe(true);
@@ -182,7 +268,7 @@ test("the old picture stays dimmed until its answer arrives", async () => {
   await frame();
   expect(root.classList.contains("attnw-grid-stale")).toBe(false);
   expect(find(".attnw-grid-caption").textContent).toBe(
-    "BertModel · 3 tokens · weights · sqrt colour scale per head · [CLS] hidden · weights only",
+    "All heads, self-attention · BertModel · attention weights · 3 tokens · square-root colour scale, per head · [CLS] hidden · weights only",
   );
 });
 
@@ -203,7 +289,7 @@ test("selections out of range and a missing picture draw nothing and break nothi
     ],
     _thumbnails: null,
   });
-  expect(find(".attnw-grid").dataset.layout).toContain('"rows":4,"cols":6');
+  expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":4,"cols":6');
 });
 
 test("play steps the layers and wraps; leaving removes every listener", async () => {
@@ -214,7 +300,7 @@ test("play steps the layers and wraps; leaving removes every listener", async ()
   expect(play.getAttribute("aria-label")).toBe("pause");
   vi.advanceTimersByTime(700);
   expect(model.get("layer")).toBe(0);
-  controller.abort();
+  leave();
   model.fromKernel({ layer: 2 });
   vi.advanceTimersByTime(1400);
   expect(model.get("layer")).toBe(2);
@@ -240,9 +326,7 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
     "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 0.831, selected",
   );
-  expect(find(".attnw-grid-caption").textContent).toContain(
-    "bars: entropy, 0 to 23 · all heads by entropy, largest first",
-  );
+  expect(find(".attnw-grid-caption").textContent).toContain("bars: entropy, 0 to 23 · all heads by entropy, largest first");
 });
 
 test("heads outside the filter can be removed; an empty place cannot be selected", async () => {
@@ -252,17 +336,15 @@ test("heads outside the filter can be removed; an empty place cannot be selected
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head: filtered out");
   await press("Enter");
   expect(model.sent).toEqual([]);
-  expect(find(".attnw-grid-caption").textContent).toContain(
-    "3 of 24 heads have 1 to 3, the others removed",
-  );
+  expect(find(".attnw-grid-caption").textContent).toContain("3 of 24 heads have 1 to 3, the others removed");
   model.fromKernel({ sort: "all" });
   await frame();
-  expect(find(".attnw-grid").dataset.layout).toContain('"rows":1,"cols":6');
+  expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":1,"cols":6');
 });
 
 test("the ends of the range push each other, and the whole range is no filter", async () => {
   const { model, el } = await show({ _metrics: METRICS, metric: "entropy" });
-  const [from, to] = [...el.querySelectorAll<HTMLInputElement>("input[type=range]")];
+  const [from, to] = [...el.querySelectorAll<HTMLInputElement>(".attnw-metric-range input")];
   const slide = async (input: HTMLInputElement | undefined, value: number) => {
     if (!input) throw new Error("no slider");
     input.value = String(value);
@@ -291,4 +373,56 @@ test("heads like the shown one are selected with it, and Escape goes back", asyn
   ]);
   await press("Escape");
   expect(model.get("selected")).toEqual([[0, 1, "self"]]);
+});
+
+test("the page says what its picture says, word for word", async () => {
+  const change = {
+    ...{ _metrics: METRICS, metric: "entropy", sort: "rows", filter: [1, 9], hidden: ["cls"] },
+    ...{ selected: [[1, 2, "self"]], shared_scale: true, unit: "words" },
+    _thumbnails: { ...thumbnails("self", 4, 6, ["cls"]), unit: "words" },
+  } as Partial<GridState>;
+  const { find } = await show(change);
+  const request = { width: 480, theme: THEMES.light, density: 1, blank: true, dense: false };
+  const drawn = drawPicture(state(change), { ...request, brief: false, caption: false });
+  expect(find(".attnw-grid-caption").textContent).toBe(captionText(drawn.caption));
+  expect(captionText(drawn.caption)).toBe(
+    "All heads, self-attention · BertModel · L1 H2 (2-3) · attention weights · 3 tokens · " +
+      "square-root colour scale, 0 to 0.831, shared by all heads · [CLS] hidden · " +
+      "words: sum over the attended word's tokens, mean over the attending word's · " +
+      "bars: entropy, 0 to 23 · heads of each layer by entropy, largest first · " +
+      "9 of 24 heads have 1 to 9, the others dimmed · weights only",
+  );
+});
+
+test("where the reader's system chooses the colours, maps and bars are in its colours alone", async () => {
+  vi.stubGlobal("matchMedia", (query: string) => ({
+    ...{ matches: query.includes("forced-colors"), addEventListener() {} },
+  }));
+  const painted = new Set<unknown>();
+  const words = new Set<number>();
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (this: HTMLCanvasElement) {
+    const pen: Record<string, unknown> = {
+      ...{ canvas: this, measureText: () => ({ width: 10 }) },
+      createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
+      putImageData: ({ data }: ImageData) => {
+        for (const word of new Uint32Array(data.buffer)) words.add(word);
+      },
+    };
+    return new Proxy(pen, {
+      get: (of, name) => of[name as string] ?? (() => {}),
+      set(of, name, value) {
+        if (/Style$/.test(String(name))) painted.add(value);
+        of[name as string] = value;
+        return true;
+      },
+    }) as never;
+  });
+  await show({ _metrics: METRICS, metric: "entropy", selected: [[1, 2, "self"]] });
+  // From the ground between the maps to the text, and nothing of the scale of other readers.
+  const { background, text, muted, hairline, accent } = THEMES.light;
+  expect(words.delete(word(hairline))).toBe(true);
+  expect(words).toContain(0xffffffff);
+  expect(words).toContain(0xff1f1b1b);
+  for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
+  expect([...painted].sort()).toEqual([accent, text, muted, hairline, background].sort());
 });

@@ -1,14 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { groupColour, groupShape, layerColour } from "../src/draw/map_marks.js";
+import { groupColour, groupLegend, groupShape, layerColour } from "../src/head_map/paint.js";
 import {
+  ASIDE,
   decodePoints,
   mapLayout,
   movedPoint,
   type Point,
   pointAt,
+  sceneOf,
   toCanvas,
   within,
-} from "../src/draw/map_points.js";
+} from "../src/head_map/scene.js";
+import type { MapState } from "../src/shared/head_types.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { THEMES } from "../src/shared/theme.js";
 import { wireOf } from "./wire_of.js";
 
 const at = (x: number, y: number, head = 0): Point => ({ head: [0, head, "self"], x, y, group: 0 });
@@ -81,6 +86,44 @@ describe("layout", () => {
   });
 });
 
+describe("scene", () => {
+  const heads = (places: [number, number][]): MapState => ({
+    ...{ selected: [], layer: 0, color: "behaviour", _error: "" },
+    _source: { model: "", quantity: "", note: "" },
+    _heads: {
+      stack: "self",
+      positions: wireOf(Float32Array.from(places.flat()), [1, places.length, 2]),
+      groups: Array.from({ length: 5 }, (_, i) => ({ name: `behaviour number ${i}`, slot: i })),
+      group: wireOf(new Int32Array(places.length), [1, places.length]),
+    },
+  });
+  const scene = (room: number, places: [number, number][]) => {
+    const state = heads(places);
+    const plane = state._heads ? decodePoints(state._heads) : [];
+    return sceneOf(state, plane, {
+      ...{ theme: THEMES.light, width: room, font: "Arial", ruler: tableRuler, density: 1 },
+    });
+  };
+
+  test("of two numbers in one place the later one is parted from the first", () => {
+    const { touching, points } = scene(400, [
+      [0, 0],
+      [0.001, 0],
+      [1, 0],
+    ]);
+    expect([...touching]).toEqual([points[1]]);
+  });
+
+  test.each([200, 480, 1200])("no name of the legend leaves %s px", (room) => {
+    const names = Array.from({ length: 5 }, (_, i) => `behaviour number ${i}`);
+    const shown = scene(room, [[0, 0]]);
+    expect(shown.beside).toBe(room >= 704);
+    const legend = groupLegend(shown, names, shown.beside ? ASIDE : room, tableRuler);
+    expect(legend.width).toBeLessThanOrEqual(room);
+    expect(legend.height).toBe({ 200: 120, 480: 48, 1200: 120 }[room]);
+  });
+});
+
 describe("pointer", () => {
   const points = [at(10, 10, 0), at(20, 10, 1), at(100, 100, 2)];
 
@@ -110,11 +153,8 @@ describe("keys", () => {
 
   test("heads in one place are left one after the other", () => {
     const stacked = [at(5, 5, 0), at(5, 5, 1), at(5, 5, 2)];
-    const step = (key: string, from: number) =>
-      movedPoint(key, stacked, stacked[from] as Point)?.head[1];
-    expect([step("ArrowRight", 0), step("ArrowRight", 1), step("ArrowRight", 2)]).toEqual([
-      1, 2, 2,
-    ]);
+    const step = (key: string, from: number) => movedPoint(key, stacked, stacked[from] as Point)?.head[1];
+    expect([step("ArrowRight", 0), step("ArrowRight", 1), step("ArrowRight", 2)]).toEqual([1, 2, 2]);
     expect([step("ArrowLeft", 2), step("ArrowUp", 1)]).toEqual([1, 0]);
   });
 
@@ -135,21 +175,28 @@ describe("keys", () => {
 });
 
 describe("marks", () => {
+  const themes = Object.values(THEMES);
+
   test("numbers of layers can be read in both themes, and go one way in lightness", () => {
-    for (const dark of [false, true]) {
-      const steps = Array.from({ length: 24 }, (_, layer) => layerColour(dark, layer, 24));
-      for (const colour of steps) expect(contrast(colour, dark)).toBeGreaterThanOrEqual(4.5);
+    for (const theme of themes) {
+      const steps = Array.from({ length: 24 }, (_, layer) => layerColour(theme, layer, 24));
+      for (const colour of steps) expect(contrast(colour, theme.dark)).toBeGreaterThanOrEqual(4.5);
       for (let i = 4; i < 24; i += 4)
-        expect(contrast(steps[i] ?? "", dark)).toBeGreaterThan(contrast(steps[i - 4] ?? "", dark));
+        expect(contrast(steps[i] ?? "", theme.dark)).toBeGreaterThan(contrast(steps[i - 4] ?? "", theme.dark));
     }
-    expect(layerColour(false, 0, 1)).toBe(layerColour(false, 0, 12));
+    expect(layerColour(THEMES.light, 0, 1)).toBe(layerColour(THEMES.light, 0, 12));
   });
 
   test("24 behaviours differ in colour or shape, and all marks stand out", () => {
-    const marks = Array.from({ length: 24 }, (_, i) => `${groupColour(false, i)} ${groupShape(i)}`);
-    expect(new Set([...marks, `${groupColour(false, -1)} ${groupShape(-1)}`]).size).toBe(25);
-    for (const dark of [false, true])
-      for (let slot = -1; slot < 8; slot++)
-        expect(contrast(groupColour(dark, slot), dark)).toBeGreaterThanOrEqual(3);
+    const mark = (i: number) => `${groupColour(THEMES.light, i)} ${groupShape(i)}`;
+    expect(new Set([-1, ...Array(24).keys()].map(mark)).size).toBe(25);
+    for (const theme of themes)
+      for (let slot = -1; slot < 8; slot++) expect(contrast(groupColour(theme, slot), theme.dark)).toBeGreaterThanOrEqual(3);
+  });
+
+  test("where the reader's system chooses the colours, marks are in that of text", () => {
+    const theme = { ...THEMES.dark, forced: true };
+    const colours = [layerColour(theme, 3, 12), groupColour(theme, 2), groupColour(theme, -1)];
+    expect(colours).toEqual(Array(3).fill(theme.text));
   });
 });

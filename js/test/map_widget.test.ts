@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { MapState } from "../src/model/head_types.js";
-import map from "../src/widgets/head_map.js";
+import map from "../src/head_map/widget.js";
+import type { MapState } from "../src/shared/head_types.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
@@ -14,7 +14,7 @@ function state(change: Partial<MapState> = {}): MapState {
   const places = Float32Array.from([0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
   return {
     ...{ selected: [], layer: 0, color: "behaviour", _error: "" },
-    _source: { model: "BertModel", note: "metric MDS, 12 tokens · stress 0.1" },
+    _source: { model: "BertModel", quantity: "distances", note: "metric MDS · stress 0.1" },
     _heads: {
       stack: "self",
       positions: wireOf(places, [2, 3, 2]),
@@ -29,9 +29,7 @@ async function show(change: Partial<MapState> = {}) {
   const { model, el, find } = await mounted(map(), state(change));
   const box = find("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    box.dispatchEvent(
-      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
-    );
+    box.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
     await frame();
   };
   const canvas = find<HTMLCanvasElement>("canvas.attnw-map");
@@ -61,10 +59,7 @@ test("arrows go to the nearest head, Enter and Space select, Escape clears", asy
   const option = find("[role=option]");
   expect(find("[role=listbox]").getAttribute("aria-activedescendant")).toBe(option.id);
   expect(option.getAttribute("aria-label")).toBe("layer 0 head 2, to [SEP], selected");
-  expect([option.getAttribute("aria-posinset"), option.getAttribute("aria-setsize")]).toEqual([
-    "3",
-    "6",
-  ]);
+  expect([option.getAttribute("aria-posinset"), option.getAttribute("aria-setsize")]).toEqual(["3", "6"]);
   await press("PageDown");
   await press(" ", { shiftKey: true });
   expect(model.get("selected")).toEqual([
@@ -146,7 +141,7 @@ test("colour is chosen where there are behaviours; the caption says what it stan
   expect(model.sent).toEqual([{ color: "layer" }]);
   expect(find(".attnw-map-groups").hidden).toBe(true);
   expect(find(".attnw-map-caption").textContent).toBe(
-    "BertModel · 6 heads · metric MDS, 12 tokens · stress 0.1 · numbers and colours: layers, from 0",
+    "Map of attention heads · BertModel · distances · numbers and colours: layers, from 0 · 6 heads · metric MDS · stress 0.1",
   );
   const plain = state({ color: "layer" });
   if (plain._heads) plain._heads.groups = [];
@@ -163,6 +158,17 @@ test("brackets step the layer, and question mark lists the keys", async () => {
   await press("?");
   expect(find(".attnw-keys").hidden).toBe(false);
   expect(find("[aria-label='show the keys']").getAttribute("aria-expanded")).toBe("true");
+});
+
+test("Escape hides the keys before it clears the selection", async () => {
+  const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
+  await press("?");
+  await press("Escape");
+  expect(find(".attnw-keys").hidden).toBe(true);
+  expect(find("[aria-label='show the keys']").getAttribute("aria-expanded")).toBe("false");
+  expect(model.sent).toEqual([]);
+  await press("Escape");
+  expect(model.sent).toEqual([{ selected: [] }]);
 });
 
 test("an error stands in the widget's place; leaving removes every listener", async () => {

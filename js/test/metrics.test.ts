@@ -1,15 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { badgeTexts, barRange, decimals } from "../src/draw/grid_badges.js";
-import { gridLayout, hasText } from "../src/draw/grid_layout.js";
-import {
-  cellOf,
-  figures,
-  headIn,
-  type Metric,
-  orderHeads,
-  passes,
-} from "../src/draw/grid_order.js";
-import { percentile, stripPlace } from "../src/draw/strip.js";
+import { barRange, cellOf, headIn, type Metric, orderHeads, passes } from "../src/head_grid/head_order.js";
+import { badgeTexts, decimals } from "../src/head_grid/paint.js";
+import { gridLayout, hasText } from "../src/shared/cells.js";
+import { figures } from "../src/shared/numbers.js";
+import { percentile, stripPlace } from "../src/shared/strip.js";
 
 const metric = (...values: number[]): Metric => ({
   title: "entropy",
@@ -78,11 +72,7 @@ describe("badges", () => {
     badgeTexts(orderHeads(2, 3, of, wish({ sort })), of, width, letters);
 
   test("numbers under each other have as many decimals as the largest needs", () => {
-    expect([0.139, 0.00174, 0].map(decimals(metric(0, 0.139), 3))).toEqual([
-      "0.139",
-      "0.002",
-      "0.000",
-    ]);
+    expect([0.139, 0.00174, 0].map(decimals(metric(0, 0.139), 3))).toEqual(["0.139", "0.002", "0.000"]);
     expect([12.34, -3].map(decimals(metric(-3, 12.34), 3))).toEqual(["12.3", "−3.0"]);
     expect(decimals(metric(0, 4321), 3)(4321)).toBe("4321");
     expect(decimals(metric(0, 3e-9), 3)(3e-9)).toBe("3.0e-9");
@@ -108,10 +98,10 @@ describe("badges", () => {
   test("small cells have a bar alone, unless their names are needed", () => {
     expect(gridLayout(480, 24, 16, false, 1).band).toBe(0);
     const small = gridLayout(480, 24, 16, false, 1, "bar");
-    expect([small.cell, hasText(small)]).toEqual([28, false]);
+    expect([small.cell, hasText(small)]).toEqual([26, false]);
     expect(hasText(gridLayout(900, 12, 12, false, 1, "bar"))).toBe(true);
     const named = gridLayout(480, 24, 16, false, 1, "name");
-    expect([named.cell, hasText(named)]).toEqual([36, true]);
+    expect([named.cell, hasText(named)]).toEqual([29, true]);
   });
 });
 
@@ -121,8 +111,13 @@ describe("figures", () => {
     [0.12345, "0.123"],
     [-2.5, "−2.5"],
     [1234.5, "1230"],
+    [0.0005, "0.0005"],
     [3.2e-4, "3.2e-4"],
+    [9995, "10000"],
+    [999_999, "1000000"],
     [2e7, "2.0e7"],
+    [9.96e6, "1.0e7"],
+    [-2.5e-9, "-2.5e-9"],
   ])("%s is printed as %s", (value, text) => expect(figures(value)).toBe(text));
 });
 

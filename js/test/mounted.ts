@@ -1,5 +1,5 @@
 import { afterEach } from "vitest";
-import type { RenderContext } from "../src/model/types.js";
+import type { RenderContext } from "../src/shared/types.js";
 import { fakeModel } from "./fake_model.js";
 
 let controller = new AbortController();
@@ -15,10 +15,7 @@ afterEach(leave);
 export const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
 
 /** A widget on the page, until the test ends. */
-export async function mounted<S extends object>(
-  widget: { render(context: RenderContext<S>): unknown },
-  state: S,
-) {
+export async function mounted<S extends object>(widget: { render(context: RenderContext<S>): unknown }, state: S) {
   const model = fakeModel(state);
   const el = document.createElement("div");
   document.body.append(el);

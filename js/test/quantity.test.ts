@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { printValue, quantityNote, symbolOf } from "../src/draw/quantity.js";
-import type { GridState, ViewState } from "../src/model/types.js";
-import headGrid from "../src/widgets/head_grid.js";
-import headView from "../src/widgets/head_view.js";
+import type { GridState } from "../src/head_grid/state.js";
+import headGrid from "../src/head_grid/widget.js";
+import type { ViewState } from "../src/head_view/state.js";
+import headView from "../src/head_view/widget.js";
+import { printValue, quantityName, symbolOf } from "../src/shared/quantity.js";
 import { fakeModel } from "./fake_model.js";
-import { axes, weights } from "./four_tokens.js";
+import { weights } from "./four_tokens.js";
+import { stack, viewState } from "./view_state.js";
 
 const wire = (rows: number[][]) => ({
   shape: [rows.length, rows[0]?.length ?? 0],
@@ -17,16 +19,15 @@ const map = (quantity: string, times: number) => ({
   values: wire(weights.map((row) => row.map((value) => value * times))),
 });
 
-const state = (): ViewState => ({
-  ...{ selected: [[0, 1, "self"]], layer: 0, tokens: [], hidden: ["cls"], quantity: "norms" },
-  ...{ unit: "tokens", scale: "linear", mode: "matrix", top_mass: 1, renormalise: true },
-  ...{ sentences: "all", _error: "", _quantities: ["weights", "norms", "gradients"] },
-  _source: { model: "Bert", note: "", loss: "masked-LM 2.31, masked: sat" },
-  _axes: axes,
-  _stacks: [{ name: "self", n_layers: 1, n_heads: 8, n_key_heads: 8, n_query: 4, n_key: 4 }],
-  _highlighted: { query: [], key: [] },
-  _map: map("norms", 10),
-});
+const state = () =>
+  viewState({
+    ...{ selected: [[0, 1, "self"]], layer: 0, hidden: ["cls"], quantity: "norms" },
+    ...{ scale: "linear", mode: "matrix", renormalise: true },
+    _quantities: ["weights", "norms", "gradients"],
+    _source: { model: "Bert", note: "", loss: "masked-LM 2.31, masked: sat" },
+    _stacks: [{ ...stack, n_layers: 1 }],
+    _map: map("norms", 10),
+  });
 
 let ended = new AbortController();
 afterEach(() => {
@@ -43,8 +44,7 @@ async function show(patch: Partial<ViewState> = {}) {
   headView().render({ model, el, signal: ended.signal });
   await frame();
   await frame();
-  const $ = <T extends HTMLElement = HTMLElement>(selector: string) =>
-    el.querySelector<T>(selector) as T;
+  const $ = <T extends HTMLElement = HTMLElement>(selector: string) => el.querySelector<T>(selector) as T;
   return { model, $ };
 }
 
@@ -54,9 +54,9 @@ describe("quantities", () => {
     expect(symbolOf("norms")).toBe("‖a·f(x)‖");
     expect(printValue("weights")(0.0001)).toBe("<0.0005");
     expect(printValue("gradients")(0.0001234)).toBe("1.2e-4");
-    expect(quantityNote("weights")).toBe("");
-    expect(quantityNote("norms", "masked-LM")).not.toContain("masked-LM");
-    expect(quantityNote("gradients", "masked-LM")).toContain("L: masked-LM");
+    expect(quantityName("weights")).toBe("attention weights");
+    expect(quantityName("norms", "masked-LM")).not.toContain("masked-LM");
+    expect(quantityName("gradients", "masked-LM")).toContain("L: masked-LM");
   });
 
   test("stand in title, caption, legend and name, and rows are no shares of one", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { chosenRows, decodeRelations, percent, sorted, wilson } from "../src/draw/relation_rows.js";
+import { chosenRows, decodeRelations, sorted, wilson } from "../src/relation_table/scene.js";
+import { percent } from "../src/shared/numbers.js";
 import { numbers } from "./relation_numbers.js";
 
 const all: Parameters<typeof chosenRows>[1] = {
@@ -27,8 +28,7 @@ test("rows are what the kernel counted, with the best head that it named", () =>
 
 test("search, count and significance choose rows; every column orders them, ties by frequency", () => {
   const { rows } = decodeRelations(numbers());
-  const names = (change: object) =>
-    chosenRows(rows, { ...all, ...change }).map(({ relation }) => relation);
+  const names = (change: object) => chosenRows(rows, { ...all, ...change }).map(({ relation }) => relation);
   expect(names({})).toEqual(["all", "det", "<b>obj</b>"]);
   expect(names({ min_count: 20 })).toEqual(["all", "det"]);
   expect(names({ search: "DE" })).toEqual(["det"]);
@@ -48,4 +48,9 @@ test("percentages have the digits that their count bears", () => {
   expect(percent(0.12345, 100)).toBe("12.3");
   expect(percent(0.12345, 99)).toBe("12");
   expect(percent(-0.05, 100)).toBe("−5.0");
+  expect(percent(0.5, 100)).toBe("50.0");
+  expect(percent(0.0005, 1000)).toBe("0.1");
+  expect(percent(1 / 8, 8)).toBe("13");
+  expect(percent(-1 / 8, 8)).toBe("−13");
+  expect(percent(1, 9)).toBe("100");
 });

@@ -1,27 +1,23 @@
 import { expect, test } from "vitest";
-import type { TableState } from "../src/model/relation_types.js";
-import table from "../src/widgets/relation_table.js";
+import { arrange } from "../src/relation_table/layout.js";
+import { drawPicture } from "../src/relation_table/picture.js";
+import { decodeRelations, sceneOf } from "../src/relation_table/scene.js";
+import table from "../src/relation_table/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import { canvasSize } from "../src/shared/cells.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { UNATTACHED } from "../src/shared/mount.js";
+import type { TableState } from "../src/shared/relation_types.js";
 import { frame, leave, mounted } from "./mounted.js";
-import { numbers } from "./relation_numbers.js";
-
-const state = (change: Partial<TableState> = {}): TableState => ({
-  ...{ selected: [], layer: 0, _error: "", relation: "all", direction: "dependent to governor" },
-  ...{ min_count: 1, significant: false, search: "", sort: "n", descending: true },
-  ...{ _numbers: numbers(), _source: { model: "BertModel", note: "100 words in 7 sentences" } },
-  ...change,
-});
+import { request, tableState } from "./relation_state.js";
 
 async function show(change: Partial<TableState> = {}) {
-  const { model, el, find } = await mounted(table(), state(change));
+  const { model, el, find } = await mounted(table(), tableState(change));
   const names = () => [...el.querySelectorAll("tbody th")].map((cell) => cell.textContent);
   const row = (name: string) =>
-    [...el.querySelectorAll<HTMLButtonElement>("tbody button")].find(
-      ({ textContent }) => textContent === name,
-    );
+    [...el.querySelectorAll<HTMLButtonElement>("tbody button")].find(({ textContent }) => textContent === name);
   const press = async (target: Element, key: string, keys: KeyboardEventInit = {}) => {
-    target.dispatchEvent(
-      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
-    );
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
     await frame();
   };
   const type = async (selector: string, value: string, event = "input") => {
@@ -35,7 +31,7 @@ async function show(change: Partial<TableState> = {}) {
 
 test("a real table: caption, headings with their order, a row a relation", async () => {
   const { el, find, names } = await show();
-  expect(find("caption").textContent).toBe("3 of 3 rows");
+  expect(find("caption").textContent).toBe("3 of 3 rows · by n, largest first");
   expect(names()).toEqual(["all", "det", "<b>obj</b>"]);
   expect(el.querySelector("tbody th b")).toBeNull();
   expect(el.querySelectorAll("th[scope=col]")).toHaveLength(7);
@@ -60,6 +56,14 @@ test("a row chooses its relation, direction and head in one message; Escape take
   await press(find("table"), "Escape");
   expect(model.get("relation")).toBe("all");
   expect(model.get("selected")).toEqual([]);
+});
+
+test("a relation and a head that the kernel chose are taken back together", async () => {
+  const { model, find, press } = await show();
+  model.fromKernel({ relation: "det", selected: [[1, 0, "self"]], layer: 1 });
+  await frame();
+  await press(find("table"), "Escape");
+  expect([model.get("relation"), model.get("selected")]).toEqual(["all", []]);
 });
 
 test("arrows move between rows, one of which Tab reaches", async () => {
@@ -140,4 +144,22 @@ test("before the numbers arrive nothing breaks", async () => {
   const { press, find, names } = await show({ _numbers: null });
   await press(find("[role=grid]"), "Enter");
   expect(names()).toEqual([]);
+});
+
+test("texts stand where the layout says; the caption is the picture's word for word", async () => {
+  const state = tableState({ relation: "det", selected: [[1, 0, "self"]], min_count: 5 });
+  const { find, el } = await show(state);
+  const found = state._numbers ? decodeRelations(state._numbers) : undefined;
+  const { caption, sheet } = drawPicture(state, request(UNATTACHED + 16));
+  expect(find(".attnw-rel-caption").textContent).toBe(captionText(caption));
+  const { table: layout, heat } = arrange(sceneOf(state, found), {
+    ...{ width: UNATTACHED, font: "sans-serif", ruler: tableRuler, density: 1 },
+  });
+  const widths = [...el.querySelectorAll<HTMLElement>("col")].map(({ style }) => style.width);
+  expect(widths).toEqual(Object.values(layout.columns).map(({ whole }) => `${whole}px`));
+  expect(find("table").style.width).toBe(`${layout.width}px`);
+  expect(find("tbody canvas").style.width).toBe(`${layout.bar}px`);
+  expect(JSON.parse(find(".attnw-rel-map").dataset.layout ?? "")).toEqual(heat);
+  expect(sheet.figures.map(({ width, height }) => [width, height])).toEqual([[layout.width, layout.height], canvasSize(heat)]);
+  expect(el.querySelectorAll(".attnw-drawn")).toHaveLength(2);
 });

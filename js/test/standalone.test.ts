@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { asFloat32, asInt32, asUint8 } from "../src/model/wire.js";
-import { join } from "../src/standalone/joined.js";
-import { localModel } from "../src/standalone/local_model.js";
-import { type EmbeddedMaps, headMap, thumbnails } from "../src/standalone/maps.js";
-import { revive } from "../src/standalone/revive.js";
+import { thumbnails } from "../src/head_grid/page.js";
+import { attentionMap, type EmbeddedMaps } from "../src/page/embedded_maps.js";
+import { link } from "../src/page/link.js";
+import { localModel } from "../src/page/local_model.js";
+import { embedded } from "../src/page/revive.js";
+import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 
 const axis = (special: string[]) => ({
   text: special.map((_, i) => `t${i}`),
@@ -14,16 +15,14 @@ const axis = (special: string[]) => ({
 
 function maps(size: number, fill: (q: number, k: number) => number): EmbeddedMaps {
   const special = Array.from({ length: size }, (_, i) => (i ? "" : "cls"));
-  const values = Uint8Array.from({ length: size * size }, (_, i) =>
-    fill(Math.floor(i / size), i % size),
-  );
+  const values = Uint8Array.from({ length: size * size }, (_, i) => fill(Math.floor(i / size), i % size));
   const axes = { stack: "self", unit: "tokens", query: axis(special), key: axis(special) };
   return { quantity: "weights", axes, shape: [1, 1, size, size], maxima: [0.5], values };
 }
 
 describe("a page without a kernel", () => {
   it("gives weights back from bytes, and NaN where masked", () => {
-    const map = headMap(
+    const map = attentionMap(
       maps(2, (q, k) => (k > q ? 0 : q === 0 ? 255 : 128)),
       [0, 0, "self"],
     );
@@ -47,7 +46,20 @@ describe("a page without a kernel", () => {
       [],
     );
     expect(small.values.shape).toEqual([1, 1, 64, 64]);
-    expect(asUint8(small.values).filter((v) => v === 255)).toHaveLength(1);
+    // Of 100 tokens cell 36 ends within the one that cell 37 begins with.
+    const strong = [...asUint8(small.values).entries()].filter(([, v]) => v === 255);
+    expect(strong.map(([i]) => [Math.floor(i / 64), i % 64])).toEqual([
+      [63, 36],
+      [63, 37],
+    ]);
+  });
+  it("shows none where every token is hidden, as the kernel does", () => {
+    const special = ["cls", "sep"];
+    const own = maps(2, () => 255);
+    own.axes.query.special = own.axes.key.special = special;
+    const small = thumbnails(own, special);
+    expect(small.values.shape).toEqual([1, 1, 0, 0]);
+    expect([...asFloat32(small.maxima), ...asInt32(small.strongest)]).toEqual([0, -1, -1]);
   });
   it("tells of changes once, and of none where nothing changed", () => {
     const model = localModel({ layer: 0 });
@@ -65,7 +77,7 @@ describe("a page without a kernel", () => {
 describe("figures on a page", () => {
   it("get their arrays back from text", () => {
     const wire = { shape: [2], dtype: "<f4", view: btoa("\x00\x00\x80?\x00\x00\x00@") };
-    const state = revive({ list: [{ values: wire }], view: "text", none: null }) as {
+    const state = embedded({ list: [{ values: wire }], view: "text", none: null }) as {
       list: { values: Parameters<typeof asFloat32>[0] }[];
       view: string;
     };
@@ -76,15 +88,20 @@ describe("figures on a page", () => {
 
   it("follow each other in what they share; heads that one lacks do not come back as none", () => {
     type State = { selected: [number, number, string][]; layer: number; _error: string };
+    const limits = {
+      shapes: { encoder: [6, 12] as [number, number], cross: [6, 12] as [number, number] },
+      relations: null,
+    };
     const figure = () => localModel<State>({ selected: [], layer: 0, _error: "" });
     const [grid, view, map] = [figure(), figure(), figure()];
     const scaled = localModel({ selected: [], layer: 0, _error: "", scale: "sqrt" });
-    join([
-      { model: grid },
-      { model: view },
-      { model: map, stacks: ["encoder"] },
-      { model: scaled },
+    link([
+      { model: grid, ...limits },
+      { model: view, ...limits },
+      { model: map, shapes: { encoder: [6, 12] }, relations: null },
+      { model: scaled, ...limits },
     ]);
+    expect([grid, scaled].map((model) => (model.get as (name: string) => unknown)("_circle"))).toEqual(["page", "page"]);
     map.set("selected", [[0, 1, "encoder"]]);
     expect(view.get("selected")).toEqual([[0, 1, "encoder"]]);
     grid.set("selected", [[2, 3, "cross"]]);

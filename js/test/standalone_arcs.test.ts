@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ArcsState } from "../src/model/relation_types.js";
-import { asFloat32, asInt32 } from "../src/model/wire.js";
-import { arcsModel } from "../src/standalone/arcs.js";
-import { wire } from "../src/standalone/maps.js";
-import type { EmbeddedSentences, HeldSentence } from "../src/standalone/page_data.js";
+import { type HeldSentence, pageModel } from "../src/dependency_arcs/page.js";
+import { wire } from "../src/page/embedded_maps.js";
+import type { ArcsState } from "../src/shared/relation_types.js";
+import { asFloat32, asInt32 } from "../src/shared/wire.js";
 
 const text = (array: ArrayBufferView) =>
   btoa(String.fromCharCode(...new Uint8Array(array.buffer, array.byteOffset, array.byteLength)));
@@ -42,8 +41,9 @@ function page(count: number, held: HeldSentence[], first: number, follows = fals
     baseline: wire(Float32Array.of(0.25, 0.5), [2]),
     offsets: wire(Int32Array.of(1, -2), [2]),
   };
-  const data: EmbeddedSentences = { first, stack: "self", shape: [1, 2], held, measured, follows };
-  return arcsModel(state, data);
+  const relations = ["all", "nsubj", "obj"];
+  const about = { name: "dependency_arcs", label: "arcs", remark: "", relations };
+  return pageModel({ ...about, state, own: { measured, follows }, shapes: { self: [1, 2] } }, { sentences: { first, held } });
 }
 
 describe("arcs on a page without a kernel", () => {
@@ -78,8 +78,7 @@ describe("arcs on a page without a kernel", () => {
 
   it("jump within what the page holds, and say that it is a part", () => {
     const model = page(9, [sentence(3), sentence(4, ["det", "root", "det"]), sentence(5)], 3);
-    const ask = (n: number, outcome: string, step: number) =>
-      model.set("_jump", { n, outcome, step });
+    const ask = (n: number, outcome: string, step: number) => model.set("_jump", { n, outcome, step });
     model.set("relation", "obj");
     ask(1, "right", 1);
     expect([model.get("sentence"), model.get("_jumped").found]).toEqual([5, true]);

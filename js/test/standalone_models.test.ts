@@ -1,14 +1,23 @@
 import { describe, expect, it } from "vitest";
-import type { CoreferenceState } from "../src/draw/coreference_data.js";
-import type { GridState, Head, ViewState } from "../src/model/types.js";
-import { asFloat32, asInt32 } from "../src/model/wire.js";
-import { gridModel, viewModel } from "../src/standalone/attention.js";
-import { coreferenceModel } from "../src/standalone/coreference.js";
-import { join } from "../src/standalone/joined.js";
-import { localModel } from "../src/standalone/local_model.js";
-import type { EmbeddedMaps } from "../src/standalone/maps.js";
-import { models } from "../src/standalone/models.js";
-import type { HeldWindow, PageData } from "../src/standalone/page_data.js";
+import { pageModel as coreferenceModel, type HeldWindow } from "../src/coreference_view/page.js";
+import type { CoreferenceState } from "../src/coreference_view/scene.js";
+import { pageModel as gridModel } from "../src/head_grid/page.js";
+import type { GridState } from "../src/head_grid/state.js";
+import { pageModel as viewModel } from "../src/head_view/page.js";
+import type { ViewState } from "../src/head_view/state.js";
+import { pageModel as stripModel } from "../src/metric_strip/page.js";
+import type { EmbeddedMaps } from "../src/page/embedded_maps.js";
+import { link } from "../src/page/link.js";
+import { localModel } from "../src/page/local_model.js";
+import { models } from "../src/page/models.js";
+import type { PageData } from "../src/page/page_data.js";
+import type { Metrics, StripState } from "../src/shared/head_types.js";
+import type { Head } from "../src/shared/types.js";
+import { asFloat32, asInt32 } from "../src/shared/wire.js";
+import { wireOf } from "./wire_of.js";
+
+const about = { name: "", label: "", remark: "", relations: null };
+const shapes = { self: [2, 1] as [number, number] };
 
 const text = (array: ArrayBufferView) =>
   btoa(String.fromCharCode(...new Uint8Array(array.buffer, array.byteOffset, array.byteLength)));
@@ -40,7 +49,10 @@ function coreference(count: number) {
   } as unknown as CoreferenceState;
   const windows = [held(1), held(1, 1), held(2)];
   const correct = [5, 1, 6, 0];
-  return coreferenceModel(state, { first: 1, stop: 3, shape: [1, 2], held: windows, correct });
+  return coreferenceModel(
+    { ...about, state, own: { correct }, shapes: { self: [1, 2] } },
+    { windows: { first: 1, stop: 3, held: windows } },
+  );
 }
 
 describe("coreference on a page without a kernel", () => {
@@ -86,16 +98,19 @@ const maps = (unit: string, more: Partial<EmbeddedMaps> = {}): EmbeddedMaps => (
   ...{ quantity: "weights", shape: [2, 1, 2, 2], maxima: [1, 0.5] },
   axes: { stack: "self", unit, query: axis, key: axis },
   values: Uint8Array.of(255, 1, 1, 255, 255, 255, 128, 1),
-  highlighted: { query: unit === "tokens" ? [1] : [0], key: [] },
   ...more,
 });
+const highlighted = [
+  { stack: "self", unit: "tokens", query: [1], key: [] },
+  { stack: "self", unit: "words", query: [0], key: [] },
+];
 const common = { quantity: "weights", unit: "tokens", hidden: [], layer: 0, _error: "" };
 
 describe("grid and view on a page without a kernel", () => {
   it("follow layer and unit, with what is highlighted there", () => {
     const selected: Head[] = [[0, 0, "self"]];
     const state = { ...common, selected } as unknown as ViewState;
-    const model = viewModel(state, [maps("tokens"), maps("words")]);
+    const model = viewModel({ ...about, state, shapes, own: { highlighted } }, { maps: [maps("tokens"), maps("words")] });
     expect(model.get("_highlighted").query).toEqual([1]);
     model.set("selected", [[1, 0, "self"]]);
     const map = model.get("_map");
@@ -111,7 +126,7 @@ describe("grid and view on a page without a kernel", () => {
       values: Uint8Array.of(255, 1, 1, 128),
     });
     const state = { ...common, layer: 1, selected: [only] } as unknown as ViewState;
-    const model = viewModel(state, [one]);
+    const model = viewModel({ ...about, state, shapes, own: { highlighted: [] } }, { maps: [one] });
     const map = model.get("_map");
     expect(map && asFloat32(map.values)[0]).toBe(0.5);
     model.set("layer", 0);
@@ -123,7 +138,10 @@ describe("grid and view on a page without a kernel", () => {
   it("start another metric without the range of the one before", () => {
     const filter = [0.1, 0.2];
     const state = { ...common, selected: [], stack: "self", metric: "a", filter };
-    const model = gridModel(state as unknown as GridState, [maps("tokens")], []);
+    const model = gridModel(
+      { ...about, state: state as unknown as GridState, shapes, own: { metrics: [] } },
+      { maps: [maps("tokens")] },
+    );
     expect(model.get("_thumbnails")?.maxima.shape).toEqual([2, 1]);
     model.set("metric", "b");
     expect(model.get("filter")).toBeNull();
@@ -132,12 +150,11 @@ describe("grid and view on a page without a kernel", () => {
 
 describe("figures of relations on a page", () => {
   it("follow each other in relation and direction, where they know it", () => {
-    const figure = (relation: string) =>
-      localModel({ selected: [], layer: 0, _error: "", relation, direction: "up" });
+    const figure = (relation: string) => localModel({ selected: [], layer: 0, _error: "", relation, direction: "up" });
     const [table, arcs] = [figure("all"), figure("all")];
-    join([
-      { model: table, relations: ["all", "obj"] },
-      { model: arcs, relations: ["all"] },
+    link([
+      { model: table, shapes, relations: ["all", "obj"] },
+      { model: arcs, shapes, relations: ["all"] },
     ]);
     arcs.set("direction", "down");
     table.set("relation", "obj");
@@ -146,9 +163,31 @@ describe("figures of relations on a page", () => {
     expect(table.get("relation")).toBe("all");
   });
 
-  it("are only those that the page has", () => {
-    const table = { selected: [], layer: 0, _numbers: null };
-    const data = { table, metrics: {}, remarks: {} } as unknown as PageData;
-    expect(Object.keys(models(data))).toEqual(["table"]);
+  it("are only those that the page has, in its order", () => {
+    const figure = (name: string, state: object) => ({ ...about, name, state, shapes, own: {} });
+    const arcs = { selected: [], layer: 1, _source: {} };
+    const data = {
+      figures: [
+        figure("relation_table", { selected: [], layer: 0, _numbers: null }),
+        { ...figure("dependency_arcs", arcs), own: { measured: null, follows: false } },
+      ],
+      held: { sentences: { first: 0, held: [] } },
+    } as unknown as PageData;
+    expect(models(data).map(({ model }) => model.get("layer"))).toEqual([0, 1]);
+  });
+});
+
+describe("a strip on a page without a kernel", () => {
+  const of = (stack: string): Metrics => ({
+    ...{ stack, titles: ["a"], values: wireOf(Float32Array.of(1), [1, 1, 1]) },
+    similar: wireOf(new Int32Array(), [1, 0]),
+  });
+  it("has the metrics of the shown head's stack, of the first one without a head", () => {
+    const state = { selected: [[0, 0, "cross"]], layer: 0, _error: "" } as unknown as StripState;
+    const own = { metrics: [of("encoder"), of("cross")] };
+    const model = stripModel({ ...about, state, shapes, own }, {});
+    expect(model.get("_metrics")?.stack).toBe("cross");
+    model.set("selected", []);
+    expect(model.get("_metrics")?.stack).toBe("encoder");
   });
 });

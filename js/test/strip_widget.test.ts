@@ -1,7 +1,10 @@
-import { afterEach, expect, test } from "vitest";
-import type { StripState } from "../src/model/head_types.js";
-import strip from "../src/widgets/metric_strip.js";
-import { fakeModel } from "./fake_model.js";
+import { expect, test } from "vitest";
+import { sceneOf } from "../src/metric_strip/scene.js";
+import { GAP, stripLayout } from "../src/metric_strip/strip_table.js";
+import strip from "../src/metric_strip/widget.js";
+import type { StripState } from "../src/shared/head_types.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 const metrics = (stack: string): StripState["_metrics"] => ({
@@ -11,26 +14,12 @@ const metrics = (stack: string): StripState["_metrics"] => ({
   similar: wireOf(Int32Array.from([1, 0, 3, 2]), [4, 1]),
 });
 
-const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
-let controller = new AbortController();
-afterEach(() => {
-  controller.abort();
-  controller = new AbortController();
-});
-
 async function show(change: Partial<StripState> = {}) {
-  const model = fakeModel<StripState>({
+  const { model, el } = await mounted(strip(), {
     ...{ selected: [], layer: 0, _error: "", _metrics: metrics("self") },
     ...change,
-  });
-  const el = document.createElement("div");
-  document.body.append(el);
-  strip().render({ model, el, signal: controller.signal });
-  await frame();
-  const cells = () =>
-    [...el.querySelectorAll("tbody tr")].map((row) =>
-      [...row.children].map((cell) => cell.textContent),
-    );
+  } as StripState);
+  const cells = () => [...el.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
   return { model, el, cells };
 }
 
@@ -60,7 +49,7 @@ test("without a head it says what to do; an error takes its place", async () => 
   model.fromKernel({ _error: "no metrics" });
   await frame();
   expect(el.querySelector("[role=alert]")?.textContent).toBe("no metrics");
-  controller.abort();
+  leave();
   expect(el.childElementCount).toBe(0);
 });
 
@@ -73,4 +62,40 @@ test("the table waits for the metrics of the head's stack", async () => {
   await frame();
   expect(el.querySelector("caption")?.textContent).toBe("cross L1 H1 · 2-2");
   expect(cells()[0]?.[1]).toBe("4");
+});
+
+test.each([200, 320, 480, 1200, 3000])("columns and rows fill a table of %s px", (room) => {
+  const shown = metrics("self");
+  const long = `${"x".repeat(60)} ${"y ".repeat(40)}`;
+  const state = {
+    ...{ selected: [[1, 0, "self"]], layer: 1, _error: "" },
+  } as unknown as StripState;
+  const scene = sceneOf({ ...state, _metrics: shown && { ...shown, titles: [long, "loss"] } });
+  if (!scene) throw new Error("no scene");
+  const { width, height, columns, rows } = stripLayout(scene, {
+    ...{ width: room, font: "Arial", ruler: tableRuler, density: 1 },
+  });
+  expect(columns.reduce((sum, column) => sum + column, 3 * GAP)).toBe(width);
+  expect(width).toBeGreaterThanOrEqual(Math.min(room, 1184));
+  expect(Math.min(...columns)).toBeGreaterThan(0);
+  const [first, last] = rows;
+  expect(first?.lines.join("").replaceAll(" ", "")).toBe(long.replaceAll(" ", ""));
+  const measure = tableRuler("12px Arial");
+  for (const line of first?.lines ?? []) expect(measure(line)).toBeLessThanOrEqual(columns[0]);
+  expect(last?.y).toBe((first?.y ?? 0) + (first?.height ?? 0));
+  expect(height).toBe((last?.y ?? 0) + (last?.height ?? 0));
+});
+
+test("the lines of a long name are read as one", async () => {
+  const shown = metrics("self");
+  const titles = ["a name that is far too long for its column at any width that there is", "loss"];
+  const { el } = await show({
+    selected: [[0, 0, "self"]],
+    _metrics: shown && { ...shown, titles },
+  });
+  const name = el.querySelector("th[scope=row]");
+  expect(name?.querySelectorAll("br").length).toBeGreaterThan(0);
+  expect(el.querySelector("[data-caption]")?.textContent).toBe(
+    "Metrics of one head · L0 H0 (1-1) · 2 metrics · each strip from the smallest value to the largest · 4 heads · percentile: the share of the other heads with a smaller value, ties by half",
+  );
 });

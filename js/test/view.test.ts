@@ -1,46 +1,23 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { StackInfo, ViewState } from "../src/model/types.js";
-import headView from "../src/widgets/head_view.js";
+import type { ViewState } from "../src/head_view/state.js";
+import headView from "../src/head_view/widget.js";
 import { fakeModel } from "./fake_model.js";
 import { axes, weights } from "./four_tokens.js";
+import { viewState } from "./view_state.js";
 
-const stack: StackInfo = {
-  name: "self",
-  n_layers: 3,
-  n_heads: 8,
-  n_key_heads: 8,
-  n_query: 4,
-  n_key: 4,
-};
 const wire = (rows: number[][]) => ({
   shape: [rows.length, rows[0]?.length ?? 0],
   dtype: "<f4" as const,
   view: new DataView(Float32Array.from(rows.flat()).buffer),
 });
 
-const state = (): ViewState => ({
-  selected: [[1, 5, "self"]],
-  layer: 1,
-  tokens: [],
-  hidden: [],
-  quantity: "weights",
-  unit: "tokens",
-  scale: "sqrt",
-  mode: "lines",
-  top_mass: 1,
-  renormalise: false,
-  sentences: "all",
-  _source: { model: "Bert", note: "weights only", loss: "" },
-  _quantities: ["weights"],
-  _axes: axes,
-  _stacks: [stack],
-  _error: "",
-  _highlighted: { query: [], key: [] },
-  _map: {
-    ...{ stack: "self", layer: 1, head: 5, quantity: "weights", unit: "tokens", exact: true },
-    values: wire(weights),
-  },
-});
+const state = () =>
+  viewState({
+    _map: {
+      ...{ stack: "self", layer: 1, head: 5, quantity: "weights", unit: "tokens", exact: true },
+      values: wire(weights),
+    },
+  });
 
 let ended = new AbortController();
 beforeEach(() => {
@@ -62,15 +39,22 @@ async function show(patch: Partial<ViewState> = {}) {
     if (!found) throw new Error(`no ${selector}`);
     return found;
   };
-  const press = async (
-    key: string,
-    target = $(".attnw-figure:not([hidden])"),
-    shiftKey = false,
-  ) => {
+  const press = async (key: string, target = $(".attnw-figure:not([hidden])"), shiftKey = false) => {
     target.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
     await frame();
   };
   return { model, el, $, press };
+}
+
+/** A view of `n` tokens; the 80th looks most at the 7th, then the 6th, and so on. */
+function long(n: number): Partial<ViewState> {
+  const text = Array.from({ length: n }, (_, i) => `t${i}`);
+  const axis = { text, raw: text, special: text.map(() => ""), segments: text.map(() => 0) };
+  const rows = text.map((_, q) => text.map((_, k) => (q === 80 && k > 0 && k < 8 ? k / 10 : 0.01)));
+  return {
+    _axes: { ...axes, query: axis, key: axis },
+    _map: { ...(state()._map as NonNullable<ViewState["_map"]>), values: wire(rows) },
+  };
 }
 
 describe("the view", () => {
@@ -78,7 +62,7 @@ describe("the view", () => {
     const { $ } = await show();
     expect($(".attnw-root").dataset.lmSuppressShortcuts).toBe("true");
     expect($(".attnw-title").textContent).toBe("L1 H5 · 2-6 · weights · tokens");
-    expect($(".attnw-caption").textContent).toContain("Bert · L1 H5 (2-6 counted from 1)");
+    expect($(".attnw-caption").textContent).toContain("Bert · L1 H5 (2-6) · attention weights");
     expect($(".attnw-caption").textContent).toContain("weights only");
     expect($(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat 0.831");
     expect($(".attnw-lines-figure").hidden).toBe(false);
@@ -124,7 +108,7 @@ describe("the view", () => {
     const { model, $, press } = await show();
     await press("ArrowDown");
     await press("ArrowDown");
-    expect($("[aria-live]").textContent).toBe("cat → sat 0.831 · [SEP] 0.069 · [CLS] 0.05");
+    expect($("[aria-live]").textContent).toBe("cat → sat 0.831 · [SEP] 0.069 · [CLS] 0.050");
     expect(model.sent).toEqual([]);
     await press("Enter");
     await press("ArrowRight");
@@ -150,6 +134,96 @@ describe("the view", () => {
     await press("?");
     expect($(".attnw-keys").hidden).toBe(false);
     expect($(".attnw-help").getAttribute("aria-expanded")).toBe("true");
+  });
+
+  test("a matrix is zoomed with keys, buttons and the cursor, and the kernel hears of it once", async () => {
+    const { model, $, press } = await show({ mode: "matrix", ...long(100) });
+    await press("End");
+    await press("+");
+    await press("+");
+    const [q0 = 0, q1 = 0, k0 = 0, k1 = 0] = model.get("window") ?? [];
+    expect([q1, k0]).toEqual([100, 0]);
+    expect(q1 - q0).toBeLessThan(70);
+    expect(q1 - q0).toBe(k1 - k0);
+    expect($(".attnw-caption").textContent).toContain(`queries ${q0} to 99 and keys 0 to ${k1 - 1} of 100 in sight`);
+    expect(model.sent).toEqual([]);
+    await vi.waitFor(() => expect(model.sent).toEqual([{ window: [q0, q1, k0, k1] }]));
+    await press("Home");
+    expect(model.get("window")?.slice(0, 2)).toEqual([0, q1 - q0]);
+    await press("-");
+    expect(model.get("window")?.[1]).toBeGreaterThan(q1 - q0);
+    await press("0");
+    expect(model.get("window")).toBeNull();
+    $("[aria-label='zoom in']").click();
+    expect(model.get("window")).not.toBeNull();
+    await frame();
+    $("[aria-label='zoom out to all']").click();
+    expect(model.get("window")).toBeNull();
+  });
+
+  test("a rectangle that is dragged is zoomed to, and locks nothing; two clicks show all again", async () => {
+    const { model, $ } = await show({ mode: "matrix", ...long(100), tokens: [["key", 3]] });
+    const box = $(".attnw-matrix-figure");
+    const { x0, y0, cellWidth } = JSON.parse($("canvas.attnw-matrix").dataset.layout ?? "{}");
+    const at = (row: number, col: number, more = {}) => ({
+      ...{ bubbles: true, clientX: x0 + (col + 0.5) * cellWidth, clientY: y0 + (row + 0.5) * cellWidth, ...more },
+    });
+    box.dispatchEvent(new MouseEvent("pointerdown", at(20, 50)));
+    box.dispatchEvent(new MouseEvent("pointermove", at(30, 60)));
+    expect($(".attnw-zoom-frame").hidden).toBe(false);
+    box.dispatchEvent(new MouseEvent("pointerup", at(30, 60)));
+    box.dispatchEvent(new MouseEvent("click", at(30, 60)));
+    expect($(".attnw-zoom-frame").hidden).toBe(true);
+    const [q0 = 0, q1 = 0, k0 = 0, k1 = 0] = model.get("window") ?? [];
+    for (const [from, to, row] of [
+      [q0, q1, 20],
+      [k0, k1, 50],
+    ] as const) {
+      expect(from).toBeLessThanOrEqual(row);
+      expect(to).toBeGreaterThanOrEqual(row + 10);
+      expect(to - from).toBeLessThan(20);
+    }
+    expect(model.get("tokens")).toEqual([["key", 3]]);
+    await frame();
+    box.dispatchEvent(new MouseEvent("click", at(30, 30, { detail: 1 })));
+    expect(model.get("tokens")).not.toEqual([["key", 3]]);
+    box.dispatchEvent(new MouseEvent("click", at(30, 30, { detail: 2 })));
+    box.dispatchEvent(new MouseEvent("dblclick", at(30, 30, { detail: 2 })));
+    expect([model.get("tokens"), model.get("window")]).toEqual([[["key", 3]], null]);
+  });
+
+  test("a wheel zooms with Ctrl alone: without it the page scrolls", async () => {
+    const { model, $ } = await show({ mode: "matrix", ...long(100) });
+    const turn = (more = {}) => {
+      const event = new Event("wheel", { cancelable: true });
+      Object.assign(event, { deltaY: -100, clientX: 300, clientY: 300, ctrlKey: false, ...more });
+      $(".attnw-matrix-figure").dispatchEvent(event);
+      return event.defaultPrevented;
+    };
+    expect([turn(), model.get("window")]).toEqual([false, null]);
+    expect(turn({ ctrlKey: true })).toBe(true);
+    expect(model.get("window")).not.toBeNull();
+  });
+
+  test("a lock from the kernel is scrolled to, and its strongest are listed and gone to", async () => {
+    const { model, $, el } = await show(long(100));
+    const scroller = $(".attnw-lines-figure");
+    expect($(".attnw-strongest").hidden).toBe(true);
+    model.fromKernel({ tokens: [["query", 80]] });
+    await frame();
+    await frame();
+    expect(scroller.scrollTop).toBeGreaterThan(700);
+    expect($(".attnw-strongest-of").textContent).toBe("strongest from t80");
+    const listed = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")];
+    expect(listed.map((each) => each.textContent)).toEqual(
+      [7, 6, 5, 4, 3, 2, 1].map((key) => `t${key}0.${key}00`).concat(["t00.010"]),
+    );
+    expect($(".attnw-legend").textContent).toContain("this token");
+    expect($(".attnw-caption").textContent).toContain("0 to 0.7, this token");
+    listed[1]?.click();
+    await frame();
+    expect(scroller.scrollTop).toBe(0);
+    expect($("[aria-live]").textContent).toContain("t6 ←");
   });
 
   test("keys of a select stay its own", async () => {
@@ -201,8 +275,7 @@ describe("the view", () => {
     headView().render({ model, el: other, signal: rest.signal });
     model.set("mode", "matrix");
     await frame();
-    for (const each of [el, other])
-      expect(each.querySelector<HTMLElement>(".attnw-matrix-figure")?.hidden).toBe(false);
+    for (const each of [el, other]) expect(each.querySelector<HTMLElement>(".attnw-matrix-figure")?.hidden).toBe(false);
     rest.abort();
     expect(other.children).toHaveLength(0);
     model.set("mode", "lines");

@@ -1,24 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { drawToken, labelOf, shorten } from "../src/draw/labels.js";
-import { linesInView } from "../src/draw/lines_choose.js";
+import { linesInView } from "../src/head_view/lines_choose.js";
 import {
-  curveHeight,
+  alongAt,
+  EASED,
   hitLines,
   linesLayout,
-  ROW_HEIGHT,
   rowCentre,
   rowsInSight,
   scrollTo,
-} from "../src/draw/lines_layout.js";
-import {
-  ANGLE,
-  hitMatrix,
-  labelStep,
-  matrixLayout,
-  pixelSize,
-  ruleStep,
-} from "../src/draw/matrix_layout.js";
-import type { VisibleMap } from "../src/draw/visible_map.js";
+  scrollToMiddle,
+} from "../src/head_view/lines_layout.js";
+import { ANGLE, hitMatrix, labelStep, matrixLayout, pixelSize, ruleStep } from "../src/head_view/matrix_layout.js";
+import type { VisibleMap } from "../src/head_view/visible_map.js";
+import { drawToken, labelOf, shorten } from "../src/shared/labels.js";
 
 function square(n: number, weight: (q: number, k: number) => number): VisibleMap {
   const indices = [...Array(n).keys()];
@@ -47,41 +41,63 @@ describe("lines", () => {
   });
 
   test("long columns scroll, and only rows in sight are drawn", () => {
-    const long = linesLayout(900, 18 * 100, 80, 512, 512);
-    expect(long.height).toBeLessThanOrEqual(480);
+    const long = linesLayout(900, 13 * 100, 80, 512, 512);
+    expect(long.height).toBeLessThanOrEqual(560);
     const { start, end } = rowsInSight(long);
     expect(start).toBeGreaterThan(97);
-    expect(end - start).toBeLessThan(30);
+    expect(end - start).toBeLessThan(44);
     expect(linesLayout(900, 1e6, 80, 512, 512).scrollTop).toBe(long.fullHeight - long.height);
     expect(rowsInSight(layout)).toEqual({ start: 0, end: 6 });
   });
 
   test("scrolling brings a row into sight and no further", () => {
-    const long = linesLayout(900, 18 * 100, 80, 512, 512);
+    const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(scrollTo(long, 105)).toBe(long.scrollTop);
     const up = linesLayout(900, scrollTo(long, 3), 80, 512, 512);
-    expect(rowCentre(up, 3)).toBeGreaterThan(ROW_HEIGHT / 2);
+    expect(rowCentre(up, 3)).toBeGreaterThan(up.pitch / 2);
     const down = linesLayout(900, scrollTo(long, 300), 80, 512, 512);
-    expect(rowCentre(down, 300) + ROW_HEIGHT / 2).toBeLessThanOrEqual(down.height);
+    expect(rowCentre(down, 300) + down.pitch / 2).toBeLessThanOrEqual(down.height);
+  });
+
+  test("a lock is brought into the middle, unless it is in sight", () => {
+    const long = linesLayout(900, 13 * 100, 80, 512, 512);
+    expect(scrollToMiddle(long, 105)).toBe(long.scrollTop);
+    const there = linesLayout(900, scrollToMiddle(long, 300), 80, 512, 512);
+    expect(rowCentre(there, 300)).toBeCloseTo(there.height / 2, -1);
+    expect(scrollToMiddle(long, 0)).toBe(0);
+    expect(scrollToMiddle(long, 511)).toBe(long.fullHeight - long.height);
+  });
+
+  test("rows come closer until forty are seen whole, in each size of letters", () => {
+    const of = (n: number, size?: number) => linesLayout(900, 0, 80, n, n, size ? { size } : {});
+    for (const n of [1, 6, 25, 30, 40]) {
+      expect(of(n).height).toBe(of(n).fullHeight);
+      expect(of(n).height).toBeLessThanOrEqual(560);
+      expect(of(n).pitch).toBeGreaterThanOrEqual(13);
+    }
+    expect([of(6).pitch, of(40).pitch, of(6, 11).pitch, of(6, 17).pitch]).toEqual([18, 13, 17, 26]);
+    for (const size of [11, 12, 17]) expect(of(500, size).pitch).toBeGreaterThan(size);
+    expect(linesLayout(900, 0, 80, 60, 60, { whole: true }).height).toBe(of(60).fullHeight);
   });
 
   test("a curve starts and ends at its tokens", () => {
-    expect(curveHeight(10, 90, 0)).toBe(10);
-    expect(curveHeight(10, 90, 1)).toBe(90);
-    expect(curveHeight(10, 90, 0.5)).toBeCloseTo(50);
+    expect(alongAt(EASED, 0)).toBe(0);
+    expect(alongAt(EASED, 1)).toBe(1);
+    expect(alongAt(EASED, 0.5)).toBeCloseTo(0.5);
+    // Level where it leaves a token, steepest in the middle.
+    expect(alongAt(EASED, 0.1)).toBeLessThan(0.1);
   });
 
   test("the pointer finds tokens on both sides, and lines by their curves", () => {
     const map = square(6, (q, k) => (q === 0 && k === 5 ? 1 : q === 3 && k === 3 ? 0.4 : 0));
-    const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) =>
-      Math.round(255 * w),
-    );
+    const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) => Math.round(255 * w));
     expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, 2), lines)).toEqual({ query: 2 });
     expect(hitLines(layout, layout.x1 + 20, rowCentre(layout, 4), lines)).toEqual({ key: 4 });
     expect(hitLines(layout, 5, layout.fullHeight + 40, lines)).toEqual({});
     const u = 0.25;
     const x = layout.x0 + u * (layout.x1 - layout.x0);
-    const y = curveHeight(rowCentre(layout, 0), rowCentre(layout, 5), u);
+    const [from, to] = [rowCentre(layout, 0), rowCentre(layout, 5)];
+    const y = from + alongAt(EASED, u) * (to - from);
     expect(hitLines(layout, x, y, lines)).toEqual({ query: 0, key: 5 });
     expect(hitLines(layout, x, rowCentre(layout, 3) + 1, lines)).toEqual({ query: 3, key: 3 });
     expect(hitLines(layout, x, rowCentre(layout, 5), lines)).toEqual({});
@@ -90,6 +106,23 @@ describe("lines", () => {
 
 describe("matrix", () => {
   const request = { room: 900, rows: 6, cols: 6, rowLabel: 60, colLabel: 60, dpr: 1 };
+
+  test("with hardly any room beside long labels cells are small and never negative", () => {
+    for (const room of [60, 100, 130, 240])
+      for (const n of [1, 12, 300]) {
+        const layout = matrixLayout({
+          ...request,
+          room,
+          rows: n,
+          cols: n,
+          rowLabel: 300,
+          colLabel: 300,
+        });
+        expect(layout.cellWidth).toBeGreaterThan(0);
+        expect(layout.cellHeight).toBeGreaterThan(0);
+        expect(layout.cols * layout.cellWidth).toBeGreaterThanOrEqual(Math.min(n, 96) * 0.5);
+      }
+  });
 
   test("fits the room, in whole device pixels", () => {
     for (const room of [448, 700, 1100])
@@ -157,8 +190,12 @@ describe("labels", () => {
   });
 
   test("blank tokens show their spelling", () => {
-    const axis = { text: [" ", "", "a"], raw: ["Ġ", "", "a"], special: [], segments: [] };
-    expect([0, 1, 2].map((i) => labelOf(axis, i))).toEqual(["Ġ", "␣", "a"]);
+    const [text, raw] = [
+      [" ", "", " ", "a"],
+      ["Ġ", "", " ", "a"],
+    ];
+    const axis = { text, raw, special: [], segments: [] };
+    expect(text.map((_, i) => labelOf(axis, i))).toEqual(["Ġ", "␣", "␣", "a"]);
   });
 
   test("dim the wordpiece mark, and nothing else", () => {
@@ -169,8 +206,7 @@ describe("labels", () => {
       measureText: (text: string) => ({ width: measure(text) }),
       fillText: (text: string) => drawn.push([text, context.globalAlpha]),
     };
-    for (const text of ["##ing", "##"])
-      drawToken(context as unknown as CanvasRenderingContext2D, text, 0, 0, "left", 500);
+    for (const text of ["##ing", "##"]) drawToken(context as unknown as CanvasRenderingContext2D, text, 0, 0, "left", 500);
     expect(drawn.filter(([text]) => text)).toEqual([
       ["##", 0.5],
       ["ing", 1],

@@ -1,56 +1,47 @@
 import { describe, expect, test } from "vitest";
-import {
-  caption,
-  describe as describeTarget,
-  keyGroup,
-  printer,
-} from "../src/draw/view_caption.js";
-import { moved, toggled } from "../src/draw/view_cursor.js";
-import { visibleMap } from "../src/draw/visible_map.js";
+import type { ViewState } from "../src/head_view/state.js";
+import { moved, toggled } from "../src/head_view/view_cursor.js";
+import type { Shown } from "../src/head_view/view_shown.js";
+import { captionOf, describe as describeTarget, keyGroup } from "../src/head_view/view_text.js";
+import { visibleMap } from "../src/head_view/visible_map.js";
+import { captionText } from "../src/shared/caption.js";
+import { printer } from "../src/shared/quantity.js";
 import { axes, weights } from "./four_tokens.js";
-
-const stack = { name: "self", n_layers: 3, n_heads: 8, n_key_heads: 8, n_query: 4, n_key: 4 };
+import { stack, viewState } from "./view_state.js";
 
 describe("the caption", () => {
   const map = visibleMap(Float32Array.from(weights.flat()), axes, {
     ...{ hidden: ["cls"], sentences: "all", renormalise: true },
   });
-  const facts = {
-    ...{ head: [7, 9, "cross"] as [number, number, string], model: "T5", note: "", mask: "" },
-    ...{
-      quantity: "weights",
-      loss: "",
-      unit: "words",
-      scale: "log" as const,
-      mode: "lines" as const,
-    },
-    ...{
-      topMass: 0.8,
-      hidden: ["[CLS]"],
-      sentences: "all" as const,
-      map,
-      exact: true,
-      drawing: "",
-    },
-    rowSums: [1, 1] as [number, number],
+  const state = viewState({
+    ...{ selected: [[7, 9, "cross"]], layer: 7, hidden: ["cls"], unit: "words" },
+    ...{ scale: "log", top_mass: 0.8, renormalise: true },
+    _source: { model: "T5", note: "", loss: "" },
+  });
+  const shown: Shown = {
+    ...{ head: [7, 9, "cross"], quantity: "weights", unit: "words", axes, exact: true, mask: "" },
+    ...{ values: Float32Array.from(weights.flat()), rowSums: [1, 1], source: [] },
+    highlighted: { query: [], key: [] },
   };
+  const said = (more: Partial<ViewState> = {}, other: Partial<Shown> = {}) =>
+    captionText(captionOf({ ...state, ...more }, { ...shown, ...other }, map, []));
 
   test("says what was hidden, merged, rescaled and left out", () => {
-    const text = caption(facts);
+    const text = said();
     for (const part of [
-      ...["T5", "cross attention", "cross L7 H9 (8-10 counted from 1)", "3 words", "log scale"],
+      ...["T5", "One attention head, cross attention", "cross L7 H9 (8-10)", "3 words"],
+      ...["logarithmic colour scale, 0 to 0.875, this head"],
       ...["lines that make up 80 % of each row", "hidden: [CLS] (23.3 % of the weight)"],
       ...["rows renormalised", "words: sum over the attended word's tokens"],
     ])
       expect(text).toContain(part);
-    expect(caption({ ...facts, mode: "matrix" })).not.toContain("80 %");
+    expect(said({ mode: "matrix" })).not.toContain("80 %");
   });
 
   test("says when rows do not sum to one, and when values are rounded", () => {
-    const sinks = { ...facts, rowSums: [0.08, 0.93] as [number, number] };
-    expect(caption(sinks)).toContain("rows sum to 0.08–0.93 (attention sinks)");
-    expect(caption(facts)).not.toContain("rows sum");
-    expect(caption({ ...facts, exact: false })).toContain("rounded to 8 bits");
+    expect(said({}, { rowSums: [0.08, 0.93] })).toContain("rows sum to 0.08–0.93 (attention sinks)");
+    expect(said()).not.toContain("rows sum");
+    expect(said({}, { exact: false })).toContain("rounded to 8 bits");
     expect(printer(false, "weights")(0.8313)).toBe("≈0.831");
     expect(printer(false, "weights")(1e-5)).toBe("<0.0005");
     expect(printer(true, "weights")(0.8313)).toBe("0.831");
@@ -66,10 +57,9 @@ describe("the caption", () => {
   test("reads a token from either side", () => {
     const all = { hidden: [], sentences: "all" as const, renormalise: false };
     const full = visibleMap(Float32Array.from(weights.flat()), axes, all);
-    const read = (target: { query?: number; key?: number }) =>
-      describeTarget(full, axes, target, printer(true, "weights"));
+    const read = (target: { query?: number; key?: number }) => describeTarget(full, axes, target, printer(true, "weights"));
     expect(read({ query: 1, key: 2 })).toBe("cat → sat 0.831");
-    expect(read({ key: 2 })).toBe("sat ← cat 0.831 · sat 0.25 · [SEP] 0.2");
+    expect(read({ key: 2 })).toBe("sat ← cat 0.831 · sat 0.250 · [SEP] 0.200");
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { asFloat32, asInt32, asUint8 } from "../src/model/wire.js";
+import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 
 describe("arrays that crossed the comm", () => {
   it("are viewed without a copy where aligned", () => {

@@ -1,4 +1,4 @@
-import type { WireArray } from "../src/model/wire.js";
+import type { WireArray } from "../src/shared/wire.js";
 
 /** An array as it crosses the comm. */
 export function wireOf(array: Uint8Array | Float32Array | Int32Array, shape: number[]): WireArray {

@@ -1,22 +1,19 @@
-"""How soon the explorer is on the page, and what a display costs; beside an empty widget.
+"""How soon the explorer is on the page, beside an empty widget.
 
-Run by `make bench`. Times of one machine mean little: the empty widget, which draws one word, and
-the plain conversion of a small chart are measured in the same minute.
+Run by `make bench`. Times of one machine mean little: the empty widget, which draws one word, is
+measured in the same minute.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from attnwidget import HeadGrid, HeadView, MetricStrip, load_model
 from browser.notebook import LiveNotebook
 from browser.pages import FLAGS, chromium
 from browser.servers import jupyter
@@ -98,46 +95,12 @@ def in_jupyterlab(folder: Path, executable: str) -> None:
         browser.close()
 
 
-def cost_of_display() -> None:
-    """Milliseconds that the picture and the table add to a display, once warm."""
-    import vl_convert
-
-    model = load_model()
-    dot = {"data": {"values": [{}]}, "mark": "point"}
-    for words in (4, 60, 250):
-        attention = model.attend("cats and " * words)
-        widgets = {
-            "grid": HeadGrid(attention),
-            "lines": HeadView(attention, 2, 8),
-            "matrix": HeadView(attention, 2, 8, mode="matrix"),
-            "strip": MetricStrip({"largest": attention.weights().max((-2, -1))}, selected=[(2, 8)]),
-        }
-        plain = least(lambda: vl_convert.vegalite_to_png(dot))
-        costs = [f"{name} {least(w._repr_mimebundle_):.0f}" for name, w in widgets.items()]
-        print(
-            f"{len(attention.tokens):4} tokens: ms of a display: {', '.join(costs)}"
-            f" (a chart of one point as PNG: {plain:.0f})"
-        )
-        for widget in widgets.values():
-            widget.close()
-
-
-def least(run: Callable[[], object], times: int = 6) -> float:
-    milliseconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        milliseconds.append(1e3 * (time.perf_counter() - start))
-    return min(milliseconds)
-
-
 def main() -> None:
     path = chromium()
     if path is None:
         raise SystemExit(
             "no Chromium: install it, or name one in the environment variable CHROMIUM"
         )
-    cost_of_display()
     with tempfile.TemporaryDirectory() as name:
         in_jupyterlab(Path(name), path)
 

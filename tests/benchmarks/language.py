@@ -20,11 +20,12 @@ import reference_language
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tap import LayerAttention, tap
-from attnwidget.studies.accumulator import Batch, LayerBatch
+from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.batches import BatchMaker, batched
 from attnwidget.studies.relations import Relations, probe_relations
 from attnwidget.studies.word_segments import WordSegment, WordSegmenter
-from attnwidget.text.treebank import Sentence, load_treebank
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.treebank_files import load_treebank
 
 BATCH_SIZE = 32
 
@@ -87,7 +88,7 @@ def after_the_maps(model: AttentionModel, treebank: Sequence[Sentence]) -> None:
     probe = Relations(treebank)
 
     def fast() -> None:
-        probe.start(model, model.n_layers, model.n_heads)
+        probe.start(Subject(model.n_layers, model.n_heads, model=model))
         for layer in layers:
             probe.update(layer)
             if layer.layer == model.n_layers - 1:

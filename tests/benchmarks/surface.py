@@ -29,7 +29,7 @@ from attnwidget.capture.tap import tap
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.rollout import attention_flow
 from attnwidget.studies.batches import BatchMaker, batched
-from attnwidget.studies.engine import measure
+from attnwidget.studies.measure import measure
 from attnwidget.text.segments import Segment
 
 TOKENS = 128

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import Locator
 
-SCALE = Path(__file__).parents[2] / "js" / "src" / "draw" / "scale.json"
+SCALE = Path(__file__).parents[2] / "js" / "src" / "shared" / "scale.json"
 PIXELS = """(canvas, points) => {
   const context = canvas.getContext("2d");
   return points.map(([x, y]) => [...context.getImageData(x, y, 1, 1).data].slice(0, 3));
@@ -47,7 +47,12 @@ class GridOnPage:
             "canvas => JSON.parse(canvas.dataset.layout ?? '{}').rows > 0",
             arg=self.canvas.element_handle(),
         )
-        self.layout: dict[str, Any] = json.loads(self.canvas.get_attribute("data-layout") or "{}")
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """Where the cells are now: a host may lay the figure out again once it is attached."""
+        found: dict[str, Any] = json.loads(self.canvas.get_attribute("data-layout") or "{}")
+        return found
 
     def corner(self, layer: int, head: int) -> tuple[float, float]:
         """Top-left of a thumbnail in CSS pixels of the canvas."""

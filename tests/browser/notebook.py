@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page
 
 from browser.servers import Server
 
+SESSION = "window.jupyterapp.shell.currentWidget.sessionContext"
 KERNEL = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel"
 RUN = """async (code) => {
   const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
@@ -33,17 +34,20 @@ class LiveNotebook:
     """A notebook of code cells, open in `page`, with an idle kernel."""
 
     def __init__(self, page: Page, server: Server, route: str, name: str, cells: list[str]) -> None:
-        self.page = page
+        self.page, self.url = page, f"{server.url}/{route}/{name}.ipynb?reset"
         self.theme = "light"
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(source) for source in cells],
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
         )
         nbformat.write(notebook, server.root / f"{name}.ipynb")
-        page.goto(f"{server.url}/{route}/{name}.ipynb?reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        self._open()
+
+    def _open(self) -> None:
+        self.page.goto(self.url)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         # A run asked for before the kernel is idle can be dropped.
-        page.wait_for_function(f"{KERNEL}?.status === 'idle'")
+        self.page.wait_for_function(f"{KERNEL}?.status === 'idle'")
 
     def run_all(self) -> None:
         """Run every cell; raises what the first failing cell printed."""
@@ -75,6 +79,18 @@ class LiveNotebook:
             self.page.wait_for_timeout(100)
         raise AssertionError(f"{expression} is {got!r}, not {wanted!r}, after 10 s")
 
+    def reopen(self) -> None:
+        """Save, shut the kernel down, close the page and open the notebook again."""
+        self.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        self.page.evaluate(f"{SESSION}.shutdown()")
+        self.page.goto("about:blank")
+        self._open()
+
+    def restart_kernel(self) -> None:
+        """Another kernel, while the page stays as it is."""
+        self.page.evaluate(f"{SESSION}.restartKernel()")
+        self.page.wait_for_function(f"{KERNEL}?.status === 'idle'")
+
     def output(self, index: int) -> Locator:
         """The output area of a cell."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(index).locator(".jp-OutputArea")
@@ -95,7 +111,7 @@ class LiveNotebook:
         """Leave nothing to the next test: the server remembers a theme, a kernel holds a model."""
         if self.theme != "light":
             self.use_theme("light")
-        self.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+        self.page.evaluate(f"{SESSION}.shutdown()")
 
 
 OpenNotebook = Callable[[list[str]], LiveNotebook]

@@ -11,14 +11,14 @@ pytestmark = pytest.mark.browser
 
 CURVES = """
 import pandas as pd
-from attnwidget.figures.layers import layer_curves
+from attnwidget.charts.layer_curves import layer_curves
 rows = [(layer, head, "to [SEP]", 0.9) for layer in range(6) for head in range(12)]
 frame = pd.DataFrame(rows, columns=["layer", "head", "series", "value"])
 layer_curves(frame, title="Special tokens", value_title="weight")
 """
 HEAT = """
 import numpy as np
-from attnwidget.figures.heads import head_heatmap
+from attnwidget.charts.head_heatmap import head_heatmap
 head_heatmap(np.ones((6, 12)), title="Heads", value_title="weight")
 """
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
+from attnwidget import CoreferenceView, Document, load_model, probe_coreference
 from browser.axe import AXE, complaints
 from browser.figures import SETUP
 from browser.notebook import LiveNotebook, OpenNotebook
+from browser.pages import watched
+from browser.parity import drawn_twice
 
 pytestmark = pytest.mark.browser
 
@@ -15,7 +18,7 @@ pytestmark = pytest.mark.browser
 FIGURES = """
 from attnwidget.studies.coreference import probe_coreference
 from attnwidget.text.mentions import Document
-from attnwidget.widgets.coreference_view import CoreferenceView
+from attnwidget.widgets.coreference_view.widget import CoreferenceView
 def read(text, name):
     words, spans, opened = [], [], []
     for item in text.split():
@@ -40,7 +43,30 @@ grid = HeadGrid(attention)
 view = CoreferenceView(found)
 both = link(view, grid)
 """
+CHOSEN = "[data-marks~=right], [data-marks~=wrong]"
 PRINTED = "print('asked', view.mention, view.head)"
+
+
+PROSE = "She told AVa that the old ship , which she had left , would not sail To Tyre . "
+
+
+@pytest.mark.parametrize("length", [6, 120, 500])
+def test_a_text_is_saved_as_it_is_seen(browser: Browser, length: int) -> None:
+    words = f"Ann knew that {PROSE * 40}".split()[:length]
+    people = [i for i, word in enumerate(words) if word.lower() in ("ann", "she")]
+    spans = [*[(i, i, "ann") for i in people], (2, 5, "all"), (3, 5, "rest")]
+    document = Document.from_spans(words, spans)
+    found = probe_coreference(load_model(), [document], windows="all", progress=False)
+    view = CoreferenceView(found)
+    with watched(browser) as seen:
+        for theme in ("light", "dark"):
+            for width in (480, 1200):
+                for twice in drawn_twice(seen.page, view, width=width, theme=theme):
+                    assert twice.texts_apart() == [], (width, theme)
+                    assert twice.apart() <= 0.01, (width, theme)
+                    assert twice.page_caption == twice.picture_caption
+        seen.assert_quiet()
+    view.close()
 
 
 def opened(in_lab: OpenNotebook) -> LiveNotebook:
@@ -65,8 +91,8 @@ def test_a_click_on_a_mention_shows_what_is_chosen(in_lab: OpenNotebook) -> None
     row = notebook.value("[one.mention for one in found.evaluated].index(view.mention)")
     word = notebook.value(f"found.chosen[({row}, 0, *view.head[:2])].item()")
     expect(readout).to_contain_text(f"(word {word}) with weight")
-    expect(view.locator(".attnw-coref-choice")).to_have_count(1)
-    expect(view.locator(".attnw-coref-antecedent")).to_have_count(4)
+    expect(view.locator(CHOSEN)).to_have_count(1)
+    expect(view.locator("[data-marks~=antecedent]")).to_have_count(4)
     # "his", then "his men" around it.
     view.locator("[data-word='4']").click()
     expect(readout).to_contain_text("his (cluster 1, word 4), pronoun")
@@ -95,7 +121,7 @@ def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     notebook.wait_for_value("view.mention", None)
     press("w")
     notebook.wait_for_value("view.mention is None", False)
-    expect(view.locator(".attnw-coref-choice.attnw-wrong")).to_have_count(1)
+    expect(view.locator("[data-marks~=wrong]")).to_have_count(1)
     press("PageDown")
     expect(view.locator("[data-word]")).to_have_count(10)
     notebook.wait_for_value("(view.document, view.mention)", (1, None))
@@ -109,17 +135,18 @@ def test_all_text_is_within_the_figure(in_lab: OpenNotebook, width: int) -> None
     notebook = opened(in_lab)
     view = figure(notebook)
     view.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
-    outside = view.evaluate(
+    # The page lays the figure out again in a frame of its own, some time after it has the width.
+    notebook.page.wait_for_function(
         """(root) => {
           const frame = root.getBoundingClientRect();
-          return [...root.querySelectorAll("[data-word], button, dd, p")].filter((node) => {
+          return ![...root.querySelectorAll("[data-word], button, dd, p")].some((node) => {
             const at = node.getBoundingClientRect();
             const cut = at.left < frame.left || at.right > frame.right;
             return cut && node.checkVisibility();
-          }).map((node) => node.textContent);
-        }"""
+          });
+        }""",
+        arg=view.element_handle(),
     )
-    assert outside == []
     assert view.evaluate("(root) => root.scrollWidth <= root.clientWidth")
 
 
@@ -133,6 +160,6 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
         expect(view).to_have_attribute("data-theme", theme)
         for outcome in ("right", "wrong"):
             view.get_by_role("button", name=f"next mention for which the head is {outcome}").click()
-            expect(view.locator(f".attnw-coref-choice.attnw-{outcome}")).to_have_count(1)
+            expect(view.locator(f"[data-marks~={outcome}]")).to_have_count(1)
             notebook.page.wait_for_timeout(300)
             assert complaints(notebook.page) == []

@@ -32,7 +32,7 @@ app = marimo.App(width="full")
 @app.cell
 def _():
     import marimo as mo
-    from attnwidget.widgets.explorer import explore
+    from attnwidget.widgets.explorer.widget import explore
 
     explorer = mo.ui.anywidget(explore())
     return explorer, mo
@@ -109,10 +109,11 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     kernel = seen.page.get_by_text("kernel:")
     # The host's background is the figure's, and the figures have their own styles.
     expect(root).to_have_attribute("data-theme", "light")
+    root.get_by_role("tab", name="arcs").click()
     expect(root.locator(".attnw-arcs-stage")).to_be_visible()
+    root.get_by_role("tab", name="relations").click()
     expect(root.locator(".attnw-view-controls")).to_have_css("display", "flex")
     expect(root.locator(".attnw-rel-root .attnw-controls")).to_have_css("display", "flex")
-    assert root.locator(".attnw-root").count() == 6
     grid.click(3, 5)
     expect(view).to_contain_text("L3 H5")
     area = root.get_by_role("textbox", name="text")
@@ -123,7 +124,9 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     root.locator(".attnw-ex-stepper input").press("ArrowRight")
     expect(view).to_contain_text("L4 H5")
     root.get_by_role("button", name="det", exact=True).click()
+    root.get_by_role("tab", name="arcs").click()
     expect(root.locator(".attnw-arcs-above text").first).to_have_text("det")
+    root.get_by_role("tab", name="map of heads").click()
     expect(root.locator('[data-panel="head_map"] .attnw-ex-slot')).to_have_attribute(
         "aria-busy", "false"
     )
@@ -134,19 +137,20 @@ def test_marimo(in_marimo: Callable[[str], Server], seen: Watched, tmp_path: Pat
     seen.page.mouse.down()
     seen.page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.9 * box["height"], steps=5)
     seen.page.mouse.up()
-    expect(root.locator(".attnw-strip-caption")).to_contain_text("selected heads are marked")
     # marimo runs cells again for what the page changes in the explorer itself.
-    root.get_by_role("button", name="All heads").click()
+    root.get_by_role("tab", name="metrics").click()
+    expect(root.locator(".attnw-strip-caption")).to_contain_text("selected heads are marked")
     expect(kernel).to_contain_text(" det ")
     expect(kernel).not_to_contain_text(" 1 heads")
     seen.page.get_by_role("button", name="keep").click()
     expect(seen.page.get_by_text("kept", exact=True)).to_be_visible()
     svg = (tmp_path / "explorer.svg").read_text("utf-8")
-    assert all(f">{word}</text>" in svg for word in ("book", "table", "det"))
+    assert all(f">{word}</text>" in svg for word in ("book", "table", "entropy"))
     # Another kernel shows what was kept.
     strip = root.locator(".attnw-strip-caption").text_content()
     seen.page.goto(in_marimo(RESTORED.replace("FOLDER", str(tmp_path))).url)
     expect(view).to_contain_text("11 tokens")
     expect(root.locator(".attnw-strip-caption")).to_have_text(str(strip))
+    expect(root.get_by_role("tab", name="metrics")).to_have_attribute("aria-selected", "true")
+    root.get_by_role("tab", name="arcs").click()
     expect(root.locator(".attnw-arcs-above text").first).to_have_text("det")
-    expect(root.get_by_role("button", name="All heads")).to_have_attribute("aria-expanded", "false")

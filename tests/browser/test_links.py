@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from browser.figures import SETUP, GridOnPage
+from browser.axe import complaints
+from browser.figures import LINKED, SETUP, GridOnPage
 from browser.notebook import OpenNotebook
 
 pytestmark = pytest.mark.browser
@@ -61,3 +62,59 @@ def test_every_stack_of_an_encoder_decoder_is_shown_whole(in_lab: OpenNotebook) 
         GridOnPage(notebook.output(1)).click(1, 3)
         notebook.wait_for_value("tuple(view.selected[-1])", (1, 3, stack))
         expect(notebook.output(2).locator(".attnw-title")).to_contain_text(f"{stack} L1 H3")
+
+
+LISTEN = """(circle) => {
+  globalThis.peeked = [];
+  globalThis[Symbol.for("attnwidget.peek")].addEventListener("peek", ({ detail }) => {
+    if (detail.circle !== circle) return;
+    detail.shown = true;
+    const { head, rows, values } = detail.peeked ?? {};
+    globalThis.peeked.push(head ? [...head, rows, values.length] : null);
+  });
+}"""
+
+
+def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
+    in_lab: OpenNotebook,
+) -> None:
+    notebook = in_lab([f"{SETUP}{LINKED}grid"])
+    notebook.run_cell(0)
+    output, page = notebook.output(0), notebook.page
+    grid = GridOnPage(output)
+    preview = output.locator(".attnw-grid-preview")
+
+    def point(layer: int, head: int) -> None:
+        half = grid.layout["cell"] / 2
+        x, y = grid.corner(layer, head)
+        grid.canvas.hover(position={"x": x + half, "y": y + half})
+
+    notebook.run_in_kernel("heard = []\ngrid.comm.on_msg(heard.append)")
+    point(1, 2)
+    expect(preview).to_be_visible()
+    # It stands beside, under or over the thumbnails.
+    over, under = preview.bounding_box(), output.locator(".attnw-grid-box").bounding_box()
+    assert over and under
+    apart = over["y"] >= under["y"] + under["height"] or over["y"] + over["height"] <= under["y"]
+    width = output.locator("canvas.attnw-grid").bounding_box()
+    assert width and (apart or over["x"] >= width["x"] + width["width"])
+    assert complaints(page) == []
+    page.evaluate(LISTEN, notebook.value("view._circle"))
+    point(3, 4)
+    expect(preview).to_be_hidden()
+    output.get_by_role("grid").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    page.mouse.move(0, 0)
+    page.wait_for_function("peeked.length >= 3 && peeked.at(-1) === null")
+    size = notebook.value("grid._thumbnails['values']['shape']")[2]
+    seen = page.evaluate("peeked")
+    assert seen[0] == [3, 4, "self", size, size**2]
+    assert [0, 1, "self", size, size**2] in seen
+    assert notebook.value("len(heard)") == 0
+    grid.click(3, 4)
+    notebook.wait_for_value("len(heard) > 0", True)
+    output.locator(".attnw-root").evaluate("(root) => { root.style.width = '480px' }")
+    output.get_by_role("button", name="controls").click()
+    expect(output.get_by_role("combobox", name="scale")).to_be_visible()
+    assert complaints(page) == []

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attnwidget import Attention, load_model, save_page
-from browser.figures import GridOnPage
+from browser.figures import GridOnPage, colour_scale
 from browser.pages import Watched
 
 pytestmark = pytest.mark.browser
@@ -37,6 +37,31 @@ def test_draws_selects_and_follows(attention: Attention, seen: Watched, tmp_path
     expect(view).to_contain_text("L3 H5")
     seen.page.keyboard.press("]")
     expect(view).to_contain_text("L4 H5")
+
+
+def test_a_long_text_is_pooled_as_in_the_kernel(seen: Watched, tmp_path: Path) -> None:
+    # Cells of 64 to an axis share their border rows at 100 tokens.
+    weights = np.random.default_rng(5).dirichlet(np.full(100, 0.05), size=(2, 3, 100))
+    long = Attention.from_weights(weights.astype("f4"), [f"t{i}" for i in range(100)])
+    seen.page.goto(save_page(long, tmp_path / "long.html").as_uri())
+    grid = GridOnPage(seen.page.locator("body"))
+    for layer, head in [(0, 1), (1, 2)]:
+        values = long.thumbnails().values[layer, head].tolist()
+        grid.assert_drawn(layer, head, values, "light", steps=2)
+
+
+def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path) -> None:
+    every = Attention.from_weights(np.full((1, 2, 2, 2), 0.5, "f4"), ["[CLS]", "[SEP]"])
+    page = save_page(every, tmp_path / "none.html", hidden=["cls"])
+    seen.page.goto(page.as_uri())
+    body = seen.page.locator("body")
+    cells, shades = [(0, 0)], colour_scale("light")
+    assert (GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades[255]).all()
+    body.get_by_role("checkbox", name="[SEP]").first.check()
+    expect(body.locator(".attnw-grid-caption")).to_contain_text("[CLS], [SEP] hidden")
+    expect(body.locator(".attnw-grid-caption")).to_contain_text("Every token is hidden")
+    # What is drawn in place of a map has none of its colours.
+    assert not (GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades).all(-1).any()
 
 
 def test_follows_the_reader_s_dark_theme(

@@ -9,20 +9,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attnwidget.figures.xml_text import xml_text
-from attnwidget.widgets.heads import STATIC
-from attnwidget.widgets.pages.room import megabytes
+from attnwidget.text.xml_text import xml_text
+from attnwidget.widgets.pages.size_limit import megabytes
+from attnwidget.widgets.shared.registry import STATIC
 
-#: What draws each figure of a page, in the order of the page.
-BUNDLES = {
-    "grid": "head_grid",
-    "view": "head_view",
-    "map": "head_map",
-    "strip": "metric_strip",
-    "table": "relation_table",
-    "arcs": "dependency_arcs",
-    "coreference": "coreference_view",
-}
 _CODE = ("js", "css")
 
 
@@ -34,18 +24,17 @@ def document(
     text: str | None = None,
     theme: str | None = None,
 ) -> str:
-    """A page of the figures whose state `data` has, as HTML that fetches nothing.
+    """A page of the figures in `data`, as HTML that fetches nothing.
 
     `notes` say in the caption what the page holds; `text` is what the figures are of. `theme` is
     "light" or "dark", or None for the reader's own.
     """
-    figures = [name for name in BUNDLES if name in data]
+    figures = [figure["name"] for figure in data["figures"]]
     start = _script("standalone")
     caption = " · ".join(["", *notes, "needs no kernel and no network"])
     shown = f'<p class="attnw-page-text">{_escaped(text)}</p>' if text else ""
     bundles = "\n".join(
-        f'<script type="text/plain" id="attnw-{name}">{_script(BUNDLES[name])}</script>'
-        for name in figures
+        f'<script type="text/plain" id="attnw-{name}">{_script(name)}</script>' for name in figures
     )
     forced = f' data-theme="{theme}"' if theme else ""
     before = (
@@ -80,7 +69,7 @@ def _escaped(text: str) -> str:
 
 def code_size(figures: Iterable[str]) -> int:
     """Bytes of the modules and style sheets that draw these figures."""
-    names = [*(BUNDLES[name] for name in figures), "standalone"]
+    names = [*figures, "standalone"]
     return sum((STATIC / f"{name}.{ending}").stat().st_size for name in names for ending in _CODE)
 
 
@@ -95,7 +84,7 @@ def _policy(script: str) -> str:
 
 
 def _styles(figures: Iterable[str]) -> str:
-    names = (*(BUNDLES[name] for name in figures), "standalone")
+    names = [*figures, "standalone"]
     return "\n".join((STATIC / f"{name}.css").read_text("utf-8") for name in names)
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from attnwidget.figures.export import PAGE_FORMATS, check_export
-from attnwidget.figures.whole_file import write_whole
-from attnwidget.widgets.heads import HeadWidget
-from attnwidget.widgets.pages.contents import KINDS, Shown, contents_of, title_of
-from attnwidget.widgets.pages.document import as_json, document
-from attnwidget.widgets.pages.room import refuse_above
-
-#: Panels of an Explorer that a page has another name for.
-_ON_PAGE = {"head_map": "map"}
+from attnwidget.drawing.picture import PAGE_FORMATS, check_file, check_theme
+from attnwidget.drawing.whole_file import write_whole
+from attnwidget.widgets.pages.document import document
+from attnwidget.widgets.pages.page_data import page_data
+from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+from attnwidget.widgets.shared.registry import page_of
 
 
 def write_page(
-    widget: HeadWidget,
+    widget: object,
     path: str | Path,
     *,
     title: str | None = None,
@@ -47,16 +46,16 @@ def write_page(
     Example:
         >>> import tempfile
         >>> from attnwidget import HeadView, load_model
-        >>> from attnwidget.widgets.pages import write_page
+        >>> from attnwidget.widgets.pages.write import write_page
         >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
         >>> write_page(view, tempfile.mkdtemp() + "/cat.html").name
         'cat.html'
     """
-    return write_shown(_shown(widget), path, title=title, limit_mb=limit_mb, theme=theme)
+    return write_linked(page_of(widget), path, title=title, limit_mb=limit_mb, theme=theme)
 
 
-def write_shown(
-    shown: Shown,
+def write_linked(
+    page: Page,
     path: str | Path,
     *,
     title: str | None = None,
@@ -65,39 +64,23 @@ def write_shown(
 ) -> Path:
     """Write linked figures as one page; raises as `write_page`."""
     path = Path(path)
-    check_export(path, theme=theme or "light", page=True)
+    check_theme(theme or "light")
+    check_file(path, page=True)
     if path.suffix.lower() not in PAGE_FORMATS:
         raise ValueError(f"a page is an HTML file: name it .html, not {path.name!r}")
-    data, notes = contents_of(shown, limit_mb)
-    heading = title_of(shown.figures) if title is None else title
-    page = document(data, heading, notes=notes, text=shown.text, theme=theme).encode("utf-8")
-    sizes = {name: len(as_json(part).encode("utf-8")) for name, part in data.items()}
-    refuse_above(limit_mb, sizes | {"code": len(page) - sum(sizes.values())})
-    write_whole(path, page)
+    found = page_data(page.parts, limit_mb)
+    heading = _title_of(page.parts) if title is None else title
+    notes = [*found.notes, *page.notes]
+    text = document(found.data, heading, notes=notes, text=page.text, theme=theme).encode("utf-8")
+    rest = len(text) - sum(thing.size for thing in found.sizes)
+    refuse_above(limit_mb, [*found.sizes, Sized("the figures' own code", rest)])
+    write_whole(path, text)
     return path
 
 
-def _shown(widget: HeadWidget) -> Shown:
-    """What a page of the widget shows: itself, or the unfolded panels of an Explorer."""
-    for name, kind in KINDS.items():
-        if isinstance(widget, kind):
-            return Shown({name: widget})
-    from attnwidget.widgets.explorer import Explorer
-
-    if not isinstance(widget, Explorer):
-        kinds = ", ".join(kind.__name__ for kind in KINDS.values())
-        raise TypeError(f"a page shows {kinds} or Explorer, got {type(widget).__name__}")
-    children = widget.children
-    unfolded = {name: child for name, child in children.items() if name in widget.panels}
-    panels = unfolded or children
-    waits = [name for name in widget.progress if name in widget.panels]
-    notes = ["the page has no model: another text needs a notebook"]
-    if waits:
-        notes.append(f"written before these were measured: {', '.join(waits)}")
-    return Shown(
-        {_ON_PAGE.get(name, name): child for name, child in panels.items()},
-        text="\n".join(filter(None, widget._shown.values())),
-        remarks={_ON_PAGE.get(n, n): said for n, said in widget._notes.items() if n in panels},
-        notes=tuple(notes),
-        follows=True,
-    )
+def _title_of(parts: Mapping[str, Part]) -> str:
+    """What the first figure shows, and the model's name."""
+    models = [str(part.state.get("_source", {}).get("model", "")) for part in parts.values()]
+    title = next(iter(parts.values())).title
+    name = next(filter(None, models), "")
+    return f"{title} · {name}" if name else title

@@ -1,0 +1,232 @@
+"""One layer's attention kept for one input: queries and keys, or else the maps themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.tap import LayerAttention
+from attnwidget.capture.torch_functions import additive
+from attnwidget.kernels.norms import norm_maps, norms_of_products, summed_norm_maps
+from attnwidget.kernels.weights import attention_weights
+
+# Differences that rounding explains between the model's own map and one computed in float32.
+_TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-6, torch.float16: 5e-3, torch.bfloat16: 3e-2}
+_ROWS_CHECKED = 6
+# Cells of a layer's maps held at a time, so that long texts do not fill the memory.
+_CELLS_AT_ONCE = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """What one layer's maps are computed from.
+
+    `query` [H, Q, D], `key` [Hkv, K, D], `bias` [1 or H, Q, K] added to the scores, `sinks` [H].
+    """
+
+    query: Tensor
+    key: Tensor
+    scaling: float
+    softcap: float | None = None
+    bias: Tensor | None = None
+    sinks: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class KeptLayer:
+    """One layer of one input: `products`, or the maps `kept` [H, Q, K] where they do not follow.
+
+    `mask` [1 or H, Q, K] is bool with True = the query may see the key; None = it may see all.
+    `n_key_heads` is smaller than `n_heads` where query heads share key heads. `moved` [K, H, H] are
+    the inner products of the heads' transformed vectors, f_h(x_j) . f_g(x_j), and `gradients`
+    [H, Q, K] the magnitudes |dL/da|, 0 where masked; None where they are not known.
+    """
+
+    n_heads: int
+    n_key_heads: int
+    n_query: int
+    n_key: int
+    products: Products | None = None
+    kept: Tensor | None = None
+    mask: Tensor | None = None
+    moved: Tensor | None = None
+    gradients: Tensor | None = None
+
+    def maps(self, quantity: str, heads: slice, rows: Sequence[int] | None = None) -> Tensor:
+        """The maps of a quantity that the layer has: "weights", "norms" or "gradients"."""
+        if quantity == "weights":
+            return self.weights(heads, rows)
+        if quantity == "gradients":
+            assert self.gradients is not None
+            return self.gradients[heads][:, slice(None) if rows is None else list(rows)]
+        return norm_maps(self.weights(heads, rows), self.value_norms()[heads])
+
+    def value_norms(self) -> Tensor:
+        """||f(x_j)|| of every head and key, [H, K]."""
+        assert self.moved is not None
+        return norms_of_products(self.moved)
+
+    def summed_norms(self) -> Tensor:
+        """||sum over heads of a f(x)||, [Q, K]."""
+        assert self.moved is not None
+        step = max(1, _CELLS_AT_ONCE // (self.n_heads * self.n_key))
+        blocks = []
+        for first in range(0, self.n_query, step):
+            rows = range(first, min(first + step, self.n_query))
+            blocks.append(summed_norm_maps(self.weights(slice(None), rows), self.moved))
+        return torch.cat(blocks)
+
+    def weights(self, heads: slice, rows: Sequence[int] | None = None) -> Tensor:
+        """The maps of `heads` (a slice of consecutive heads), [heads, Q or rows, K] float32."""
+        pick = slice(None) if rows is None else list(rows)
+        if self.kept is not None:
+            return self.kept[heads][:, pick].float()
+        given = self.products
+        assert given is not None
+        first, last, _ = heads.indices(self.n_heads)
+        group = self.n_heads // self.n_key_heads
+        if first % group or last % group:  # no whole groups: give every query head its own key head
+            shared = torch.arange(first, last, device=given.key.device) // group
+            key = given.key[shared]
+        else:
+            key = given.key[first // group : last // group]
+        mask = _of_heads(self.mask, heads, pick)
+        return attention_weights(
+            given.query[heads][:, pick],
+            key,
+            scaling=given.scaling,
+            softcap=given.softcap,
+            position_bias=_of_heads(given.bias, heads, pick),
+            mask=None if mask is None else additive(mask, given.query.dtype),
+            sinks=None if given.sinks is None else given.sinks[heads],
+        )
+
+    def visible(self, head: int) -> Tensor | None:
+        """[Q, K] bool: which keys each query of `head` may see; None = all."""
+        mask = _of_heads(self.mask, slice(head, head + 1), slice(None))
+        return None if mask is None else mask[0]
+
+
+def _of_heads(tensor: Tensor | None, heads: slice, rows: slice | list[int]) -> Tensor | None:
+    if tensor is None:
+        return None
+    return (tensor if tensor.shape[0] == 1 else tensor[heads])[:, rows]
+
+
+@dataclass(eq=False)
+class Shared:
+    """Masks and biases that several layers of a model have in common, each stored once."""
+
+    _stored: list[Tensor] = field(default_factory=list)
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """`tensor`, or an equal one stored before."""
+        for known in reversed(self._stored):
+            alike = known.shape == tensor.shape and known.dtype == tensor.dtype
+            if alike and torch.equal(known, tensor):
+                return known
+        self._stored.append(tensor)
+        return tensor
+
+
+def keep_layer(
+    seen: LayerAttention,
+    item: int,
+    queries: Tensor | None,
+    keys: Tensor | None,
+    shared: Shared,
+    moved: Tensor | None = None,
+) -> KeptLayer:
+    """What to keep of `seen` for one item of its batch.
+
+    Args:
+        seen: one layer's attention, batch of any size.
+        item: index in the batch.
+        queries: indices of the queries to keep (the others are padding); None = all.
+        keys: indices of the keys to keep; None = all.
+        shared: masks and biases of the layers kept before.
+        moved: [B, K, H, H], inner products of the heads' transformed vectors; None = not known.
+    """
+    maps = cut_map(seen.weights[item].detach(), queries, keys)  # [H, Q, K]
+    n_heads, n_query, n_key = maps.shape
+    if moved is not None:
+        moved = _copy(moved[item] if keys is None else moved[item, keys])
+    mask, bias = _mask_and_bias(seen, item, queries, keys)
+    mask = shared(mask) if mask is not None else None
+    if seen.query is not None and seen.key is not None and seen.scaling is not None:
+        query, key = seen.query[item].detach(), seen.key[item].detach()
+        sinks = seen.kwargs.get("s_aux")
+        products = Products(
+            query=_copy(query if queries is None else query[:, queries]),
+            key=_copy(key if keys is None else key[:, keys]),
+            scaling=float(seen.scaling),
+            softcap=seen.kwargs.get("softcap"),
+            bias=shared(bias) if bias is not None else None,
+            sinks=sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None,
+        )
+        layer = KeptLayer(
+            n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved
+        )
+        if _reproduces(layer, maps):
+            return layer
+    return KeptLayer(n_heads, n_heads, n_query, n_key, kept=_copy(maps), mask=mask, moved=moved)
+
+
+def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
+    """Whether the layer's own formula gives the model's `maps` [H, Q, K], on a few rows."""
+    assert layer.products is not None
+    query, key = layer.products.query, layer.products.key
+    if query.shape[:2] != maps.shape[:2] or key.shape[1] != maps.shape[2]:
+        return False
+    if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
+        return False
+    rows = sorted({round(i) for i in torch.linspace(0, layer.n_query - 1, _ROWS_CHECKED).tolist()})
+    try:
+        own = layer.weights(slice(0, layer.n_heads), rows)
+    except (RuntimeError, IndexError):
+        return False  # a mask or bias laid out in a way the formula does not know
+    difference = (own - maps[:, rows].float()).abs().max().item()
+    return difference <= _TOLERANCE.get(maps.dtype, 1e-6)
+
+
+def _mask_and_bias(
+    seen: LayerAttention, item: int, queries: Tensor | None, keys: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """The layer's mask as bool and what else it adds to the scores, both [1 or H, Q, K] or None."""
+    mask, bias = None, None
+    n_query, n_key = seen.weights.shape[-2:]
+    for added in (seen.mask, seen.kwargs.get("position_bias")):
+        if not isinstance(added, Tensor):
+            continue
+        added = added.detach()
+        while added.ndim < 4:
+            added = added[None]
+        added = added[item if added.shape[0] > 1 else 0]
+        added = cut_map(added.expand(-1, n_query, n_key), queries, keys)
+        if added.dtype == torch.bool:
+            visible = added
+        else:
+            # Biases may travel inside a mask (BEiT), finite ones of -100 too (Swin).
+            visible = added > torch.finfo(added.dtype).min / 2
+            rest = torch.where(visible, added, 0)
+            if bool(rest.any()):
+                bias = rest if bias is None else bias + rest
+        if not bool(visible.all()):
+            mask = visible if mask is None else mask & visible
+    if mask is not None and mask.shape[0] > 1 and bool((mask == mask[:1]).all()):
+        mask = mask[:1]
+    return (None if mask is None else _copy(mask), None if bias is None else _copy(bias))
+
+
+def cut_map(tensor: Tensor, queries: Tensor | None, keys: Tensor | None) -> Tensor:
+    """The rows and columns of [H, Q, K] that are not padding."""
+    tensor = tensor if queries is None else tensor[:, queries]
+    return tensor if keys is None else tensor[..., keys]
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    # A view would keep the whole batch, or queries, keys and values in one tensor, alive.
+    return tensor.contiguous() if tensor._base is None else tensor.clone()

@@ -1,0 +1,60 @@
+"""Maps of kept layers, the latest of them remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.capture.kept_layer import KeptLayer
+
+Floats = NDArray[np.float32]
+
+_REMEMBERED_BYTES = 64 * 1024 * 1024
+
+
+class MapCache:
+    """The maps of `layers` by stack, computed under `lock`; the latest 64 MiB are remembered."""
+
+    def __init__(self, layers: Mapping[str, Sequence[KeptLayer]], lock: threading.RLock) -> None:
+        self.layers = {name: list(kept) for name, kept in layers.items()}
+        self.lock = lock
+        self._latest: OrderedDict[tuple[str, str, int, int | None], Floats] = OrderedDict()
+
+    @property
+    def remembered_bytes(self) -> int:
+        return sum(held.nbytes for held in self._latest.values())
+
+    def get(
+        self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
+    ) -> Floats:
+        """One head's map [Q, K], or one layer's [H, Q, K]; not to be written to."""
+        with self.lock, torch.no_grad():
+            one, all_heads = (quantity, stack, layer, head), (quantity, stack, layer, None)
+            for key, part in ((one, ...), (all_heads, head)):
+                if key in self._latest:
+                    self._latest.move_to_end(key)
+                    return self._latest[key][part]
+            heads = slice(None) if head is None else slice(head, head + 1)
+            values: Floats = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
+            values = values if head is None else values[0]
+            self._latest[one] = values
+            while self.remembered_bytes > _REMEMBERED_BYTES:
+                self._latest.popitem(last=False)
+            return values
+
+    def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Floats:
+        """Some rows of one head's map, [n, K], without computing the others."""
+        with self.lock, torch.no_grad():
+            values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
+        computed: Floats = values.cpu().numpy()
+        return computed
+
+    def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
+        """[Q, K], which keys each query may see; None = all."""
+        seen = self.layers[stack][layer].visible(head)
+        return None if seen is None else seen.cpu().numpy().copy()

@@ -1,0 +1,72 @@
+"""What every head of some layers gives from one token, or to it: rows and columns of maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.kept_layer import KeptLayer
+from attnwidget.capture.thumbnails import word_index
+from attnwidget.kernels.word_maps import word_weights
+from attnwidget.text.tokens import Tokens
+
+# Cells of one layer's maps held at a time, so that long texts do not fill the memory.
+_CELLS_AT_ONCE = 4 * 1024 * 1024
+
+
+def one_token(
+    layers: Sequence[KeptLayer],
+    query: Tokens,
+    key: Tokens,
+    *,
+    side: str,
+    index: int,
+    words: bool,
+    quantity: str = "weights",
+) -> Tensor:
+    """The rows of one query, or the columns of one key, in every head of `layers`.
+
+    `query` and `key` are the axes of their maps; `side` says of which of them `index` is one, with
+    `words` as a word. Returns float32 [layers, H, n] over the other axis, NaN where masked. No
+    whole map is held: a row is computed alone, a column from some rows at a time.
+    """
+    own = query if side == "query" else key
+    picked = own.word_groups()[index] if words else [index]
+    found = []
+    for layer in layers:
+        values, seen = (_rows if side == "query" else _columns)(layer, picked, quantity)
+        if words:
+            owners = _owners(query, key, side, len(picked))
+            values = word_weights(values, *owners)
+            seen = None if seen is None else word_weights(seen.float(), *owners) > 0
+        if seen is not None:
+            values = values.masked_fill(~seen, torch.nan)
+        found.append(values[:, 0] if side == "query" else values[..., 0])
+    return torch.stack(found)
+
+
+def _owners(query: Tokens, key: Tokens, side: str, count: int) -> tuple[Tensor, Tensor]:
+    """The words of both axes, where one of them has the `count` tokens of one word alone."""
+    one = torch.zeros(count, dtype=torch.int64)
+    return (one, word_index(key)) if side == "query" else (word_index(query), one)
+
+
+def _rows(layer: KeptLayer, picked: Sequence[int], quantity: str) -> tuple[Tensor, Tensor | None]:
+    """[H, picked, K] values, and where they are seen."""
+    seen = None if layer.mask is None else layer.mask[:, list(picked)]
+    return layer.maps(quantity, slice(None), picked), seen
+
+
+def _columns(
+    layer: KeptLayer, picked: Sequence[int], quantity: str
+) -> tuple[Tensor, Tensor | None]:
+    """[H, Q, picked] values, and where they are seen."""
+    step = max(1, _CELLS_AT_ONCE // (layer.n_heads * layer.n_key))
+    blocks = []
+    for first in range(0, layer.n_query, step):
+        rows = range(first, min(first + step, layer.n_query))
+        blocks.append(layer.maps(quantity, slice(None), rows)[..., list(picked)])
+    seen = None if layer.mask is None else layer.mask[..., list(picked)]
+    return torch.cat(blocks, 1), seen

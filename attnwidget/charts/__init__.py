@@ -1,0 +1,1 @@
+"""Results as Altair charts; knows no model and no widget."""

@@ -1,0 +1,109 @@
+"""The best head of each relation beside the best fixed offset."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, head_names, inline
+from attnwidget.charts.offline import offline
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+
+_STEP = 20
+"""Pixels of a relation's row."""
+_TICK = "M0,-1V1"
+"""An upright stroke, as a path."""
+_HEAD, _OFFSET = "best head", "best fixed offset"
+
+
+def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+    """One row a relation: the best head's accuracy with its interval, and the best offset's.
+
+    A dot is filled where the head is significantly better than the offset, hollow where not; the
+    arrow says whether dependents attend (→) or governors do (←).
+
+    Args:
+        frame: columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset
+            and significant, one row a relation, drawn in their order; numbers from 0 to 1.
+        title: what is shown; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every row is missing, or a relation comes twice.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.best_heads import best_heads
+        >>> row = {"relation": "obj", "n": 1591, "layer": 7, "head": 9, "accuracy": 0.87,
+        ...        "low": 0.85, "high": 0.88, "baseline": 0.4, "offset": -2, "significant": True,
+        ...        "direction": "dependent to governor"}
+        >>> len(best_heads(pd.DataFrame([row]), title="Direct objects").layer)
+        4
+    """
+    needed = ["relation", "layer", "head", "direction", "offset", "significant"]
+    table = checked(frame, needed, "best_heads")
+    numbers = ["n", "accuracy", "low", "high", "baseline"]
+    if missing := [name for name in numbers if name not in frame.columns]:
+        raise ValueError(f"best_heads needs the columns {', '.join(missing)} as well")
+    if table["relation"].duplicated().any():
+        raise ValueError("best_heads draws one head a relation: a relation comes twice")
+    table[numbers] = frame[numbers].astype(float).to_numpy()
+    looks = table["direction"].str.startswith("dependent").map({True: "→", False: "←"})
+    table = table.assign(
+        name=[f"{name} {arrow}" for name, arrow in zip(head_names(table), looks, strict=True)],
+        label=[f"{r} ({n:,.0f})" for r, n in zip(table["relation"], table["n"], strict=True)],
+        kind=_HEAD,
+        other=_OFFSET,
+        better=table["significant"] == "True",
+    )
+    base = alt.Chart(inline(table)).encode(
+        y=alt.Y(
+            "label:N",
+            sort=None,
+            title="relation (words)",
+            axis=alt.Axis(ticks=False, grid=True, labelLimit=160),
+        )
+    )
+    legend = alt.Legend(
+        title=None, orient="top", direction="horizontal", symbolStrokeWidth=1.5, symbolSize=80
+    )
+    colour = alt.Scale(domain=[_HEAD, _OFFSET], range=[LIGHT.series[0], LIGHT.rest])
+    shape = alt.Scale(domain=[_HEAD, _OFFSET], range=["circle", _TICK])
+    x = alt.Scale(domain=[0, 1], nice=False)
+    tooltip = [
+        alt.Tooltip("relation:N"),
+        alt.Tooltip("n:Q", title="words", format=",d"),
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("direction:N"),
+        *(alt.Tooltip(f"{value}:Q", format=".1%") for value in numbers[1:]),
+        alt.Tooltip("offset:N"),
+        alt.Tooltip("significant:N", title="better than the offset"),
+    ]
+
+    def points(value: str, kind: str) -> alt.Chart:
+        return base.mark_point(size=55, strokeWidth=1.5, opacity=1).encode(
+            x=alt.X(f"{value}:Q", title="accuracy", scale=x, axis=alt.Axis(format="%", grid=True)),
+            color=alt.Color(f"{kind}:N", scale=colour, legend=legend),
+            shape=alt.Shape(f"{kind}:N", scale=shape, legend=legend),
+            tooltip=tooltip,
+        )
+
+    intervals = base.mark_rule(color=LIGHT.series[0], strokeWidth=1.5, opacity=0.6).encode(
+        x=alt.X("low:Q", scale=x), x2="high:Q"
+    )
+    dots = points("accuracy", "kind").encode(
+        fill=alt.condition("datum.better", alt.value(LIGHT.series[0]), alt.value(LIGHT.ground))
+    )
+    names = base.mark_text(align="left", dx=8, fontSize=LABEL, color=LIGHT.muted).encode(
+        x=alt.value(WIDTH), text="name:N"
+    )
+    chart = alt.LayerChart(layer=[intervals, points("baseline", "other"), dots, names])
+    size = {"width": WIDTH, "height": alt.Step(_STEP)}
+    explained = (
+        "Filled: significantly better than the offset; bars: 95 % intervals",
+        "→ dependents attend to governors, ← governors to dependents",
+    )
+    return offline(publication(chart.properties(**size), "\n".join([title, *explained])))

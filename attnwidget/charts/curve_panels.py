@@ -1,0 +1,54 @@
+"""The same classes by several quantities, side by side."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked
+from attnwidget.charts.layer_curves import curves
+from attnwidget.charts.offline import offline
+from attnwidget.charts.series_style import colours, ordered
+from attnwidget.charts.theme import HEIGHT, WIDTH, publication
+
+_GAP = 16
+_AXIS = 56
+"""Pixels that a panel's y axis takes."""
+
+
+def curve_panels(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
+    """One panel a quantity, side by side over the same layers: Kobayashi et al. 2020, Figure 3.
+
+    Points are heads, lines means over a layer's heads. Quantities have scales of their own.
+
+    Args:
+        frame: columns layer and head (from 0), series (the class of tokens), quantity (the panel
+            and the title of its y axis) and value; rows without a value are left out.
+        title: what is shown; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every value is missing, or the series outnumber the colours.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.curve_panels import curve_panels
+        >>> frame = pd.DataFrame({"layer": 0, "head": 0, "series": "[SEP]",
+        ...                       "quantity": ["weight", "norm"], "value": [0.4, 0.1]})
+        >>> len(curve_panels(frame, title="Weights and norms").hconcat)
+        2
+    """
+    table = checked(frame, ["layer", "head", "series", "quantity", "value"], "curve_panels")
+    names, quantities = ordered(table["series"]), list(dict.fromkeys(table["quantity"]))
+    series = colours(names, "curve_panels")
+    legend = alt.Legend(title=None, orient="top", direction="horizontal")
+    width = max(100, (WIDTH + 2 * _AXIS) // len(quantities) - _AXIS - _GAP)
+    panels = [
+        curves(table[table["quantity"] == quantity], quantity, series=series, legend=legend)
+        for quantity in quantities
+    ]
+    sized = [panel.properties(width=width, height=HEIGHT) for panel in panels]
+    return offline(publication(alt.hconcat(*sized, spacing=_GAP), title))

@@ -1,0 +1,168 @@
+"""Numbers of all heads as heat maps, layers down and heads across: one, or several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from attnwidget.charts.frame_columns import head_names, inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline import offline
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+
+_CELL = 26
+_SMALL_CELL = 14
+_COLUMNS = 3
+"""Heat maps in a row."""
+
+
+def head_heatmap(values: ArrayLike, *, title: str, value_title: str) -> alt.LayerChart:
+    """Any metric of all heads: one cell a head.
+
+    Values of one sign are shaded from 0, which is the page's ground; values of both signs diverge
+    from a neutral grey at 0. NaN, a head that was not measured, is a cross.
+
+    Args:
+        values: [L, H].
+        title: what is shown; further lines become the subtitle.
+        value_title: quantity and unit, over the colour bar.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        ValueError: `values` is not [L, H] or holds no finite number, or an infinite one.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.charts.head_heatmap import head_heatmap
+        >>> chart = head_heatmap(np.eye(6, 12), title="Heads", value_title="weight")
+        >>> chart.save("heads.svg")  # doctest: +SKIP
+    """
+    heads = _checked(values)
+    layer, head = (index.ravel() for index in np.indices(heads.shape))
+    table = pd.DataFrame({"layer": layer, "head": head, "value": heads.ravel()})
+    table = table.assign(name=head_names(table))
+    base = alt.Chart().encode(
+        x=alt.X("head:O", axis=_axis("datum.value", orient="top", title="head")),
+        y=alt.Y("layer:O", axis=_axis("'L' + datum.value", title="layer", domain=False)),
+    )
+    cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
+        color=alt.Color("value:Q", title=value_title, scale=_scale(heads)),
+        tooltip=[
+            alt.Tooltip("name:N", title="head"),
+            alt.Tooltip("value:Q", title=value_title, format=NUMBER),
+        ],
+    )
+    measured = table["value"].notna()
+    layers = [cells.properties(data=inline(table[measured]))]
+    if not measured.all():
+        crosses = base.mark_text(text="×", color=LIGHT.muted, fontSize=LABEL)
+        layers.append(crosses.properties(data=inline(table.loc[~measured, ["layer", "head"]])))
+    step = alt.Step(min(_CELL, max(10, WIDTH // heads.shape[1])))
+    chart = alt.LayerChart(layer=layers).properties(width=step, height=step)
+    return offline(publication(chart, title))
+
+
+def head_heatmaps(
+    values: Mapping[str, ArrayLike], *, title: str, value_title: str
+) -> alt.VConcatChart:
+    """One heat map a quantity, layers down and heads across, three in a row.
+
+    Every panel is shaded from 0 to its own largest value, which its title gives: what is large in
+    one may be nothing in another.
+
+    Args:
+        values: [L, H] by the panel's name, none negative; NaN, a head that was not measured, is
+            left empty.
+        title: what is shown; further lines become the subtitle.
+        value_title: quantity and unit, beside each value that is pointed at.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        ValueError: no panel, shapes that differ, or a value that is negative or infinite.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.charts.head_heatmap import head_heatmaps
+        >>> chart = head_heatmaps({"NOUN": np.eye(6, 12)}, title="Features", value_title="weight")
+        >>> len(chart.vconcat)
+        1
+    """
+    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if len(set(shapes.values())) != 1 or any(len(shape) != 2 for shape in shapes.values()):
+        raise ValueError(
+            f"head_heatmaps takes one or more arrays [L, H] of one shape, not {shapes}"
+        )
+    for name, array in arrays.items():
+        if np.isinf(array).any() or (array < 0).any():
+            raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")
+    panels = [_panel(name, array, value_title) for name, array in arrays.items()]
+    rows = [
+        alt.hconcat(*panels[i : i + _COLUMNS]).resolve_scale(color="independent")
+        for i in range(0, len(panels), _COLUMNS)
+    ]
+    chart = alt.vconcat(*rows).resolve_scale(color="independent")
+    return offline(publication(chart, title))
+
+
+def _checked(values: ArrayLike) -> NDArray[np.float64]:
+    heads = np.asarray(values, dtype=np.float64)
+    if heads.ndim != 2 or not heads.size:
+        raise ValueError(f"head_heatmap takes one number a head, [L, H], not {heads.shape}")
+    if np.isinf(heads).any() or np.isnan(heads).all():
+        raise ValueError("head_heatmap needs finite values; these are infinite or all NaN")
+    return heads
+
+
+def _axis(label: str, **options: Any) -> alt.Axis:
+    return alt.Axis(labelExpr=label, labelOverlap="parity", ticks=False, grid=False, **options)
+
+
+def _scale(heads: NDArray[np.float64]) -> alt.Scale:
+    low, high = float(np.nanmin(heads)), float(np.nanmax(heads))
+    if low < 0 < high:
+        reach = max(-low, high)
+        domain, colours = [-reach, 0.0, reach], LIGHT.diverging
+    elif low < 0:
+        domain, colours = [low, 0.0], LIGHT.ramp[::-1]
+    else:
+        domain, colours = [0.0, high or 1.0], LIGHT.ramp
+    return alt.Scale(domain=domain, range=list(colours), interpolate="rgb")
+
+
+def _panel(name: str, array: NDArray[np.float64], value_title: str) -> alt.Chart:
+    layer, head = (index.ravel() for index in np.indices(array.shape))
+    table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
+    table = table.assign(name=head_names(table))
+    top = float(table["value"].max()) if len(table) else 0.0
+    layers, heads = (alt.Scale(domain=list(range(n))) for n in array.shape)
+    step = min(_SMALL_CELL, max(6, WIDTH // (_COLUMNS * array.shape[1])))
+    chart = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
+    chart = chart.encode(
+        x=alt.X("head:O", axis=_axis("datum.value", domain=False), title="head", scale=heads),
+        y=alt.Y(
+            "layer:O", axis=_axis("'L' + datum.value", domain=False), title="layer", scale=layers
+        ),
+        color=alt.Color(
+            "value:Q",
+            legend=None,
+            scale=alt.Scale(domain=[0.0, top or 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
+        ),
+        tooltip=[
+            alt.Tooltip("name:N", title="head"),
+            alt.Tooltip("value:Q", title=f"{name}: {value_title}", format=NUMBER),
+        ],
+    )
+    header = alt.TitleParams(
+        f"{name}: up to {top:.2g}", anchor="start", frame="group", fontSize=LABEL + 1, offset=4
+    )
+    return chart.properties(width=alt.Step(step), height=alt.Step(step), title=header)

@@ -1,0 +1,88 @@
+"""Heads in the plane, near where they attend alike."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, head_names, inline
+from attnwidget.charts.offline import offline
+from attnwidget.charts.series_style import colours, ordered
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+
+
+def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str) -> alt.Chart:
+    """Heads at given positions, each written as the number of its layer: Clark et al., Figure 6.
+
+    Only distances mean something: the axes of multidimensional scaling have no unit and no
+    direction, so none are drawn, and a unit is as long across as it is up.
+
+    Args:
+        frame: columns layer and head (from 0), x, y, and the one that `color` names.
+        color: "layer", or a column of at most 6 names beside "other", which is grey.
+        title: what is shown; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every position is missing, or the groups outnumber the colours.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.heads_in_plane import heads_in_plane
+        >>> frame = pd.DataFrame(
+        ...     {"layer": [0, 0], "head": [0, 1], "x": [0, 1], "y": [1, 0], "does": ["a", "b"]}
+        ... )
+        >>> heads_in_plane(frame, color="does", title="Two heads").mark.type
+        'text'
+    """
+    table = checked(
+        frame, list(dict.fromkeys(["layer", "head", "x", "y", color])), "heads_in_plane"
+    )
+    rows = table.assign(name=head_names(table), group=table[color])
+    x, y, height = _places(table)
+    chart = alt.Chart(inline(rows)).mark_text(fontSize=LABEL, fontWeight=600)
+    chart = chart.encode(
+        x=x,
+        y=y,
+        text="layer:N",
+        color=_layers(table) if color == "layer" else _groups(table[color], color),
+        tooltip=[alt.Tooltip("name:N", title="head")]
+        + ([alt.Tooltip("group:N", title=color)] if color != "layer" else []),
+    )
+    chart = chart.properties(width=WIDTH, height=height)
+    return offline(publication(chart, f"{title}\nEach number is a head, written as its layer"))
+
+
+def _places(table: pd.DataFrame) -> tuple[alt.X, alt.Y, int]:
+    """Both axes and the figure's height, a unit of the plane being as long up as across."""
+    low, high = table[["x", "y"]].min(), table[["x", "y"]].max()
+    across, up = (high - low).tolist()
+    height = WIDTH * min(max(up / across if across else 1.0, 0.6), 1.2)
+    unit = 1.1 * max(across / WIDTH, up / height) or 1.0  # of the plane, in a pixel
+    middle, reach = (low + high) / 2, pd.Series({"x": WIDTH, "y": height}) * unit / 2
+    scales = {
+        axis: alt.Scale(domain=[middle[axis] - reach[axis], middle[axis] + reach[axis]], nice=False)
+        for axis in ("x", "y")
+    }
+    x = alt.X("x:Q", axis=None, scale=scales["x"])
+    return x, alt.Y("y:Q", axis=None, scale=scales["y"]), round(height)
+
+
+def _layers(table: pd.DataFrame) -> alt.Color:
+    last = max(1, int(table["layer"].max()))
+    anchors = LIGHT.layers
+    scale = alt.Scale(
+        domain=[last * i / (len(anchors) - 1) for i in range(len(anchors))],
+        range=list(anchors),
+        interpolate="rgb",
+    )
+    return alt.Color("layer:Q", scale=scale, legend=None)
+
+
+def _groups(column: pd.Series[str], title: str) -> alt.Color:
+    names = ordered(column)
+    legend = alt.Legend(title=None, symbolType="circle", orient="right")
+    return alt.Color("group:N", scale=colours(names, "heads_in_plane"), legend=legend)

@@ -1,0 +1,147 @@
+"""Curves over the layers: every head a point, the mean over a layer's heads a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, head_names, inline
+from attnwidget.charts.offline import offline
+from attnwidget.charts.series_style import colours, ordered, shapes, spread
+from attnwidget.charts.theme import HEIGHT, LABEL, LIGHT, WIDTH, publication
+
+NUMBER = ".3g"
+"""Three significant digits."""
+
+
+def layer_curves(
+    frame: pd.DataFrame,
+    *,
+    title: str,
+    value_title: str,
+    reference: Mapping[str, float] | None = None,
+) -> alt.LayerChart:
+    """A value of every head over the layers, one curve a series: Clark et al. 2019, Figures 2 to 4.
+
+    Points are heads; a line is the mean over the layer's heads and carries its series' name.
+
+    Args:
+        frame: columns layer, head (both from 0), series and value; rows without a value are left
+            out.
+        title: what is shown; further lines become the subtitle.
+        value_title: the y axis: quantity and unit.
+        reference: values by name, drawn as dashed lines: {"uniform": 4.79}.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it, and
+        `chart.properties(width=900)` makes it wider.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every value is missing, the series outnumber the colours, or a
+            reference is not finite.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.layer_curves import layer_curves
+        >>> frame = pd.DataFrame(
+        ...     {"layer": [0, 0, 1, 1], "head": [0, 1, 0, 1], "series": "to [SEP]", "value": 0.5}
+        ... )
+        >>> chart = layer_curves(frame, title="Special tokens", value_title="attention weight")
+        >>> len(chart.layer)
+        3
+    """
+    table = checked(frame, ["layer", "head", "series", "value"], "layer_curves")
+    for name, level in (reference or {}).items():
+        if not math.isfinite(level):
+            raise ValueError(f"layer_curves cannot draw the reference {name!r} at {level}")
+    names = ordered(table["series"])
+    chart = curves(table, value_title, series=colours(names, "layer_curves"), reference=reference)
+    return offline(publication(chart.properties(width=WIDTH, height=HEIGHT), title))
+
+
+def curves(
+    table: pd.DataFrame,
+    value_title: str,
+    *,
+    series: alt.Scale,
+    reference: Mapping[str, float] | None = None,
+    legend: alt.Legend | None = None,
+) -> alt.LayerChart:
+    """Points and lines of a checked table; without a legend lines have their names at the end."""
+    reference = reference or {}
+    means = table.groupby(["series", "layer"], sort=False, as_index=False).agg(
+        value=("value", "mean"), heads=("value", "size")
+    )
+    span = _span([*table["value"], *reference.values()])
+    layer = layer_axis()
+    value = alt.Y("value:Q", title=value_title, scale=alt.Scale(domain=span, nice=False))
+    colour = alt.Color("series:N", scale=series, legend=legend)
+    shape = alt.Shape("series:N", scale=shapes(series.domain), legend=legend)
+    tooltip = [
+        alt.Tooltip("series:N", title="series"),
+        alt.Tooltip("value:Q", title=value_title, format=NUMBER),
+    ]
+    points = alt.Chart(inline(table.assign(name=head_names(table)))).mark_point(
+        filled=True, size=16, opacity=0.5
+    )
+    points = points.encode(
+        x=layer,
+        xOffset=alt.XOffset("series:N", scale=alt.Scale(domain=series.domain)),
+        y=value,
+        color=colour,
+        shape=shape,
+        tooltip=[alt.Tooltip("name:N", title="head"), *tooltip],
+    )
+    lines = alt.Chart(inline(means)).encode(x=layer, y=value, color=colour)
+    knots = lines.mark_point(filled=True, size=30, opacity=1).encode(
+        shape=shape,
+        tooltip=[
+            alt.Tooltip("layer:O", title="mean of layer"),
+            *tooltip,
+            alt.Tooltip("heads:Q", title="heads"),
+        ],
+    )
+    layers = [points, lines.mark_line(strokeWidth=1.5), knots]
+    if reference:
+        layers.insert(0, _rules(reference, value))
+    if legend is None:
+        ends = means.loc[means.groupby("series")["layer"].idxmax()].set_index("series")["value"]
+        curve_ends = dict(ends) if len(ends) > 1 else {}
+        levels = {f"{name} {y:{NUMBER}}": y for name, y in reference.items()}
+        places = spread(curve_ends | levels, *span)
+        for names, paint in ((curve_ends, colour), (levels, alt.value(LIGHT.muted))):
+            if names:
+                layers.append(_labels(places, names, value).encode(color=paint))
+    return alt.LayerChart(layer=layers)
+
+
+def layer_axis() -> alt.X:
+    """The layers, from L0."""
+    axis = alt.Axis(labelExpr="'L' + datum.value", labelOverlap="parity")
+    return alt.X("layer:O", title="layer", axis=axis)
+
+
+def _span(values: list[float]) -> list[float]:
+    """A domain with zero in it and some air."""
+    low, high = min(0.0, *values), max(0.0, *values)
+    air = 0.04 * (high - low) or 1.0
+    return [low - air if low < 0 else 0.0, high + air if high > 0 else 0.0]
+
+
+def _rules(reference: Mapping[str, float], value: alt.Y) -> alt.Chart:
+    rows = [{"name": name, "value": float(y)} for name, y in reference.items()]
+    rules = alt.Chart(alt.InlineData(values=rows)).mark_rule(
+        color=LIGHT.muted, strokeDash=[4, 3], strokeWidth=1
+    )
+    tooltip = ["name:N", alt.Tooltip("value:Q", format=NUMBER)]
+    return rules.encode(y=value, tooltip=tooltip)
+
+
+def _labels(places: Mapping[str, float], names: Iterable[str], value: alt.Y) -> alt.Chart:
+    rows = [{"series": name, "value": places[name]} for name in names]
+    text = alt.Chart(alt.InlineData(values=rows)).mark_text(align="left", dx=8, fontSize=LABEL)
+    return text.encode(x=alt.value("width"), y=value, text="series:N")

@@ -1,0 +1,104 @@
+"""Charts that show in a notebook without a network, and leave Altair's own settings alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import altair as alt
+import vl_convert
+
+from attnwidget.text.xml_text import xml_texts
+
+C = TypeVar("C", bound=alt.TopLevelMixin)
+
+# JupyterLab 4, Notebook 7 and VS Code ship the Vega-Lite 5 that draws this type.
+_MIME = "application/vnd.vegalite.v5+json"
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+_SCALE = 2
+
+
+class _Escaped(json.JSONEncoder):
+    """Writes "<" so that no text of a chart, such as a token, can end the page's script."""
+
+    def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
+        return (part.replace("<", "\\u003c") for part in super().iterencode(o, _one_shot))
+
+    def encode(self, o: Any) -> str:
+        return "".join(self.iterencode(o))
+
+
+_PAGE: dict[str, Any] = {"inline": True, "json_kwds": {"cls": _Escaped}}
+
+
+class _Offline:
+    """What an offline chart does otherwise than Altair's."""
+
+    def to_dict(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """As Altair's `to_dict`, without letters that no markup holds: they end the converter."""
+        spec: dict[str, Any] = xml_texts(super().to_dict(*args, **kwargs))  # type: ignore[misc]
+        return spec
+
+    def _repr_mimebundle_(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The chart for a host that draws Vega-Lite itself, and as a picture for any other."""
+        spec = self.to_dict()
+        png = vl_convert.vegalite_to_png(spec, scale=_SCALE)
+        width, height = struct.unpack(">II", png[16:24])
+        data = {
+            _MIME: spec | {"$schema": _SCHEMA},
+            "image/png": base64.b64encode(png).decode("ascii"),
+            "text/plain": repr(self),
+        }
+        size = {"width": width // _SCALE, "height": height // _SCALE}
+        return data, {"image/png": size | {"alt": spec.get("description", "A chart")}}
+
+    def save(self: Any, fp: str | Path | IO[Any], format: str | None = None, **kwargs: Any) -> None:
+        """As Altair's `save`; a page holds the scripts that it needs, unless `inline=False`."""
+        page = (format or str(fp).rpartition(".")[-1]) == "html"
+        super().save(fp, format, **(_PAGE if page else {}) | kwargs)  # type: ignore[misc]
+
+    def to_html(self: Any, *args: Any, **kwargs: Any) -> str:
+        """As Altair's `to_html`; a page holds the scripts that it needs, unless `inline=False`."""
+        return super().to_html(*args, **_PAGE | kwargs)  # type: ignore[misc]
+
+
+@cache
+def _offline_class(kind: type[Any]) -> type[Any]:
+    return type(kind.__name__, (_Offline, kind), {"__module__": kind.__module__})
+
+
+def offline(chart: C) -> C:
+    """The same chart, shown without a network and saved as pages that need none.
+
+    JupyterLab, Notebook and VS Code draw it themselves, with tooltips; nbconvert and every other
+    reader show a picture. Altair's renderer, theme and other charts are untouched. A chart combined
+    from offline ones (`a | b`) is an ordinary one: pass it through `offline` again.
+
+    Args:
+        chart: any Altair chart. Notebooks draw it with Vega-Lite 5, pictures are of Vega-Lite 6.
+
+    Raises:
+        TypeError: it is no Altair chart.
+
+    Example:
+        >>> import altair as alt
+        >>> from attnwidget.charts.offline import offline
+        >>> chart = offline(alt.Chart(alt.Data(values=[{"x": 1}])).mark_point().encode(x="x:Q"))
+        >>> data, metadata = chart._repr_mimebundle_()
+        >>> list(data)
+        ['application/vnd.vegalite.v5+json', 'image/png', 'text/plain']
+    """
+    if not isinstance(chart, alt.TopLevelMixin):
+        raise TypeError(f"offline takes an Altair chart, not {type(chart).__name__}")
+    kind: Any = type(chart)
+    if issubclass(kind, _Offline):
+        return chart
+    copy: C = chart.copy()  # type: ignore[attr-defined]
+    # Altair's own __setattr__ would write a property of the chart.
+    object.__setattr__(copy, "__class__", _offline_class(kind))
+    return copy

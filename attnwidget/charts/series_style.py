@@ -1,0 +1,94 @@
+"""Named series: a colour and a shape each, and labels at the ends of their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import altair as alt
+
+from attnwidget.charts.theme import HEIGHT, LIGHT, LINE
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+_REST_SHAPE = "triangle-right"
+REST = frozenset({"other", "other tokens", "heterogeneous"})
+"""What has no name of its own is grey and comes last."""
+MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends broadly")
+"""What looks the same in every figure; others take the colours that these leave."""
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """The distinct names: known meanings first, then as they come, what is `REST` last."""
+    known = {name: place for place, name in enumerate(MEANINGS)}
+    ranks = {**known, **dict.fromkeys(REST, len(known) + 1)}
+    return sorted(dict.fromkeys(names), key=lambda name: ranks.get(_key(name), len(known)))
+
+
+def colours(names: Sequence[str], figure: str) -> alt.Scale:
+    """A colour for each name.
+
+    Raises:
+        ValueError: there are more names than colours that everybody can tell apart.
+    """
+    if (count := sum(name not in REST for name in names)) > len(LIGHT.series):
+        raise ValueError(
+            f"{figure} tells {len(LIGHT.series)} colours apart, not {count} "
+            f"({', '.join(names)}): choose some, or draw several figures"
+        )
+    of = _places(names)
+    return alt.Scale(
+        domain=list(names),
+        range=[LIGHT.series[of[name]] if name in of else LIGHT.rest for name in names],
+    )
+
+
+def shapes(names: Sequence[str]) -> alt.Scale:
+    """A shape for each name, the same wherever its colour is the same."""
+    of = _places(names)
+    return alt.Scale(
+        domain=list(names),
+        range=[SHAPES[of[name]] if name in of else _REST_SHAPE for name in names],
+    )
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """The place in the palette of each name that is not `REST`."""
+    meant = {name: MEANINGS.index(key) for name in names if (key := _key(name)) in MEANINGS}
+    left = (place for place in range(len(LIGHT.series)) if place not in meant.values())
+    return {
+        name: meant[name] if name in meant else next(left) for name in names if name not in REST
+    }
+
+
+def _key(name: str) -> str:
+    return name.removeprefix("to ")
+
+
+def spread(
+    places: Mapping[str, float], low: float, high: float, height: float = HEIGHT
+) -> dict[str, float]:
+    """Heights for labels, as near as can be to where they belong and a line of text apart.
+
+    `places` and the answer are in units of the y axis, which spans `low` to `high` over `height`
+    pixels. Least squares under that distance: the pool-adjacent-violators algorithm.
+
+    Example:
+        >>> from attnwidget.charts.series_style import spread
+        >>> spread({"a": 0.50, "b": 0.52, "c": 0.90}, 0, 1, height=130)
+        {'a': 0.46, 'b': 0.56, 'c': 0.9}
+    """
+    gap = LINE * (high - low) / height
+    names = sorted(places, key=places.__getitem__)
+    pools: list[list[float]] = []  # [mean of place - rank * gap, how many labels]
+    for rank, name in enumerate(names):
+        pools.append([places[name] - rank * gap, 1])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, count = pools.pop()
+            before = pools[-1]
+            before[0] = (before[0] * before[1] + mean * count) / (before[1] + count)
+            before[1] += count
+    top = max(low, high - (len(names) - 1) * gap)
+    bases = [min(max(mean, low), top) for mean, count in pools for _ in range(int(count))]
+    return {
+        name: round(base + rank * gap, 12)
+        for rank, (name, base) in enumerate(zip(names, bases, strict=True))
+    }

@@ -1,0 +1,208 @@
+"""How every figure looks: one theme, set on the chart itself, so that other charts keep theirs."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import astuple, dataclass
+from typing import Any, TypeVar
+
+import altair as alt
+
+C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart)
+
+FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
+"""That of widgets' pictures, so that one paper has one font; the converter brings the first."""
+WIDTH = 360
+"""Pixels of one panel: with its axis and labels a figure is about 480 wide."""
+HEIGHT = 240
+LABEL = 11
+"""Font size of axis labels and of labels in the figure; titles are larger, nothing is smaller."""
+LINE = 13
+"""Pixels between two lines of that size."""
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of figures on a light or on a dark ground.
+
+    `series` has a contrast of 4.5 with the ground, so that a label may have its line's colour, and
+    stays apart under protanopia, deuteranopia and tritanopia; `rest` is the grey of what has no
+    name of its own. `accent` is what is selected, `second` what is set beside it, `right` and
+    `wrong` are of predictions, all as in the widgets. `layers` go from the first to the last, with
+    the same contrast. `ramp` is the widgets' scale of attention weights and begins with the ground.
+    """
+
+    ground: str
+    text: str
+    muted: str
+    hairline: str
+    rest: str
+    accent: str
+    second: str
+    right: str
+    wrong: str
+    series: tuple[str, ...]
+    ramp: tuple[str, ...]
+    diverging: tuple[str, ...]
+    layers: tuple[str, ...]
+
+
+LIGHT = Theme(
+    ground="#ffffff",
+    text="#1b1b1f",
+    muted="#5f6368",
+    hairline="#d9dade",
+    rest="#70737a",
+    accent="#1565c0",
+    second="#c8102e",
+    right="#0067a3",
+    wrong="#b84e00",
+    series=("#0f6fe6", "#c94f0a", "#002f14", "#90156e", "#60460e", "#4c2cb6"),
+    ramp=(
+        "#ffffff",
+        "#dbdcff",
+        "#b8bbff",
+        "#979af8",
+        "#787ae9",
+        "#5b5ad4",
+        "#423cb9",
+        "#2b1d99",
+        "#190074",
+    ),
+    diverging=("#8c3403", "#d98a5c", "#e9e9ec", "#7fa6ec", "#124a9c"),
+    layers=("#b05400", "#b22f59", "#7e03a8", "#0d0887"),
+)
+DARK = Theme(
+    ground="#111111",
+    text="#ececf1",
+    muted="#a0a3ab",
+    hairline="#3a3b41",
+    rest="#a0a3ab",
+    accent="#64b5f6",
+    second="#ff6b57",
+    right="#56b4e9",
+    wrong="#f08a3c",
+    series=("#45bafb", "#f7944a", "#b9f5d6", "#a76d9c", "#f1da37", "#7f6ffb"),
+    ramp=(
+        "#111111",
+        "#24204d",
+        "#38357b",
+        "#4d4ea6",
+        "#646bca",
+        "#7d8be6",
+        "#9cadf8",
+        "#c0cfff",
+        "#eaf1ff",
+    ),
+    diverging=("#ffb98a", "#b0602c", "#2e2f34", "#3a68b5", "#a6c8ff"),
+    layers=("#8080d6", "#d678c8", "#f8a06e", "#f6e896"),
+)
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def theme_named(name: str) -> Theme:
+    """The theme "light" or "dark"; ValueError for another name.
+
+    Example:
+        >>> from attnwidget.charts.theme import theme_named
+        >>> theme_named("dark").ground
+        '#111111'
+    """
+    if name not in THEMES:
+        raise ValueError(f"theme is one of {', '.join(map(repr, THEMES))}, got {name!r}")
+    return THEMES[name]
+
+
+def publication(chart: C, title: str) -> C:
+    """The chart in the light theme, under its title; further lines of it become the subtitle.
+
+    Raises:
+        ValueError: the title is empty.
+    """
+    lines = [line for line in title.splitlines() if line.strip()]
+    if not lines:
+        raise ValueError("the title is empty: say what the figure shows")
+    head, *rest = lines
+    text = alt.TitleParams(textwrap.wrap(head, 60), subtitle=rest or alt.Undefined)
+    return chart.properties(title=text, description=" ".join([head, *rest])).configure(**_config())
+
+
+def in_dark(chart: C) -> C:
+    """A figure of this package on a dark ground, each colour replaced by its counterpart.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.charts.head_heatmap import head_heatmap
+        >>> from attnwidget.charts.theme import in_dark
+        >>> chart = head_heatmap(np.eye(3), title="Three heads", value_title="weight")
+        >>> in_dark(chart).to_dict()["config"]["background"]
+        '#111111'
+    """
+    counterpart = dict(zip(_colours(LIGHT), _colours(DARK), strict=True))
+    repainted: C = _repainted(chart, counterpart)
+    return repainted
+
+
+def _colours(theme: Theme) -> list[str]:
+    return [c for field in astuple(theme) for c in ([field] if isinstance(field, str) else field)]
+
+
+def _repainted(part: Any, colours: dict[str, str]) -> Any:
+    if isinstance(part, alt.Data):
+        return part
+    if isinstance(part, alt.SchemaBase):
+        # Its properties as they are: reading a chart back from its JSON takes ten times as long.
+        copy = object.__new__(type(part))
+        copy.__dict__.update(part.__dict__)
+        object.__setattr__(copy, "_args", _repainted(part._args, colours))
+        object.__setattr__(copy, "_kwds", _repainted(part._kwds, colours))
+        return copy
+    if isinstance(part, dict):
+        return {k: v if k == "datasets" else _repainted(v, colours) for k, v in part.items()}
+    if isinstance(part, (list, tuple)):
+        return type(part)(_repainted(entry, colours) for entry in part)
+    return colours.get(part, part) if isinstance(part, str) else part
+
+
+def _config() -> dict[str, Any]:
+    return {
+        "background": LIGHT.ground,
+        "font": FONT,
+        "padding": 8,
+        "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
+        "title": {
+            "anchor": "start",
+            "frame": "bounds",
+            "color": LIGHT.text,
+            "fontSize": 13,
+            "fontWeight": 600,
+            "offset": 8,
+            "subtitleColor": LIGHT.muted,
+            "subtitleFontSize": LABEL,
+            "subtitlePadding": 4,
+        },
+        "axis": {
+            "domainColor": LIGHT.muted,
+            "tickColor": LIGHT.muted,
+            "tickSize": 4,
+            "gridColor": LIGHT.hairline,
+            "labelColor": LIGHT.text,
+            "labelFontSize": LABEL,
+            "titleColor": LIGHT.text,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+        },
+        "axisX": {"grid": False, "labelAngle": 0},
+        "axisY": {"domain": False, "ticks": False, "tickCount": 5},
+        "legend": {
+            "labelColor": LIGHT.text,
+            "labelFontSize": LABEL,
+            "titleColor": LIGHT.text,
+            "titleFontSize": LABEL,
+            "titleFontWeight": "normal",
+            "symbolOpacity": 1,
+            "symbolSize": 60,
+            "symbolStrokeWidth": 0,
+        },
+    }

@@ -1,0 +1,109 @@
+"""What each token has to do with each other one, as a heat map."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from attnwidget.charts.frame_columns import inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline import offline
+from attnwidget.charts.theme import LABEL, LIGHT, publication
+from attnwidget.text.xml_text import xml_texts
+
+_CELL, _SMALLEST, _SIDE = 22, 4, 520
+"""Pixels of a cell at most and at least, and of a side while cells can shrink."""
+_NAMED = 9
+"""Pixels of a cell from which on tokens are written beside it."""
+
+
+def token_heatmap(
+    values: ArrayLike,
+    query: Sequence[str],
+    key: Sequence[str],
+    *,
+    title: str,
+    value_title: str,
+) -> alt.Chart:
+    """Non-negative values between tokens, such as rollout: one row a query, one column a key.
+
+    Values are shaded from 0, which is the page's ground. Cells shrink with the number of tokens;
+    where they are too small for a text beside them, tokens show when pointed at.
+
+    Args:
+        values: [Q, K].
+        query: the Q tokens of the rows.
+        key: the K tokens of the columns.
+        title: what is shown; further lines become the subtitle.
+        value_title: quantity and unit, over the colour bar.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        ValueError: `values` is not [Q, K], or holds a negative or infinite number or NaN.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.charts.token_heatmap import token_heatmap
+        >>> chart = token_heatmap(np.eye(1), ["a"], ["a"], title="One", value_title="weight")
+        >>> chart.mark.type
+        'rect'
+    """
+    cells = np.asarray(values, dtype=np.float64)
+    if cells.shape != (len(query), len(key)) or not cells.size:
+        raise ValueError(
+            f"token_heatmap takes one number a query and key, [{len(query)}, {len(key)}], not "
+            f"{list(cells.shape)}"
+        )
+    if not np.isfinite(cells).all() or (cells < 0).any():
+        raise ValueError("token_heatmap takes finite values of 0 or more")
+    row, column = (index.ravel() for index in np.indices(cells.shape))
+    table = pd.DataFrame({"row": row, "column": column, "value": cells.ravel()})
+    table["query"] = np.asarray(query, dtype=object)[row]
+    table["key"] = np.asarray(key, dtype=object)[column]
+    step = min(_CELL, max(_SMALLEST, _SIDE // max(cells.shape)))
+    chart = (
+        alt.Chart(inline(table))
+        .mark_rect(strokeWidth=0)
+        .encode(
+            x=alt.X(
+                "column:O", axis=_axis(key, step, "attended token", labelAngle=-90, orient="top")
+            ),
+            y=alt.Y("row:O", axis=_axis(query, step, "attending token")),
+            color=alt.Color(
+                "value:Q",
+                title=value_title,
+                scale=alt.Scale(
+                    domain=[0.0, float(cells.max()) or 1.0],
+                    range=list(LIGHT.ramp),
+                    interpolate="rgb",
+                ),
+            ),
+            tooltip=["query:N", "key:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)],
+        )
+    )
+    return offline(
+        publication(chart.properties(width=alt.Step(step), height=alt.Step(step)), title)
+    )
+
+
+def _axis(tokens: Sequence[str], step: int, title: str, **options: Any) -> alt.Axis:
+    return alt.Axis(
+        title=title,
+        labels=step >= _NAMED,
+        # Tokens repeat, so that the scale has their places and a label looks its token up.
+        labelExpr=f"{json.dumps(xml_texts(tokens), ensure_ascii=False)}[datum.value]",
+        labelOverlap=False,
+        labelFontSize=min(LABEL, step),
+        ticks=False,
+        grid=False,
+        domain=False,
+        **options,
+    )

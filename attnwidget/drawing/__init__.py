@@ -1,0 +1,1 @@
+"""Figures as pictures and files: drawn by the page's own code, in an engine without a page."""

@@ -1,0 +1,107 @@
+"""A picture, its caption and its numbers as HTML, for eyes and for screen readers."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from math import floor, isfinite, log10
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.drawing.caption import Caption
+from attnwidget.text.xml_text import xml_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RIGHT = ' style="text-align: right; font-variant-numeric: tabular-nums"'
+
+
+def figure_html(
+    caption: Caption, table: pd.DataFrame, png: bytes | None = None, size: tuple[int, int] = (0, 0)
+) -> str:
+    """A picture with its caption, and the same numbers as a table that unfolds.
+
+    The picture is inside: readers of notebooks prefer HTML to a picture beside it. Without scripts
+    and without identifiers, so that it can stand on any page any number of times.
+
+    Args:
+        caption: what the figure shows; the picture's text for who cannot see it.
+        table: the figure's numbers; what identifies a row is in the index or in the first column.
+        png: the picture; without one caption and table stand alone, unfolded.
+        size: its width and height in CSS pixels.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.drawing.figure_html import figure_html
+        >>> from attnwidget.drawing.caption import Caption
+        >>> page = figure_html(Caption("A head"), pd.DataFrame({"key": ["<s>"], "weight": [0.25]}))
+        >>> '<th scope="row">&lt;s&gt;</th>' in page
+        True
+    """
+    text = _escaped(caption.text())
+    title = _escaped(" · ".join(filter(None, (caption.figure, caption.head, caption.quantity))))
+    if png is None:
+        said = f"<figcaption>{text}</figcaption>"
+        return f'<figure style="margin: 0">{said}{_table(table, title)}</figure>'
+    data = base64.b64encode(png).decode("ascii")
+    return (
+        f'<figure style="margin: 0"><img src="data:image/png;base64,{data}" alt="{text}"'
+        f' width="{size[0]}" height="{size[1]}" style="max-width: 100%; height: auto">'
+        f"<figcaption>{text}</figcaption>"
+        f"<details><summary>Table of the figure</summary>{_table(table, title)}</details></figure>"
+    )
+
+
+def _table(table: pd.DataFrame, title: str) -> str:
+    if len(table.index.names) > 1 or table.index.name is not None:
+        table = table.reset_index()
+    names = [str(name) for name in table.columns]
+    values = [table.iloc[:, k].tolist() for k in range(len(names))]
+    right = [bool(column) and all(map(_is_number, column)) for column in values]
+    align = [_RIGHT if number else ' style="text-align: left"' for number in right]
+    head = "".join(
+        f'<th scope="col"{style}>{_escaped(name)}</th>'
+        for name, style in zip(names, align, strict=True)
+    )
+    forms = [_form(column) for column in values]
+    rows = "".join(
+        "<tr>"
+        + "".join(_cell(k, _shown(value, forms[k]), align[k]) for k, value in enumerate(row))
+        + "</tr>"
+        for row in zip(*values, strict=True)
+    )
+    return (
+        f'<table><caption style="text-align: left">{title}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _form(column: list[Any]) -> str:
+    """How the numbers of a column are printed: with the decimals that the largest one needs."""
+    sizes = [abs(value) for value in column if isinstance(value, float) and value]
+    sizes = [size for size in sizes if isfinite(size)]
+    places = 3 - floor(log10(max(sizes))) if sizes else 0
+    # Where the smallest would be nothing each number has digits of its own.
+    aligned = 0 <= places <= 6 and min(sizes, default=0) >= 0.5 * 10**-places
+    return f".{places}f" if aligned else ".4g"
+
+
+def _cell(column: int, shown: str, align: str) -> str:
+    text = _escaped(shown)
+    return f'<th scope="row">{text}</th>' if column == 0 else f"<td{align}>{text}</td>"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shown(value: Any, form: str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "–" if value != value else format(value, form)
+    return "–" if value is None else str(value)
+
+
+def _escaped(text: str) -> str:
+    return xml_text(escape(text))

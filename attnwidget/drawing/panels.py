@@ -1,0 +1,102 @@
+"""Several figures as one picture, with letters as papers have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import ascii_lowercase
+from typing import Any
+
+from attnwidget.drawing.engine import ThemeName
+from attnwidget.drawing.picture import Picture, check_drawn
+
+
+def panels(
+    figures: Iterable[Any],
+    *,
+    columns: int | None = None,
+    width: float | None = None,
+    theme: ThemeName = "light",
+    labels: bool = True,
+    title: bool = True,
+    caption: bool = False,
+) -> Picture:
+    """Join figures to one picture: `panels([view, view, grid]).save("figure.pdf")`.
+
+    Each is laid out anew for its place, so that text has one size in all of them. A picture that
+    was given a width, `view.figure(width=300)`, keeps it, the others share what it leaves; panels
+    that do not fill the last row share its width. The caption is that of every panel.
+
+    Args:
+        figures: widgets, whose current state is drawn, and pictures, whose state is.
+        columns: panels in a row; 2 without one, or 1 where there is one panel.
+        width: of the whole, as in `save`: pixels of an SVG, points of a PDF; without one 480 a
+            column.
+        theme: "light" or "dark", of all panels.
+        labels: whether panels are lettered "a", "b", …
+        title: whether panels have their titles; False leaves out all of them.
+        caption: whether the caption is drawn under the panels, in place of their notes.
+
+    Raises:
+        TypeError: something that is neither a widget of this package nor its picture; labels, title
+            or caption other than True and False.
+        ValueError: no figure; more than 26 with letters; a number of columns below 1, a width that
+            is not above 0, another theme.
+
+    Example:
+        >>> from attnwidget import HeadGrid, HeadView, load_model, panels
+        >>> attention = load_model().attend("The cat sat on the mat.")
+        >>> grid, view = HeadGrid(attention), HeadView(attention, 2, 1)
+        >>> figure = panels([view, view.figure(title=False), grid], width=480)
+        >>> figure.caption.figure, figure.svg[:4]
+        ('Figure of 3 panels', '<svg')
+    """
+    check_drawn("title", title)
+    check_drawn("labels", labels)
+    pictures = _pictures(figures)
+    if labels and len(pictures) > len(ascii_lowercase):
+        raise ValueError(
+            f"{len(pictures)} panels have no letters: 26 at most, or panels(..., labels=False)"
+        )
+    across = _checked_columns(columns, len(pictures))
+    made = [
+        {
+            "figure": picture.figure,
+            "state": picture.state,
+            "width": picture.width,
+            "title": title and picture.drawn_title,
+            "letter": ascii_lowercase[i] if labels else "",
+        }
+        for i, picture in enumerate(pictures)
+    ]
+    rows = [made[i : i + across] for i in range(0, len(made), across)]
+    return Picture("panels", {"rows": rows}, width, theme, drawn_caption=caption)
+
+
+def _pictures(figures: Iterable[Any]) -> list[Picture]:
+    if callable(getattr(figures, "figure", None)) or isinstance(figures, Picture):
+        raise TypeError(
+            f"panels takes a list of figures, got one {type(figures).__name__}: "
+            "panels([view, grid])"
+        )
+    pictures = []
+    for one in figures:
+        drawn = getattr(one, "figure", None)
+        picture = drawn() if callable(drawn) else one
+        if not isinstance(picture, Picture):
+            raise TypeError(
+                f"panels joins widgets of this package and their pictures, got "
+                f"{type(one).__name__}: charts are saved by themselves, and joined by Altair's "
+                "own alt.hconcat and alt.vconcat"
+            )
+        pictures.append(picture)
+    if not pictures:
+        raise ValueError("no figure to draw: panels([view, grid])")
+    return pictures
+
+
+def _checked_columns(columns: int | None, count: int) -> int:
+    if columns is None:
+        return min(2, count)
+    if not isinstance(columns, int) or isinstance(columns, bool) or columns < 1:
+        raise ValueError(f"columns is how many panels stand in a row, 1 or more, got {columns!r}")
+    return columns

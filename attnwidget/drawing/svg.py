@@ -1,0 +1,124 @@
+"""A drawing as an SVG file: the size asked for, named and described, the same every time."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnwidget.text.xml_text import xml_text
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from attnwidget.drawing.caption import Caption
+    from attnwidget.drawing.engine import Drawing, Pixels
+
+# Sharp on a dense screen, and in print at the size of a column.
+_DENSITY = 2.0
+
+
+def svg(
+    drawing: Drawing, *, width: float | None = None, density: float = _DENSITY, named: bool = True
+) -> str:
+    """The drawing as an SVG file, `width` pixels wide; its height follows, in whole pixels.
+
+    Args:
+        drawing: what is in it.
+        width: pixels of the whole figure; its own without one.
+        density: pixels of its images for each of the drawing, at least.
+        named: whether it says what it shows, as title, description and metadata.
+    """
+    width = drawing.width if width is None else width
+    height = max(1, round(drawing.height * width / drawing.width))
+    # A whole number of pixels is not the exact shape: the ground fills what is left.
+    view = drawing.width, height * drawing.width / width
+    box = " ".join(map(_number, view))
+    ground = (
+        f'<rect width="{_number(view[0])}" height="{_number(view[1])}" fill="{drawing.ground}"/>'
+    )
+    body = drawing.body
+    for k, pixels in enumerate(drawing.rasters):
+        body = body.replace(f'href="raster:{k}"', f'{_SHARP} xlink:href="{_url(pixels, density)}"')
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        f' version="1.1" role="img" width="{_number(width)}" height="{height}"'
+        f' viewBox="0 0 {box}" xml:space="preserve">'
+        f"{_described(drawing.caption) if named else ''}{ground}{body}</svg>\n"
+    )
+
+
+_SHARP = 'style="image-rendering: pixelated"'
+
+
+def title_of(caption: Caption) -> str:
+    """A short name for a file: figure, model and head."""
+    return " · ".join(filter(None, (caption.figure, caption.model, caption.head)))
+
+
+def creator() -> str:
+    """The program that made a file."""
+    package = __name__.partition(".")[0]
+    return f"{package} {import_module(package).__version__}"
+
+
+def _url(pixels: Pixels, density: float) -> str:
+    """The pixels as a PNG in a data URL, enlarged so far that no reader has to smooth cells."""
+    from PIL import Image
+
+    picture = Image.frombytes("RGBA", (pixels.across, pixels.down), pixels.data)
+    if picture.getchannel("A").getextrema() == (255, 255):
+        picture = _indexed(picture.convert("RGB"))
+    size = (
+        max(pixels.across, round(pixels.width * density)),
+        max(pixels.down, round(pixels.height * density)),
+    )
+    if size != picture.size:
+        picture = picture.resize(size, Image.Resampling.NEAREST)
+    return f"data:image/png;base64,{base64.b64encode(_png(picture)).decode('ascii')}"
+
+
+def _indexed(picture: Image.Image) -> Image.Image:
+    """The picture with a palette, where its colours are few enough: the file is smaller."""
+    from PIL import Image
+
+    found = picture.getcolors(256)
+    if found is None:
+        return picture
+    colours = np.array(sorted(colour for _, colour in found), np.uint32)
+    places = np.array([1 << 16, 1 << 8, 1], np.uint32)
+    index = np.searchsorted(colours @ places, np.asarray(picture) @ places)
+    indexed = Image.fromarray(index.astype(np.uint8))
+    indexed.putpalette(colours.astype(np.uint8).tobytes())
+    return indexed
+
+
+def _png(picture: Image.Image) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def _described(caption: Caption) -> str:
+    fields = "".join(
+        f"<caption:{name}>{escape(value, quote=False)}</caption:{name}>"
+        for name, value in caption.to_dict().items()
+    )
+    title, text = escape(title_of(caption), quote=False), escape(caption.text(), quote=False)
+    return xml_text(
+        f"<title>{title}</title><desc>{text}</desc><metadata>"
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+        ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:caption="urn:attnwidget:caption">'
+        f'<rdf:Description rdf:about=""><dc:title>{title}</dc:title>'
+        f"<dc:description>{text}</dc:description>"
+        f"<dc:creator>{escape(creator(), quote=False)}</dc:creator>{fields}"
+        "</rdf:Description></rdf:RDF></metadata>"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")

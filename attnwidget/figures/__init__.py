@@ -1,1 +1,0 @@
-"""Plain frames and arrays in, Altair charts out: figures that know no model and no result."""

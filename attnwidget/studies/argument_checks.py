@@ -1,0 +1,74 @@
+"""What a study is called with, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+T = TypeVar("T")
+
+
+def refuse_no_model(model: AttentionModel) -> None:
+    """TypeError where `model` is not one that `load_model` gave."""
+    from attnwidget.capture.model import AttentionModel
+
+    if not isinstance(model, AttentionModel):
+        raise TypeError(
+            f"a study reads a model, got {type(model).__name__}: load one with load_model()"
+        )
+
+
+def each_of(given: Iterable[T], how: str) -> Iterable[T]:
+    """What was given, which may be a stream; TypeError for one text, one path or nothing."""
+    asked: object = given
+    if isinstance(asked, (str, bytes, Path)) or not isinstance(asked, Iterable):
+        shown = repr(asked) if isinstance(asked, (str, Path)) else type(asked).__name__
+        raise TypeError(f"expected a list, got {shown}: {how}")
+    return given
+
+
+def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
+    """The things given as a list; TypeError where one is none of `kind`, with `how` to get some.
+
+    Example:
+        >>> from attnwidget.studies.argument_checks import all_of
+        >>> all_of(int, (1, 2), "count")
+        [1, 2]
+        >>> all_of(int, "12", "count")
+        Traceback (most recent call last):
+        TypeError: expected a list, got '12': count
+    """
+    found = list(each_of(given, how))
+    for index, one in enumerate(found):
+        if not isinstance(one, kind):
+            raise TypeError(
+                f"expected a list of {kind.__name__}, got {type(one).__name__} at {index}: {how}"
+            )
+    return found
+
+
+def each_once(name: str, values: Iterable[T]) -> list[T]:
+    """The values of the argument `name` as a list; ValueError for none, or for one given twice."""
+    listed = list(values)
+    if not listed or len(set(listed)) < len(listed):
+        raise ValueError(f"{name} are one or more, each once, got {listed}")
+    return listed
+
+
+def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
+    """ValueError where the argument `name` is none of what is allowed.
+
+    Example:
+        >>> from attnwidget.studies.argument_checks import one_of
+        >>> one_of("pairing", "any", ("zip", "all"))
+        Traceback (most recent call last):
+        ValueError: pairing is 'zip' or 'all', got 'any'
+    """
+    if value not in allowed:
+        said = [repr(one) for one in allowed]
+        listed = " or ".join(said) if len(said) == 2 else f"one of {', '.join(said)}"
+        raise ValueError(f"{name} is {listed}, got {value!r}")

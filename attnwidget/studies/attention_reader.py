@@ -1,0 +1,78 @@
+"""Hands the maps of one `Attention` to accumulators, as if a model had just read its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.stack import chosen_stack
+from attnwidget.studies.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    Subject,
+    token_classes_of,
+)
+from attnwidget.studies.token_classes import axis_classes
+from attnwidget.text.segments import Segment
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+def read_attention(
+    attention: Attention,
+    accumulators: Sequence[Accumulator[Any]],
+    *,
+    stack: str | None = None,
+    model: AttentionModel | None = None,
+    ids: Sequence[int] | None = None,
+) -> None:
+    """Start the accumulators and add one input to each; no model runs.
+
+    Args:
+        attention: of the input.
+        accumulators: what sees each layer.
+        stack: where there are several, the one to read; not "cross".
+        model: what made the maps, for an accumulator that names it.
+        ids: vocabulary ids of the tokens where `attention` does not know them.
+
+    Raises:
+        ValueError: no such stack, or one that attends to another's tokens; an accumulator that
+            needs more than maps.
+    """
+    chosen = chosen_stack(attention.stacks, stack, attention.model_name)
+    if chosen.query != chosen.key:
+        raise ValueError(
+            f"the layers of {chosen.name!r} attend to the tokens of another stack, of which there "
+            "are no means over a text: choose a stack that attends to its own tokens"
+        )
+    tokens, n = chosen.query, len(chosen.query)
+    # Tokens that are known by their spelling alone are the same where they are spelt alike.
+    known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
+    real = torch.ones(1, n, dtype=torch.bool)
+    classes = axis_classes(tokens, token_classes_of(accumulators))
+    batch = Batch(
+        segments=[Segment(tokens.raw)],
+        tokens=[tokens],
+        inputs={"input_ids": torch.tensor([list(known)]), "attention_mask": real.long()},
+        lengths=torch.tensor([n]),
+        real=real,
+        row_weights=real / n,
+        classes={name: torch.tensor([members]) for name, members in classes.items()},
+    )
+    subject = Subject(
+        chosen.n_layers, chosen.n_heads, chosen.name, attention.model_name, model=model
+    )
+    for one in accumulators:
+        one.start(subject)
+    for index in range(chosen.n_layers):
+        weights = torch.from_numpy(attention.weights(index, stack=chosen.name))[None]
+        layer = LayerBatch(batch, index, weights, None)
+        for one in accumulators:
+            one.update(layer)
+    for one in accumulators:
+        one.end_batch(batch)

@@ -1,0 +1,166 @@
+"""Runs batches through a model and hands every layer to the accumulators, keeping none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from attnwidget.capture.inputs import input_names
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.studies.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    Subject,
+    token_classes_of,
+)
+from attnwidget.studies.batches import BatchMaker, TokenTypes
+from attnwidget.studies.checkpoint import States
+from attnwidget.text.segments import Segment
+
+# Weights taken from each parameter to tell a model from another one of the same class.
+_SAMPLED = 64
+
+
+class ModelReader:
+    """One model and the accumulators that its attention goes to.
+
+    The language model's head is not run: attention does not depend on it.
+
+    Args:
+        model: the model; of an encoder-decoder the encoder is read.
+        accumulators: what sees each layer, in this order.
+        token_types: as in `BatchMaker`.
+
+    Raises:
+        ValueError: as `BatchMaker`; token classes of one name that differ.
+    """
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        accumulators: Sequence[Accumulator[Any]],
+        token_types: TokenTypes,
+    ) -> None:
+        self._model = model
+        self._accumulators = accumulators
+        self._token_types = token_types
+        self._backbone = _backbone(model.hf_model)
+        takes_cache = "use_cache" in input_names(self._backbone)
+        self._options = {"use_cache": False} if takes_cache else {}
+        classes = token_classes_of(accumulators)
+        self._maker = BatchMaker(model, self._backbone, token_types, classes)
+        self._padding_checked = False
+
+    def start(self, segment: Segment) -> None:
+        """Read the beginning of a segment to learn how many layers and heads there are.
+
+        Raises:
+            ValueError: the model shows no maps over all tokens, or its layers differ in heads.
+        """
+        batch, shapes = self._maker([Segment(segment.first[:4])]), []
+        self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
+        n, name = batch.real.shape[1], type(self._model.hf_model).__name__
+        if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
+            raise ValueError(f"{name} computed no attention map over all tokens of its input")
+        if len(set(shapes)) > 1:
+            listed = ", ".join(str(shape[1]) for shape in shapes)
+            raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
+        has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
+        subject = Subject(
+            n_layers=len(shapes),
+            n_heads=shapes[0][1],
+            stack="encoder" if has_encoder else "self",
+            model_name=self._model.name,
+            model=self._model,
+        )
+        for accumulator in self._accumulators:
+            accumulator.start(subject)
+
+    def add(self, segments: Sequence[Segment]) -> None:
+        """Read one batch and add it to every accumulator."""
+        batch = self._maker(segments)
+        padded = bool((~batch.real).any())
+
+        def update(seen: LayerAttention) -> None:
+            if padded and not self._padding_checked:
+                self._check_padding(seen, batch)
+            layer = LayerBatch(batch, seen.layer, seen.weights.float(), seen)
+            with _one_thread():
+                for accumulator in self._accumulators:
+                    accumulator.update(layer)
+
+        with self._model.lock:
+            self._read(batch, update)
+            self._padding_checked |= padded
+            for accumulator in self._accumulators:
+                accumulator.end_batch(batch)
+
+    def states(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """The state of every accumulator."""
+        return {one.name: one.state() for one in self._accumulators}
+
+    def restore(self, states: States) -> None:
+        """Put the accumulators back to `states`, where there are any."""
+        for one in self._accumulators:
+            if one.name in states:
+                one.restore(states[one.name])
+
+    def about(self) -> dict[str, Any]:
+        """What a checkpoint has to agree on, as JSON."""
+        digest = blake2b(digest_size=16)
+        for name, parameter in self._backbone.named_parameters():
+            step = max(1, parameter.numel() // _SAMPLED)
+            sample = parameter.detach().flatten()[::step].double().cpu().numpy()
+            digest.update(name.encode() + np.ascontiguousarray(sample).tobytes())
+        return {
+            "model": type(self._model.hf_model).__name__,
+            "weights": digest.hexdigest(),
+            "token_types": self._token_types,
+            "metrics": {one.name: one.options for one in self._accumulators},
+        }
+
+    def _read(self, batch: Batch, on_layer: Callable[[LayerAttention], None]) -> None:
+        def of_own_tokens(seen: LayerAttention) -> None:
+            if seen.stack != "cross":
+                on_layer(seen)
+
+        with self._model.lock:
+            self._model._check_open()
+            with torch.no_grad(), tap(self._backbone, of_own_tokens):
+                self._backbone(**batch.inputs, **self._options)
+
+    def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
+        """Refuse a model whose real tokens see padding: no number would be right."""
+        to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
+        if bool((to_padding * batch.real[..., None] > 1e-8).any()):
+            raise ValueError(
+                f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
+                "batch_size=1"
+            )
+
+
+def _backbone(hf_model: Any) -> nn.Module:
+    """The layers without what predicts from them; of an encoder-decoder the encoder."""
+    if getattr(hf_model.config, "is_encoder_decoder", False):
+        return hf_model.get_encoder()
+    return hf_model.base_model
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Small operations in one thread: waiting for a second one costs more than it computes."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,159 @@
+"""Means over segments, which most studies of heads are: what they share, so that each says less."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, R, Subject
+from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class SegmentMeans(Accumulator[R]):
+    """Numbers of every head that are means over segments.
+
+    A study names its numbers in `of_heads`, has `head_numbers` compute them from the maps of a
+    layer, and makes its result in `compute` from their `mean`.
+
+    Attributes:
+        of_heads: by the name of a number the axes that it has beside layers and heads: () for one
+            number a head, (3,) for three.
+        of_segments: likewise what each segment counts by itself, whatever the layer.
+
+    Example:
+        >>> from attnwidget.kernels.entropy import confidence
+        >>> from attnwidget.studies.segment_means import SegmentMeans
+        >>> class Largest(SegmentMeans):
+        ...     name = "largest"
+        ...     of_heads = {"largest": ()}
+        ...     def head_numbers(self, layer):
+        ...         rows = layer.batch.row_weights[:, None]
+        ...         return {"largest": (confidence(layer.weights) * rows).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("largest")
+    """
+
+    of_heads: Shapes
+    of_segments: Shapes = {}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        size = subject.n_layers, subject.n_heads
+        self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
+        self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
+        self.sums["segments"] = np.zeros((), np.int64)
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        """Prepare what is the same for all layers of a batch, given its first one."""
+
+    @abstractmethod
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        """The numbers of a layer by name, each [B, H, *its axes].
+
+        [B, 1, *its axes] is one for all heads of the layer; an empty mapping adds nothing.
+        """
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        """What each segment of a batch counts, by name, [B, *its axes]: after the last layer."""
+        return {}
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            self.begin_batch(layer)
+        if numbers := self.head_numbers(layer):
+            self.add(layer.layer, numbers)
+
+    def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
+        """Add what `head_numbers` gives of one layer.
+
+        Raises:
+            ValueError: numbers that `of_heads` does not name, or of another shape.
+        """
+        for name, total in self._totals(numbers, "of_heads", (self.n_heads,), (1,)):
+            self.sums[name][..., layer, :] += np.moveaxis(total, 0, -1)
+
+    def end_batch(self, batch: Batch) -> None:
+        for name, total in self._totals(self.segment_numbers(batch), "of_segments", ()):
+            self.sums[name] += total
+        self.sums["segments"] += len(batch.segments)
+
+    def _totals(
+        self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
+    ) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """The sums over the segments of a batch, whose axes begin with one of `first`."""
+        shapes: Shapes = getattr(self, declared)
+        if numbers.keys() != shapes.keys():
+            raise ValueError(
+                f"the metric {self.name!r} names {list(shapes)} in {declared}, got {list(numbers)}"
+            )
+        for name, values in numbers.items():
+            shape, allowed = list(values.shape), [[*axes, *shapes[name]] for axes in first]
+            if shape[1:] not in allowed:
+                raise ValueError(
+                    f"{name!r} of the metric {self.name!r} is, for each segment, of shape "
+                    f"{' or '.join(map(str, allowed))}, as {declared} says; got {shape}"
+                )
+            yield name, values.sum(0, dtype=torch.float64).cpu().numpy()
+
+    @property
+    def n_segments(self) -> int:
+        """Segments so far."""
+        return int(self.sums["segments"])
+
+    def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
+        """The mean of a number over all segments so far: [*its axes, L, H].
+
+        `over` names another count to divide by, whose axes are the first ones of the number; where
+        it is 0 there is no mean: NaN.
+        """
+        total, count = self.sums[name], self.sums[over]
+        axes = (*count.shape, *[1] * (total.ndim - count.ndim))
+        with np.errstate(invalid="ignore"):
+            mean: NDArray[np.float64] = total / count.reshape(axes)
+        return mean
+
+    def counted(self, name: str) -> NDArray[np.int64]:
+        """A count of `of_segments` over all segments so far, as integers."""
+        return np.rint(self.sums[name]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentMeansResult(Result):
+    """What results of means over segments have, with their figure: curves over the layers.
+
+    Attributes:
+        model_name: what was measured.
+        n_documents: segments that the numbers are means over.
+    """
+
+    model_name: str
+    n_documents: int
+
+    def _curves(
+        self,
+        heads: HeadMetrics,
+        title: str,
+        value_title: str = "mean attention",
+        reference: Mapping[str, float] | None = None,
+    ) -> alt.LayerChart:
+        from attnwidget.charts.layer_curves import layer_curves
+
+        return layer_curves(
+            heads_frame(heads).rename(columns={"metric": "series"}),
+            title=f"{title}: {self.model_name}, {counted(self.n_documents, 'segment')}",
+            value_title=value_title,
+            reference=reference,
+        )

@@ -1,0 +1,14 @@
+"""A count with what is counted."""
+
+from __future__ import annotations
+
+
+def counted(count: int, what: str) -> str:
+    """A count and the noun in its number, with commas for thousands.
+
+    Example:
+        >>> from attnwidget.text.counted import counted
+        >>> counted(1, "token"), counted(2400, "sentence")
+        ('1 token', '2,400 sentences')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

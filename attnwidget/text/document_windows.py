@@ -1,0 +1,49 @@
+"""Stretches of a long document that fit a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Window = tuple[int, int]
+
+
+def windows(
+    pieces: Sequence[int], sentence_starts: Sequence[int], room: int, *, first_only: bool
+) -> list[Window]:
+    """Words `start` to `end` (exclusive) of windows whose tokens are at most `room`.
+
+    A window ends with a sentence wherever one ends within it, and the next begins there.
+
+    Args:
+        pieces: tokens of each of m words.
+        sentence_starts: the first word of each sentence.
+        room: tokens that fit.
+        first_only: the beginning of the document alone, cut where it is full and not where a
+            sentence ends.
+
+    Raises:
+        ValueError: a word has more tokens than `room`.
+
+    Example:
+        >>> from attnwidget.text.document_windows import windows
+        >>> windows([1, 1, 1, 1, 1], [0, 2, 4], 3, first_only=False)
+        [(0, 2), (2, 5)]
+        >>> windows([1, 1, 1, 1, 1], [0, 2, 4], 3, first_only=True)
+        [(0, 3)]
+    """
+    found: list[Window] = []
+    start, starts = 0, frozenset(sentence_starts)
+    while start < len(pieces):
+        end, used = start, 0
+        while end < len(pieces) and used + pieces[end] <= room:
+            used += pieces[end]
+            end += 1
+        if end == start:
+            raise ValueError(f"word {start + 1} has {pieces[start]} tokens, {room} fit")
+        if first_only:
+            return [(start, end)]
+        if end < len(pieces):
+            end = max((at for at in range(start + 1, end + 1) if at in starts), default=end)
+        found.append((start, end))
+        start = end
+    return found

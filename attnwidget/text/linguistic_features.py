@@ -1,0 +1,80 @@
+"""Which words of a treebank's sentence have the features of Kovaleva et al. 2019, section 4.4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attnwidget.text.treebank import Sentence
+
+# Each as (Penn tags, the universal ones where a treebank has no Penn tags).
+_TAGS = {
+    "NOUN": ({"NN", "NNP", "NNPS", "NNS"}, {"NOUN", "PROPN"}),
+    "PRON": ({"PRP", "PRP$"}, {"PRON"}),
+    "VERB": ({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ"}, {"VERB", "AUX"}),
+}
+# Stanford's and spaCy's names beside those of Universal Dependencies.
+_RELATIONS = {
+    "SUBJ": {"nsubj", "csubj", "nsubjpass", "csubjpass", "agent", "obl:agent", "expl"},
+    "OBJ": {"obj", "iobj", "dobj", "dative", "attr", "oprd"},
+}
+_NEGATIONS = (
+    "neither nor not n't n’t nt never none nothing nowhere don't won't didn't hadn't haven't can't "
+    "isn't wasn't shouldn't couldn't"
+)
+_PUNCTUATION = frozenset({".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"})
+_PENN = frozenset().union(*(penn for penn, _ in _TAGS.values()))
+
+FEATURES = ("NOUN", "PRON", "VERB", "SUBJ", "OBJ", "NEG", "PUNCT")
+
+
+def feature_words(sentence: Sentence, feature: str) -> list[int]:
+    """Indices, from 0, of the words of a sentence that have a feature.
+
+    NOUN: tagged NN, NNS, NNP or NNPS. PRON: PRP or PRP$. VERB: VB, VBD, VBG, VBN, VBP or VBZ, so
+    auxiliaries but no modals. Sentences without one of these tags are read by their universal ones:
+    NOUN and PROPN; PRON, relative and demonstrative ones too; VERB and AUX, modals too. SUBJ:
+    depends by nsubj, csubj (with all subtypes), expl or obl:agent; OBJ: by obj or iobj; of Stanford
+    Dependencies and spaCy nsubjpass, csubjpass, agent, dobj, dative, attr and oprd as well. UD has
+    nothing that spaCy calls attr or oprd. NEG: the words of negation that the paper's code lists,
+    with their "n't" where a treebank cuts it off; whole words, where the code finds them within
+    others ("not" in "another"). PUNCT: tagged PUNCT, else with one of Penn's tags for it.
+
+    Raises:
+        ValueError: no such feature, or the sentence has no tags to find it by.
+
+    Example:
+        >>> from attnwidget.text.linguistic_features import feature_words
+        >>> from attnwidget.text.treebank import Sentence
+        >>> sentence = Sentence.from_lists(
+        ...     ["Cats", "never", "swim"], [3, 3, 0], ["nsubj", "advmod", "root"],
+        ...     tags=["NOUN", "ADV", "VERB"])
+        >>> feature_words(sentence, "SUBJ"), feature_words(sentence, "NEG")
+        ([0], [1])
+    """
+    has = _member(sentence, feature)
+    return [word for word in range(len(sentence)) if has(word)]
+
+
+def _member(sentence: Sentence, feature: str) -> Callable[[int], bool]:
+    if feature in _RELATIONS:
+        known, relations = _RELATIONS[feature], sentence.relations
+        return lambda word: relations[word] in known or relations[word].split(":")[0] in known
+    if feature == "NEG":
+        words, negations = sentence.words, frozenset(_NEGATIONS.split())
+        return lambda word: words[word].lower() in negations
+    if feature not in FEATURES:
+        raise ValueError(f"there is no feature {feature!r}: choose among {', '.join(FEATURES)}")
+    xpos, tags = sentence.xpos, sentence.tags
+    if not any(xpos) and not any(tags):
+        raise ValueError(
+            f"{sentence.label} has no tags, by which {feature} is told; load a treebank that has "
+            "them, or ask for features among SUBJ, OBJ, NEG"
+        )
+    if feature == "PUNCT":
+        if any(tags):
+            return lambda word: tags[word] == "PUNCT"
+        return lambda word: xpos[word] in _PUNCTUATION
+    penn, universal = _TAGS[feature]
+    if not _PENN.isdisjoint(xpos) or not any(tags):
+        return lambda word: xpos[word] in penn
+    return lambda word: tags[word] in universal

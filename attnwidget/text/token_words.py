@@ -1,0 +1,43 @@
+"""Which word each token belongs to, where words are read as running text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+
+def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> list[int]:
+    """The word, from 0, of each token of `" ".join(words)`.
+
+    A token belongs to the word of its first character; the space between two words belongs to the
+    second, as in vocabularies that mark where a word begins. A word may itself hold spaces.
+
+    `offsets` has for each token the characters of the joined text that it stands for, first and end
+    (what a fast tokenizer returns as its offset mapping, whatever it normalised before).
+
+    Example:
+        >>> from attnwidget.text.token_words import token_words
+        >>> token_words(["do", "n't", "x"], [(0, 2), (2, 4), (4, 6), (6, 7), (7, 8)])
+        [0, 1, 1, 2, 2]
+    """
+    # Where the next word begins: behind this one and the space after it.
+    ends = list(accumulate(len(word) + 1 for word in words))
+    found = []
+    for start, _ in offsets:
+        word = bisect_right(ends, start)
+        if word < len(ends) and start == ends[word] - 1:
+            word += 1
+        found.append(min(word, len(ends) - 1))
+    return found
+
+
+def words_without_tokens(owners: Iterable[int | None], n_words: int) -> list[int]:
+    """The words, from 0, that none of `owners`, the word of each token, names.
+
+    Example:
+        >>> from attnwidget.text.token_words import words_without_tokens
+        >>> words_without_tokens([None, 0, 0, 2, None], 3)
+        [1]
+    """
+    return sorted(set(range(n_words)) - set(owners))

@@ -1,0 +1,231 @@
+"""Treebank files: CoNLL-U, and lines of `word governor-relation`; faults name file and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from conllu.exceptions import ParseException
+from conllu.parser import parse_comment_line, parse_dict_value, parse_id_value
+
+from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.treebank import Sentence, tree_fault
+
+_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
+
+
+def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentence]:
+    r"""The sentences of a treebank file, UTF-8, plain or .gz.
+
+    CoNLL-U: words are the numbered lines; ranges (2-3) and empty nodes (2.1) are no words of a
+    tree, a range only says that nothing was written between its words. Lines of `word
+    governor-relation` with an empty one after each sentence are read as well: Clark et al. 2019
+    have their Stanford Dependencies so.
+
+    Args:
+        path: the file.
+        limit: the first so many sentences; the rest is not looked at.
+
+    Raises:
+        ValueError: the file is neither, or holds what is no sentence with one tree; the message
+            names file and line. Or it is empty, not UTF-8, or cut short.
+        OSError: it cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from attnwidget.text.treebank_files import load_treebank
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "two.txt")
+        ...     _ = path.write_text("\n".join(["Cats 2-nsubj", "purr 0-root", "", "Look 0-root"]))
+        ...     sentences = load_treebank(path)
+        >>> [sentence.text for sentence in sentences]
+        ['Cats purr', 'Look']
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is a number of sentences from 1, or None for all; got {limit}")
+    sentences = list(islice(_read_sentences(Path(path)), limit))
+    if not sentences:
+        raise ValueError(f"{path} holds no sentence: the file is empty")
+    return sentences
+
+
+def _read_sentences(path: Path) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file or of one of `word governor-relation` lines.
+
+    Raises:
+        ValueError: naming file and line, as `load_treebank`.
+    """
+    read = None
+    for block in _blocks(path):
+        if read is None:
+            is_pairs = not path.name.removesuffix(".gz").endswith(".conllu") and _PAIR.fullmatch(
+                block.lines[0]
+            )
+            read = _from_pairs if is_pairs else _from_conllu
+        rows = read(block)
+        if rows is not None:
+            yield rows.sentence()
+
+
+@dataclass
+class _Block:
+    """Consecutive lines of a file with no empty one among them, the first one's number."""
+
+    path: Path
+    first: int
+    lines: list[str] = field(default_factory=list)
+
+    def at(self, line: int) -> str:
+        """File and line number of `lines[line]`, as messages and `Sentence.source` have it."""
+        return f"{self.path.name}:{self.first + line}"
+
+    def fault(self, line: int, problem: str) -> ValueError:
+        return ValueError(f"{self.path}:{self.first + line}: {problem}")
+
+
+@dataclass
+class _Rows:
+    """A sentence as it is read, with the line that each word stands on."""
+
+    block: _Block
+    name: str = ""
+    words: list[str] = field(default_factory=list)
+    governors: list[int] = field(default_factory=list)
+    relations: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    xpos: list[str] = field(default_factory=list)
+    space_after: list[bool] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+    def add(self, line: int, word: str, governor: str, relation: str) -> None:
+        if not word.strip():
+            raise self.block.fault(line, "the word is empty")
+        if not governor.isascii() or not governor.isdigit():
+            raise self.block.fault(
+                line,
+                f"the governor of {word!r} is {governor!r}: expected the number of a word, or 0 "
+                "for the root",
+            )
+        self.words.append(word)
+        self.governors.append(int(governor))
+        self.relations.append(relation)
+        self.lines.append(line)
+
+    def sentence(self) -> Sentence:
+        if fault := tree_fault(self.governors):
+            position, problem = fault
+            word = f"word {position} {self.words[position - 1]!r}"
+            raise self.block.fault(self.lines[position - 1], f"{word} {problem}")
+        return Sentence(
+            tuple(self.words),
+            tuple(self.governors),
+            tuple(self.relations),
+            tags=tuple(self.tags),
+            xpos=tuple(self.xpos),
+            name=self.name,
+            source=self.block.at(0),
+            space_after=tuple(self.space_after),
+        )
+
+
+def _blocks(path: Path) -> Iterator[_Block]:
+    """The file's lines between empty ones, decoded."""
+    block = _Block(path, 1)
+    for number, line in enumerate(decoded_lines(path), 1):
+        if line.strip():
+            if not block.lines:
+                block.first = number
+            block.lines.append(line)
+        elif block.lines:
+            yield block
+            block = _Block(path, number + 1)
+    if block.lines:
+        yield block
+
+
+def _from_conllu(block: _Block) -> _Rows | None:
+    rows = _Rows(block)
+    range_end, range_form, range_misc = 0, "", dict[str, Any]()
+    for index, line in enumerate(block.lines):
+        if line.startswith("#"):
+            for key, value in parse_comment_line(line):
+                if key == "sent_id":
+                    rows.name = value or ""
+            continue
+        row = _columns(block, index, line)
+        identifier = row["id"]
+        if isinstance(identifier, tuple):
+            if identifier[1] == "-":
+                start, _, range_end = identifier
+                range_form, range_misc = row["form"], row["misc"]
+                if start != len(rows.words) + 1:
+                    raise block.fault(
+                        index, f"the range {start}-{range_end} comes after word {len(rows.words)}"
+                    )
+            continue
+        if identifier != len(rows.words) + 1:
+            raise block.fault(
+                index, f"word number {identifier} where {len(rows.words) + 1} was expected"
+            )
+        rows.add(index, row["form"], row["head"], row["deprel"])
+        rows.tags.append(_known(row["upos"]))
+        rows.xpos.append(_known(row["xpos"]))
+        rows.space_after.append(row["misc"].get("SpaceAfter") != "No")
+        if identifier == range_end:
+            _close_range(rows, range_form, range_misc)
+    if range_end > len(rows.words):
+        raise block.fault(
+            len(block.lines) - 1,
+            f"the sentence ends at word {len(rows.words)} inside a range up to {range_end}",
+        )
+    return rows if rows.words else None
+
+
+def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
+    columns = line.split("\t")
+    if len(columns) != len(_COLUMNS):
+        raise block.fault(
+            index,
+            f"expected the 10 columns of CoNLL-U with tabs between them, found {len(columns)}: "
+            f"{line[:60]!r}",
+        )
+    row: dict[str, Any] = dict(zip(_COLUMNS, columns, strict=True))
+    try:
+        row["id"], row["misc"] = parse_id_value(row["id"]), parse_dict_value(row["misc"]) or {}
+    except ParseException as error:
+        raise block.fault(index, f"the first column numbers a word: {error}") from error
+    if row["id"] is None:
+        raise block.fault(index, "the word has no number in its first column")
+    return row
+
+
+def _close_range(rows: _Rows, form: str, misc: dict[str, Any]) -> None:
+    """Glue the words of a range where together they spell it: "do" + "n't"."""
+    n = 1
+    while n < len(rows.words) and sum(map(len, rows.words[-n:])) < len(form):
+        n += 1
+    if "".join(rows.words[-n:]) == form:
+        rows.space_after[-n:-1] = [False] * (n - 1)
+    rows.space_after[-1] = misc.get("SpaceAfter") != "No"
+
+
+def _known(tag: str) -> str:
+    return "" if tag == "_" else tag
+
+
+def _from_pairs(block: _Block) -> _Rows:
+    rows = _Rows(block)
+    for index, line in enumerate(block.lines):
+        pair = _PAIR.fullmatch(line.strip())
+        if pair is None:
+            raise block.fault(
+                index, f"expected `word governor-relation`, such as 'cats 2-nsubj', got {line!r}"
+            )
+        rows.add(index, *pair.groups())
+    return rows

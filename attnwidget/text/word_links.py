@@ -1,0 +1,231 @@
+"""Labelled links between words of a sentence: from tables, treebanks and coreference."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.mentions import Document
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("sentence", "source", "target", "label")
+
+
+@dataclass(frozen=True)
+class Link:
+    """Words `source` linked to words `target`, indices from 0; the source is who attends."""
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class LinkedSentence:
+    """A sentence and its links; a sentence may have none.
+
+    Attributes:
+        words: m words.
+        links: between them.
+        name: what the corpus calls the sentence, or where it stands.
+
+    Raises:
+        ValueError: no words, or a link to a word that there is not.
+    """
+
+    words: tuple[str, ...]
+    links: tuple[Link, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            raise ValueError(f"{self.name or 'sentence'}: no words")
+        for link in self.links:
+            ends = (*link.source, *link.target)
+            inside = all(0 <= word < len(self.words) for word in ends)
+            if not link.source or not link.target or not inside:
+                raise ValueError(
+                    f"{self.name or 'sentence'}: a link joins some of the words 0 to "
+                    f"{len(self.words) - 1}, got {link}"
+                )
+
+
+def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
+    """Links from a plain table: sentence, source span, target span, label; one link a row.
+
+    A sentence is its words with spaces between them. A span is the position of a word, counted from
+    1, or of its first and last ("3" or "3-5"), or else the words themselves, which must then occur
+    once. Rows with the same sentence are its links.
+
+    Args:
+        table: a .csv or .tsv file in UTF-8 (.gz too) whose first line names the columns, or a
+            DataFrame. Column names: sentence, source, target, label, with "span" after them or not.
+
+    Raises:
+        ValueError: columns are missing, or a span is not in its sentence; the message names the
+            line.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.text.word_links import load_links
+        >>> rows = [("He was becoming agitated .", "1", "agitated", "Experiencer")]
+        >>> table = pd.DataFrame(rows, columns=["sentence", "source", "target", "label"])
+        >>> load_links(table)[0].links
+        (Link(source=(0,), target=(3,), label='Experiencer'),)
+    """
+    sentences: dict[tuple[str, ...], list[Link]] = {}
+    names: dict[tuple[str, ...], str] = {}
+    for where, cells in _rows(table):
+        words = tuple(cells[0].split())
+        if not words or not cells[3].strip():
+            raise ValueError(f"{where}: the {'label' if words else 'sentence'} is empty")
+        source, target = (
+            _span(cell, words, f"{where}: the {name} span")
+            for name, cell in zip(_COLUMNS[1:3], cells[1:3], strict=True)
+        )
+        sentences.setdefault(words, []).append(Link(source, target, cells[3].strip()))
+        names.setdefault(words, where)
+    if not sentences:
+        raise ValueError(f"{_name(table)}: no links, only a header")
+    return [LinkedSentence(w, tuple(links), names[w]) for w, links in sentences.items()]
+
+
+def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
+    """Links "SUBJ to VERB" and "VERB to SUBJ" of a treebank (Kovaleva et al. 2019, section 4.5).
+
+    A subject depends by nsubj without a subtype on a word tagged VERB (UPOS; where there is none,
+    with a Penn tag that begins with VB). Sentences without one are kept, with no links.
+
+    Example:
+        >>> from attnwidget.text.word_links import subject_verb_links
+        >>> from attnwidget.text.treebank import Sentence
+        >>> cats = Sentence.from_lists(["Cats", "purr"], [2, 0], ["nsubj", "root"],
+        ...                            tags=["NOUN", "VERB"])
+        >>> [link.label for link in subject_verb_links([cats])[0].links]
+        ['SUBJ to VERB', 'VERB to SUBJ']
+    """
+    found = []
+    for sentence in sentences:
+        links = []
+        for word, (governor, relation) in enumerate(
+            zip(sentence.governors, sentence.relations, strict=True)
+        ):
+            if relation == "nsubj" and _is_verb(sentence, governor - 1):
+                links.append(Link((word,), (governor - 1,), "SUBJ to VERB"))
+                links.append(Link((governor - 1,), (word,), "VERB to SUBJ"))
+        found.append(LinkedSentence(sentence.words, tuple(links), sentence.label))
+    return found
+
+
+def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
+    """Links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
+
+    From the head word of each pronoun to that of the nearest earlier mention of its cluster in the
+    sentence that is no pronoun. Sentences without such a pair are kept, with no links.
+
+    Example:
+        >>> from attnwidget.text.word_links import noun_pronoun_links
+        >>> from attnwidget.text.mentions import Document
+        >>> words = "The captain told his men .".split()
+        >>> document = Document.from_spans(words, [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
+        >>> noun_pronoun_links([document])[0].links[0]
+        Link(source=(3,), target=(1,), label='PRON to NOUN')
+    """
+    found = []
+    for document in documents:
+        starts = document.sentence_starts
+        for number, (start, end) in enumerate(
+            zip(starts, (*starts[1:], len(document.words)), strict=True), 1
+        ):
+            links = []
+            inside = [m for m in document.mentions if start <= m.start and m.end < end]
+            for at, mention in enumerate(inside):
+                earlier = [
+                    other.head
+                    for other in inside[:at]
+                    if other.cluster == mention.cluster
+                    and other.kind != "pronoun"
+                    and other.start < mention.start
+                    and other.head != mention.head
+                ]
+                if mention.kind == "pronoun" and earlier:
+                    pronoun, noun = (mention.head - start,), (earlier[-1] - start,)
+                    links.append(Link(pronoun, noun, "PRON to NOUN"))
+                    links.append(Link(noun, pronoun, "NOUN to PRON"))
+            name = f"{document.name or 'document'}, sentence {number}"
+            found.append(LinkedSentence(document.words[start:end], tuple(links), name))
+    return found
+
+
+def _is_verb(sentence: Sentence, word: int) -> bool:
+    if any(sentence.tags):
+        return sentence.tags[word] == "VERB"
+    return bool(sentence.xpos) and sentence.xpos[word].startswith("VB")
+
+
+def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
+    """Where each row stands, and its cells in the order of `_COLUMNS`."""
+    if not isinstance(table, (str, Path)):
+        order = _order(list(map(str, table.columns)), "the table")
+        for number, row in enumerate(table.itertuples(index=False)):
+            yield f"row {number}", [str(row[column]) for column in order]
+        return
+    path = Path(table)
+    tabs = path.name.removesuffix(".gz").endswith(".tsv")
+    # csv finds a quoted line break only where lines keep their ends.
+    lines = (f"{line}\n" for line in decoded_lines(path))
+    reader = csv.reader(lines, delimiter="\t" if tabs else ",", strict=True)
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise ValueError(f"{path}: the file is empty; expected columns {', '.join(_COLUMNS)}")
+        order = _order(header, f"{path}:1")
+        for cells in reader:
+            where = f"{path}:{reader.line_num}"
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise ValueError(f"{where}: expected {len(header)} columns, got {len(cells)}")
+            yield where, [cells[column] for column in order]
+    except csv.Error as error:
+        raise ValueError(f"{path}:{reader.line_num}: {error}") from error
+
+
+def _order(header: Sequence[str], where: str) -> list[int]:
+    names = [name.strip().lower().replace("_", " ").removesuffix(" span") for name in header]
+    if missing := [name for name in _COLUMNS if name not in names]:
+        raise ValueError(
+            f"{where}: expected the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing "
+            f"among {', '.join(header) or 'none'}"
+        )
+    return [names.index(name) for name in _COLUMNS]
+
+
+def _span(text: str, words: Sequence[str], what: str) -> tuple[int, ...]:
+    first, dash, last = (part.strip() for part in text.partition("-"))
+    if first.isdecimal() and (last.isdecimal() if dash else not last):
+        start, end = int(first), int(last or first)
+        if not 1 <= start <= end <= len(words):
+            raise ValueError(f"{what} {text!r} is not within the words 1 to {len(words)}")
+        return tuple(range(start - 1, end))
+    spelt = text.split()
+    n = len(spelt)
+    places = [i for i in range(len(words) - n + 1) if list(words[i : i + n]) == spelt] if n else []
+    if len(places) != 1:
+        raise ValueError(
+            f"{what} {text!r} occurs {len(places)} times among the words {' '.join(words)!r}; give "
+            "the positions of its first and last word, such as 3-5"
+        )
+    return tuple(range(places[0], places[0] + n))
+
+
+def _name(table: str | Path | pd.DataFrame) -> str:
+    return str(table) if isinstance(table, (str, Path)) else "the table"

@@ -1,0 +1,102 @@
+"""The figures of one attention, and what was measured beside it, as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.head import Head
+from attnwidget.widgets.head_grid.widget import HeadGrid
+from attnwidget.widgets.head_view.widget import HeadView
+from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.pages.attention_maps import all_maps
+from attnwidget.widgets.pages.part import Page
+from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+from attnwidget.widgets.pages.write import write_linked
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.registry import figure, page_of
+
+if TYPE_CHECKING:
+    from attnwidget.widgets.coreference_view.widget import CoreferenceView
+    from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+    from attnwidget.widgets.head_map.widget import HeadMap
+    from attnwidget.widgets.relation_table.widget import RelationTable
+
+
+def save_page(
+    attention: Attention,
+    path: str | Path,
+    *,
+    selected: Iterable[Head | tuple[int, int] | tuple[int, int, str]] | None = None,
+    metrics: object = None,
+    head_map: HeadMap | None = None,
+    relations: RelationTable | None = None,
+    arcs: DependencyArcs | None = None,
+    coreference: CoreferenceView | None = None,
+    title: str | None = None,
+    limit_mb: float = 20.0,
+    theme: Literal["light", "dark"] | None = None,
+    **traits: Any,
+) -> Path:
+    """Write an interactive page of `HeadGrid` and `HeadView` for one input; returns its path.
+
+    Every map of the `quantity` shown is embedded, between tokens and between words, rounded to 8
+    bits of the square root of its share of the head's maximum (the page says so): n_layers x
+    n_heads x (tokens^2 + words^2) bytes, and a third more as text. `metrics` are those of
+    `HeadGrid`; with them the page has a `MetricStrip` too. `head_map`, `relations`, `arcs` and
+    `coreference` are drawn as they are, linked to the rest; `write_page` says what they embed.
+    `limit_mb` is the most that the file may have, in megabytes (10^6 bytes); `theme` is "light",
+    "dark" or None for the reader's own. Further `traits` are options of grid and view (`quantity`,
+    `scale`, `mode`, …); without `selected` the first head is.
+
+    Raises ValueError where the page would be larger than `limit_mb`, FileNotFoundError where there
+    is no such folder, TypeError for an unknown option or for what is no attention.
+
+    Example:
+        >>> import tempfile
+        >>> from attnwidget import load_model, save_page
+        >>> folder = tempfile.mkdtemp()
+        >>> save_page(load_model().attend("The cat sat on the mat."), folder + "/cat.html").name
+        'cat.html'
+    """
+    if not isinstance(attention, Attention):
+        raise TypeError(
+            f"save_page takes an attention, model.attend(text), got {type(attention).__name__}: a "
+            "figure has .save(path)"
+        )
+    # Before the figures compute anything.
+    maps = all_maps(attention, "weights")
+    refuse_above(limit_mb, [Sized(maps.what, maps.least, maps.remedy)])
+    given = {
+        "head_map": head_map,
+        "relation_table": relations,
+        "dependency_arcs": arcs,
+        "coreference_view": coreference,
+    }
+    for name, widget in given.items():
+        if widget is not None and not figure(name).shows(widget):
+            kind = figure(name).class_name
+            raise TypeError(f"expected a {kind} or None, got {type(widget).__name__}")
+    grid_options = {name: traits[name] for name in traits if name in HeadGrid.class_trait_names()}
+    view_options = {
+        name: traits[name]
+        for name in traits
+        if name not in grid_options or name in HeadView.class_trait_names()
+    }
+    first = Head(0, 0, next(iter(attention.stacks)))
+    chosen = [first] if selected is None else list(selected)
+    grid = HeadGrid(attention, metrics=metrics, selected=chosen, **grid_options)
+    made: list[HeadWidget] = [grid]
+    try:
+        made.append(HeadView(attention, selected=chosen, **view_options))
+        if grid.metrics:
+            made.append(strip := MetricStrip(grid.metrics))
+            strip.selected = [head for head in grid.selected if strip.has(head)]
+        shown = [*made, *(widget for widget in given.values() if widget is not None)]
+        parts = {name: part for one in shown for name, part in page_of(one).parts.items()}
+        return write_linked(Page(parts), path, title=title, limit_mb=limit_mb, theme=theme)
+    finally:
+        for one in made:
+            one.close()

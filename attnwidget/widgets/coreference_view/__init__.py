@@ -1,0 +1,1 @@
+"""CoreferenceView: antecedents in running text."""

@@ -1,0 +1,266 @@
+"""CoreferenceView: the text of a document, its mentions and the antecedents a head chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import traitlets
+
+from attnwidget.capture.call import YOURS
+from attnwidget.studies.coreference_results import (
+    AMONG,
+    CoreferenceAccuracies,
+    Evaluated,
+)
+from attnwidget.text.antecedents import BASELINES
+from attnwidget.text.mentions import Document
+from attnwidget.widgets.coreference_view.windows import (
+    Read,
+    mentions_within,
+    window_to_wire,
+    windows_of,
+)
+from attnwidget.widgets.shared.code import chosen_options
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+
+
+class CoreferenceView(HeadWidget):
+    """The text of a document with its mentions, and the antecedent that the selected head chooses.
+
+    Mentions are underlined in the colour of their cluster and carry its number; longer ones are
+    underlined below those within them. Click a mention for the word that the head attends to most
+    from it (Clark et al. 2019, section 4.3): a solid outline where that is the head word of an
+    antecedent, dashed elsewhere, with the true antecedents and what simple rules choose.
+
+    `accuracies` is what `probe_coreference` found, `documents` those of its documents to show
+    (themselves, their names or indices), by default all that were read. Further options are the
+    traits below, as keywords. The first head shown is the best, the first mention the first
+    evaluated one. An unknown option raises TypeError, a value out of range traitlets.TraitError,
+    a document that was not part of the study KeyError.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.coreference import probe_coreference
+        >>> from attnwidget.text.coreference import Document
+        >>> from attnwidget.widgets.coreference_view.widget import CoreferenceView
+        >>> words = "The captain told his men that he would not leave .".split()
+        >>> spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
+        >>> document = Document.from_spans(words, spans)
+        >>> found = probe_coreference(load_model(), [document], progress=False)
+        >>> view = CoreferenceView(found, selected=[(2, 4)], mention=3)
+        >>> view.evaluated.antecedents
+        (0, 1)
+    """
+
+    kind = "coreference_view"
+
+    document = traitlets.Int(0, min=0, help="Index of the document shown.").tag(sync=True)
+    window = traitlets.Int(
+        0, min=0, help="Index of the window shown, of those read of the document."
+    ).tag(sync=True)
+    mention = traitlets.Int(
+        None,
+        allow_none=True,
+        help="The mention in question, an index into the document's `mentions`; None for none.",
+    ).tag(sync=True)
+    variant = traitlets.Enum(
+        AMONG,
+        AMONG[0],
+        help='What the head chooses among: all other "words", or head words of "mentions" before.',
+    ).tag(sync=True)
+
+    # A dict once there is something to draw, else None.
+    _drawn = traitlets.Any(None).tag(sync=True)
+    _source = traitlets.Dict().tag(sync=True)
+    # What the page asks for and what came of it, numbered.
+    _jump = traitlets.Dict().tag(sync=True)
+    _jumped = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        accuracies: CoreferenceAccuracies,
+        documents: Iterable[Document | str | int] | None = None,
+        **traits: Any,
+    ) -> None:
+        if not isinstance(accuracies, CoreferenceAccuracies):
+            raise TypeError(
+                f"CoreferenceView shows a CoreferenceAccuracies, got {type(accuracies).__name__}. "
+                "Make one with probe_coreference(model, documents)."
+            )
+        self._accuracies = accuracies
+        self._read = windows_of(accuracies, documents)
+        if "selected" not in traits:
+            among = traits.get("variant")
+            best = accuracies.best_head(among if among in AMONG else AMONG[0])
+            traits = {"layer": best.layer, **traits, "selected": [best]}
+        if not {"document", "window", "mention"} & traits.keys():
+            traits["mention"] = self._read[0][0][0].evaluated[0].mention
+        super().__init__(**traits)
+
+    def _given(self) -> dict[str, Any]:
+        return {"accuracies": YOURS, "documents": YOURS}
+
+    def _chosen(self) -> dict[str, Any]:
+        # Without these the figure begins with the best head and the first mention.
+        return chosen_options(self, always=("selected", "document"))
+
+    @property
+    def accuracies(self) -> CoreferenceAccuracies:
+        """What was measured."""
+        return self._accuracies
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents that can be shown."""
+        return tuple(self._accuracies.documents[read[0][0].document] for read in self._read)
+
+    @property
+    def evaluated(self) -> Evaluated | None:
+        """The mention in question with its antecedents; None where it is not evaluated."""
+        window, _ = self._shown()
+        return next((one for one in window.evaluated if one.mention == self.mention), None)
+
+    def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
+        """Show the next mention for which the shown head is right, or wrong.
+
+        The search goes on through the other windows and documents, and at the other end of the
+        list.
+
+        Args:
+            outcome: "right" or "wrong".
+            step: 1 for the next mention, -1 for the previous one.
+
+        Returns:
+            The mention, or None where there is no other such mention or no head is selected.
+
+        Raises:
+            ValueError: another outcome or step.
+        """
+        if outcome not in ("right", "wrong") or step not in (1, -1):
+            raise ValueError(
+                f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}"
+            )
+        with self._lock, self.hold_sync():
+            places = [place for place in self._places(outcome == "right") if place != self._place()]
+            if not places:
+                return None
+            after = [place for place in places if place > self._place()]
+            before = [place for place in places if place < self._place()]
+            found = (after or places)[0] if step == 1 else (before or places)[-1]
+            self.document, self.window, self.mention = found
+            return self.mention
+
+    def _place(self) -> tuple[int, int, int]:
+        return self.document, self.window, -1 if self.mention is None else self.mention
+
+    def _places(self, right: bool) -> list[tuple[int, int, int]]:
+        """Document, window and mention for which the shown head is right or wrong, in order."""
+        if self.head is None:
+            return []
+        at = (AMONG.index(self.variant), self.head.layer, self.head.head)
+        is_correct = self._accuracies.is_correct[(slice(None), *at)]
+        return sorted(
+            (document, index, one.mention)
+            for document, read in enumerate(self._read)
+            for index, (window, first) in enumerate(read)
+            for row, one in enumerate(window.evaluated, first)
+            if is_correct[row] == right
+        )
+
+    def _shown(self) -> Read:
+        """The window shown, and the row of its first mention in the accuracies."""
+        return self._read[self.document][self.window]
+
+    def _shapes(self) -> Shapes:
+        n_layers, n_heads = self._accuracies.chosen.shape[2:]
+        return {"self": (n_layers, n_heads)}
+
+    @traitlets.validate("document")
+    def _check_document(self, proposal: dict[str, Any]) -> int:
+        return _checked("document", proposal["value"], len(self._read))
+
+    @traitlets.validate("window")
+    def _check_window(self, proposal: dict[str, Any]) -> int:
+        return _checked("window", proposal["value"], len(self._read[self.document]))
+
+    @traitlets.validate("mention")
+    def _check_mention(self, proposal: dict[str, Any]) -> int | None:
+        index = proposal["value"]
+        if index is not None and index not in self._mentions():
+            raise traitlets.TraitError(
+                f"'mention' is None or one of {self._mentions()} in this window, got {index}"
+            )
+        return None if index is None else int(index)
+
+    def _mentions(self) -> list[int]:
+        """The mentions that lie within the window shown."""
+        window, _ = self._shown()
+        return mentions_within(self._accuracies, window)
+
+    @traitlets.observe("document")
+    def _other_document(self, change: object) -> None:
+        if self._drawn:
+            with self._answering():
+                self.window, self.mention = 0, None
+                self._draw()
+
+    @traitlets.observe("window")
+    def _other_window(self, change: object) -> None:
+        if self._drawn:
+            with self._answering():
+                self.mention = None
+                self._draw()
+
+    @traitlets.observe("selected")
+    def _other_head(self, change: object) -> None:
+        if self._drawn:
+            with self._answering():
+                self._draw()
+
+    @traitlets.observe("_jump")
+    def _asked_to_jump(self, change: dict[str, Any]) -> None:
+        asked = change["new"]
+        with self._answering():
+            found = self.jump(asked["outcome"], asked["step"])
+            self._jumped = {"n": asked["n"], "found": found is not None}
+
+    def _compute(self) -> None:
+        n, *_ = self._accuracies.counts
+        self._source = {
+            "model": self._accuracies.model_name,
+            "count": len(self._read),
+            "layers": self.n_layers,
+            "n": int(n),
+            "baselines": {
+                name: int(correct)
+                for name, correct in zip(
+                    BASELINES, self._accuracies.baseline_correct[:, 0], strict=True
+                )
+            },
+        }
+        self._draw()
+
+    def _draw(self) -> None:
+        """The window's text with its mentions, and what the shown head chooses for them."""
+        read = self._read[self.document]
+        self._drawn = {
+            "document": self.document,
+            "window": self.window,
+            "windows": len(read),
+            **window_to_wire(self._accuracies, read[self.window], self.head),
+        }
+
+    def __repr__(self) -> str:
+        n_layers, n_heads = self._shapes()["self"]
+        chosen = ", ".join(map(str, self.selected)) or "none"
+        return (
+            f"CoreferenceView({self._accuracies.model_name}, {n_layers}×{n_heads} heads, document "
+            f"{self.document} of {len(self._read)}, among {self.variant}, selected: {chosen})"
+        )
+
+
+def _checked(name: str, index: int, count: int) -> int:
+    if not 0 <= index < count:
+        raise traitlets.TraitError(f"'{name}' is 0 to {count - 1} here, got {index}")
+    return int(index)

@@ -1,0 +1,1 @@
+"""DependencyArcs: a sentence's tree and a head's predictions."""

@@ -1,0 +1,102 @@
+"""What a page without a kernel holds of a DependencyArcs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attnwidget.capture.advice import on_page
+from attnwidget.studies.governors import predict_governors
+from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too_long
+from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded, state_of
+from attnwidget.widgets.pages.part import Holding, Page, Part
+from attnwidget.widgets.pages.size_limit import held_around, held_note
+from attnwidget.widgets.shared.wire import to_wire
+
+#: More would keep the writer waiting: each is read by the model.
+MOST_SENTENCES = 40
+# A weight and a governor in both directions, beside a byte a cell.
+_BYTES_A_WORD = 2 * (4 + 2)
+# Text, relation and what JSON writes around them.
+_TEXT_A_WORD = 40
+
+
+def page(arcs: DependencyArcs) -> Page:
+    """The sentence shown and its neighbours, with what every head predicts for them."""
+    ((stack, shape),) = arcs._shapes().items()
+    part = Part(
+        title="Dependency arcs of attention heads",
+        state=state_of(arcs, without=("_drawn", "_measured")),
+        shapes={stack: shape},
+        relations=arcs._relations(),
+        own={"measured": _measured(arcs.accuracies), "follows": False},
+        holdings={"sentences": _sentences(arcs, shape)},
+    )
+    return Page({"dependency_arcs": part})
+
+
+def _sentences(arcs: DependencyArcs, shape: tuple[int, int]) -> Holding:
+    sizes = [_size(sentence, shape) for sentence in arcs.sentences]
+
+    def embed(room: float) -> tuple[dict[str, Any], list[str]]:
+        held = held_around(arcs.sentence, sizes, room, MOST_SENTENCES)
+        sentences = [_embedded(arcs, index) for index in held]
+        exact = "weights between words rounded to 8 bits, those of predicted arcs exact"
+        notes = [held_note(held, len(sizes), "sentence"), exact]
+        return {"first": held.start, "held": sentences}, notes
+
+    what = "the sentence with every head's map"
+    return Holding(what, "show a shorter sentence", sizes[arcs.sentence], embed)
+
+
+def _size(sentence: Sentence, shape: tuple[int, int]) -> float:
+    """Bytes in the page of one sentence with what every head predicts for it."""
+    m, n_heads = len(sentence), shape[0] * shape[1]
+    return AS_TEXT * n_heads * (m * m + _BYTES_A_WORD * m) + _TEXT_A_WORD * m
+
+
+def _embedded(arcs: DependencyArcs, index: int) -> dict[str, Any]:
+    """Words and tree of a sentence, and every head's predictions.
+
+    Governors and the weights behind them are exact; the other weights of the word maps are rounded
+    to 8 bits.
+    """
+    sentence = arcs.sentences[index]
+    problem, predicted = too_long(sentence), None
+    if not problem:
+        unit = arcs.accuracies.unit if arcs.accuracies else "words"
+        try:
+            found = predict_governors(arcs.model, sentence, unit=unit, by_clitic=arcs._by_clitic())
+        except ValueError as error:
+            problem = on_page(error)
+        else:
+            m = len(sentence)
+            pairs = [rounded(one) for one in found.maps.reshape(-1, m, m)]
+            predicted = {
+                "governors": as_text(found.governors.astype(np.uint16)),
+                "weights": as_text(found.weights.astype(np.float32)),
+                "maps": as_text(np.stack([levels for levels, _ in pairs])),
+                "maxima": [maximum for _, maximum in pairs],
+            }
+    drawn = sentence_to_wire(index, sentence, None, None, problem)
+    return {"drawn": readable(drawn), "predicted": predicted}
+
+
+def _measured(found: RelationAccuracies | None) -> dict[str, Any] | None:
+    """How often every head is right on every relation, where that was measured."""
+    if found is None:
+        return None
+    numbers: dict[str, Any] = readable(
+        {
+            "relations": list(found.relations),
+            "correct": to_wire(found.correct.astype(np.int32)),
+            "counts": to_wire(found.counts.astype(np.int32)),
+            "baseline": to_wire(found.baseline.astype(np.float32)),
+            "offsets": to_wire(found.baseline_offset.astype(np.int32)),
+        }
+    )
+    return numbers

@@ -1,0 +1,1 @@
+"""Explorer: every figure of one text."""

@@ -1,0 +1,149 @@
+"""Long work of one widget: steps in one thread beside the notebook's."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+#: A job does a part of its work between one `yield` and the next.
+Job = Iterator[None]
+
+
+class Background:
+    """Jobs by name, the first of `order` first; another job may go before each step of one.
+
+    Nothing runs before `start()` or `wait()`. A job added under the name of an unfinished one takes
+    its place, also of its exception. An exception ends its job and is kept for `wait()`.
+
+    Args:
+        order: the names of all jobs, the most urgent first.
+        failed: called in the thread with the name of a job and its exception.
+
+    Example:
+        >>> from attnwidget.widgets.explorer.background import Background
+        >>> done = []
+        >>> def job():
+        ...     done.append("first half")
+        ...     yield
+        ...     done.append("second half")
+        >>> background = Background(["text"], failed=lambda name, error: None)
+        >>> background.add("text", job())
+        >>> background.wait()
+        True
+        >>> background.close()
+        >>> done
+        ['first half', 'second half']
+    """
+
+    def __init__(self, order: Sequence[str], failed: Callable[[str, Exception], None]) -> None:
+        self._order = list(order)
+        self._failed = failed
+        self._jobs: dict[str, Job] = {}
+        self._due: dict[str, float] = {}
+        self._errors: dict[str, Exception] = {}
+        self._changed = threading.Condition()
+        self._started = self._closed = False
+        self._thread = _thread(self._work)
+
+    def add(self, name: str, job: Job, *, delay: float = 0.0) -> None:
+        """Do a job in `delay` seconds, in place of an unfinished one of that name.
+
+        Raises:
+            ValueError: no such name.
+        """
+        if name not in self._order:
+            raise ValueError(f"a job is one of {', '.join(self._order)}, got {name!r}")
+        with self._changed:
+            self._errors.pop(name, None)
+            self._jobs[name] = job
+            self._due[name] = time.monotonic() + delay
+            self._changed.notify_all()
+
+    def start(self) -> None:
+        """Begin, if that has not happened yet."""
+        with self._changed:
+            if self._started or self._closed:
+                return
+            self._started = True
+        self._thread.start()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Begin, and return when all is done; False where `timeout` seconds were not enough.
+
+        Raises:
+            Exception: what a job has raised.
+        """
+        self.start()
+        limit = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            # A wait without limit cannot be interrupted by Ctrl-C on every system.
+            while self._jobs and not self._closed:
+                if limit is not None and time.monotonic() > limit:
+                    return False
+                self._changed.wait(0.1)
+            for error in self._errors.values():
+                raise error
+        return True
+
+    @property
+    def closed(self) -> bool:
+        """Whether the step that still runs, if any, is the last one."""
+        return self._closed
+
+    def close(self) -> None:
+        """Stop after the step that runs; what is not done is dropped."""
+        with self._changed:
+            self._closed = True
+            self._jobs.clear()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (found := self._next()) is not None:
+            name, job = found
+            error: Exception | None = None
+            try:
+                next(job)
+                continue
+            except StopIteration:
+                pass
+            except Exception as raised:
+                error = raised
+            with self._changed:
+                # That of a job which another has replaced is nobody's news.
+                is_news = error is not None and self._jobs.get(name) is job and not self._closed
+            if error is not None and is_news:
+                try:
+                    self._failed(name, error)
+                except Exception as second:
+                    error = second
+            with self._changed:
+                if self._jobs.get(name) is job:
+                    del self._jobs[name]
+                    if error is not None:
+                        self._errors[name] = error
+                self._changed.notify_all()
+
+    def _next(self) -> tuple[str, Job] | None:
+        with self._changed:
+            while not self._closed:
+                now = time.monotonic()
+                ready = [name for name in self._jobs if self._due[name] <= now]
+                if ready:
+                    name = min(ready, key=self._order.index)
+                    return name, self._jobs[name]
+                soonest = min((self._due[name] - now for name in self._jobs), default=None)
+                self._changed.wait(soonest)
+            return None
+
+
+def _thread(target: Callable[[], None]) -> threading.Thread:
+    """A thread that may open widgets: marimo knows the page of none but its own kind."""
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        thread: threading.Thread = marimo.Thread(target=target)
+    else:
+        thread = threading.Thread(target=target, name="attnwidget")
+    thread.daemon = True
+    return thread

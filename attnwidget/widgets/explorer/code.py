@@ -1,0 +1,69 @@
+"""The Python that makes an explorer again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attnwidget.capture.call import YOURS, Call, literal
+from attnwidget.widgets.explorer.examples import is_embedded
+from attnwidget.widgets.explorer.panels import PANELS
+from attnwidget.widgets.explorer.relation_panels import RelationPanels
+from attnwidget.widgets.explorer.treebank import DEMO
+from attnwidget.widgets.shared.code import chosen_options, code_of
+from attnwidget.widgets.shared.linked_traits import SHARED
+
+#: What the explorer says by other means, or says of itself.
+_ELSEWHERE = {*PANELS, "progress", "text", "pair", "target"}
+#: Panels that are there at once, and the options of theirs that are not.
+_AT_ONCE = ("grid", "view")
+_OF_METRIC = ("metric", "sort", "descending", "filter", "outside")
+
+
+def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
+    """A cell of Python that shows the explorer; `shown` is its input."""
+    chosen = chosen_options(explorer).items()
+    options = {name: value for name, value in chosen if name not in _ELSEWHERE}
+    given: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
+    given |= _treebank(explorer)
+    first = {"model": explorer.model.made_by}
+    pair = {"pair": shown.get("pair"), "target": shown.get("target")}
+    lines, also = [], {}
+    if "example" in options:
+        pair = {}
+    elif shown.get("text"):
+        first["text"] = shown["text"]
+    else:
+        # An attention that was assigned: its options come after it.
+        also["attention"] = explorer.attention.made_by or Call("...")
+        lines = ["explorer.attention = attention"]
+        lines += [f"explorer.{name} = {literal(value)}" for name, value in options.items()]
+        options = {}
+    options = {**pair, **given, **options}
+    lines += _figures(explorer)
+    return code_of("explore", first, options, also=also, after=lines, called="explorer")
+
+
+def _treebank(explorer: RelationPanels) -> dict[str, Any]:
+    """The treebank, where it is not the one that there is without a choice."""
+    bank, own = explorer._treebank, is_embedded(explorer.model)
+    if bank is None:
+        return {} if explorer._offer else {"treebank": False}
+    if bank.source == DEMO:
+        return {} if own else {"treebank": True}
+    return {"treebank": bank.source or YOURS}
+
+
+def _figures(explorer: RelationPanels) -> list[str]:
+    """A line for each option of a panel; those that wait for a measurement come after it."""
+    now: list[str] = []
+    later: list[str] = []
+    for name, child in explorer.children.items():
+        for option, value in chosen_options(child).items():
+            written = literal(value)
+            if option in SHARED or option == "stack" or written is None:
+                continue
+            line = f"explorer.{name}.{option} = {written}"
+            at_once = name in _AT_ONCE and option not in _OF_METRIC
+            (now if at_once else later).append(line)
+    return [*now, "explorer.wait()", *later] if later else now

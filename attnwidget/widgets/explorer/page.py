@@ -1,0 +1,27 @@
+"""What a page without a kernel holds of an Explorer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.widgets.pages.part import Page
+from attnwidget.widgets.shared.registry import page_of
+
+
+def page(explorer: Explorer) -> Page:
+    """What the pages of its panels hold, or of all figures where there are no panels."""
+    children = explorer.children
+    chosen = {name: child for name, child in children.items() if name in explorer.panels}
+    parts = {}
+    for panel, child in (chosen or children).items():
+        for name, part in page_of(child).parts.items():
+            # Here arcs go to a sentence that has the relation chosen.
+            own = {**part.own, "follows": True} if panel == "arcs" else part.own
+            parts[name] = replace(part, remark=explorer._notes.get(panel, ""), own=own)
+    notes = ["the page has no model: another text needs a notebook"]
+    waits = [panel for panel in explorer.progress if panel in explorer.panels]
+    if waits:
+        notes.append(f"written before these were measured: {', '.join(waits)}")
+    text = "\n".join(filter(None, [*explorer._shown.values(), explorer._look]))
+    return Page(parts, text=text, notes=tuple(notes))

@@ -1,0 +1,269 @@
+"""The linked figures of an explorer, and how those of a text are filled with what was measured."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attnwidget.capture.advice import on_page
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.model import AttentionModel
+from attnwidget.studies.head_distances import HeadDistances
+from attnwidget.widgets.explorer.background import Background, Job
+from attnwidget.widgets.explorer.measures import text_distances, text_metrics
+from attnwidget.widgets.head_grid.widget import HeadGrid
+from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.head_view.widget import HeadView
+from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.linking import Link, link
+from attnwidget.widgets.shared.metric_table import Metrics
+from attnwidget.widgets.shared.token_size import TokenSize
+from attnwidget.widgets.shared.traits import Subset
+from attnwidget.widgets.token_lens.widget import TokenLens
+
+#: The panels in the order of the page, each the name of the widget in it.
+PANELS = ("grid", "view", "lens", "strip", "head_map", "table", "arcs")
+#: Those of which one is open at a time.
+DETAILS = PANELS[2:]
+_OF_TEXT = ("lens", "strip", "head_map")
+_OF_METRIC = ("metric", "sort", "filter")
+_ALONE = "of this text alone"
+#: Seconds after which a text is measured: its pictures go first, and so does the next text.
+_PAUSE = 0.3
+#: Texts whose measures are kept for when they are read again.
+_KEPT = 16
+
+
+class Child(anywidget.WidgetTrait):
+    """A widget that the page draws inside this one."""
+
+    def __init__(self, help: str) -> None:
+        super().__init__()
+        self.help = help
+
+
+class LinkedPanels(TokenSize, AttentionWidget):
+    """Figures of one model, linked; those of measures appear when they are measured."""
+
+    panels = Subset(
+        PANELS,
+        default_value=list(PANELS),
+        help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
+        '"table", "arcs".',
+    ).tag(sync=True)
+    tab = traitlets.Enum(
+        DETAILS,
+        DETAILS[0],
+        help='The detail that is open: "lens", "strip", "head_map", "table" or "arcs".',
+    ).tag(sync=True)
+    progress = traitlets.Dict(
+        help="What is still being measured: the share that is done, 0 to 1, by panel."
+    ).tag(sync=True)
+
+    grid = Child("The HeadGrid.").tag(sync=True)
+    view = Child("The HeadView.").tag(sync=True)
+    lens = Child("The TokenLens; None until grid and view are on the page.").tag(sync=True)
+    strip = Child("The MetricStrip; None until the text is measured.").tag(sync=True)
+    head_map = Child("The HeadMap; None until the text is measured.").tag(sync=True)
+
+    # The input that the figures show: behind the explorer's own while the model reads.
+    _shown = traitlets.Dict().tag(sync=True)
+    _notes = traitlets.Dict().tag(sync=True)
+    _problems = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        attention: Attention,
+        metrics: Any,
+        traits: dict[str, Any],
+        pending: dict[str, dict[str, Any]],
+    ) -> None:
+        self._model = model
+        self._given_distances = _distances_in(metrics)
+        self._has_metrics = metrics is not None
+        self._pending = {name: dict(options) for name, options in pending.items()}
+        self._measured: OrderedDict[Any, tuple[dict[str, Metrics], HeadDistances]] = OrderedDict()
+        self._links: list[Link] = []
+        self._background = Background(("text", "treebank"), self._failed)
+        shared = {
+            name: traits[name]
+            for name in ("selected", "tokens", "hidden", "quantity", "unit", "scale")
+            if name in traits
+        }
+        own: list[HeadWidget] = []
+        try:
+            own.append(HeadGrid(attention, metrics=metrics, **shared))
+            own.append(HeadView(attention, **shared))
+            super().__init__(attention, **traits)
+        except Exception:
+            for child in own:
+                child.close()
+            raise
+        try:
+            self._adopt("grid", own[0])
+            self._adopt("view", own[1])
+            if self._has_metrics:
+                self._show_metrics(attention, self.grid.metrics)
+            self._measure_text(delay=0)
+        except Exception:
+            self.close()
+            own[1].close()
+            raise
+
+    @property
+    def model(self) -> AttentionModel:
+        """What reads the text."""
+        return self._model
+
+    @property
+    def children(self) -> dict[str, HeadWidget]:
+        """The figures that there are, by panel."""
+        return {name: child for name in PANELS if (child := getattr(self, name)) is not None}
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when everything is measured; False where `timeout` seconds were not enough.
+
+        Raises:
+            Exception: what went wrong in measuring; its panel says it too.
+        """
+        return self._background.wait(timeout)
+
+    def _adopt(self, name: str, child: HeadWidget) -> None:
+        """A figure that is there for the first time."""
+        setattr(self, name, child)
+        self._links.append(link(self, child))
+        self._restore(name, child)
+
+    def _restore(self, name: str, child: HeadWidget) -> None:
+        """Give a figure the options that wait for it, as far as it can have them by now."""
+        waiting = self._pending.get(name, {})
+        # A filter is one of a metric, and colours may be those of behaviours: these come first.
+        for option in sorted(waiting, key=("color", "filter").__contains__):
+            if name != "grid" or option not in _OF_METRIC or self.grid.metrics:
+                setattr(child, option, waiting.pop(option))
+
+    def _of_attention(self) -> list[AttentionWidget]:
+        """The figures that there are of the attention shown."""
+        found = self.children.values()
+        return [child for child in found if isinstance(child, AttentionWidget)]
+
+    @traitlets.observe("attention")
+    def _read_another(self, change: dict[str, Any]) -> None:
+        if self.grid is not None:
+            self._problems = {
+                name: said for name, said in self._problems.items() if name not in _OF_TEXT
+            }
+            for figure in self._of_attention():
+                figure.attention = self.attention
+            self._measure_text(delay=_PAUSE)
+
+    # What is measured
+
+    def _set_progress(self, shares: dict[str, float], done: tuple[str, ...] = ()) -> None:
+        with self._lock:
+            now = {**self.progress, **shares}
+            self.progress = {name: share for name, share in now.items() if name not in done}
+
+    def _measure_text(self, delay: float) -> None:
+        """Begin to measure the attention shown; what was measured of its text is taken up again."""
+        key = tuple(self._shown.values()) if self._shown.get("text") else None
+        names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
+        if self.lens is not None:
+            names.remove("lens")
+        if self._given_distances is not None and self.head_map is not None:
+            names.remove("head_map")
+        if names:
+            self._set_progress(dict.fromkeys(names, 0.0))
+            job = self._text_job(self.attention, names, key)
+            self._background.add("text", job, delay=delay if key else 0)
+
+    def _text_job(self, attention: Attention, names: list[str], key: object) -> Job:
+        known = self._measured.get(key) if key is not None else None
+        self._show_lens(attention)
+        yield
+        metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
+        if "strip" in names:
+            self._show_metrics(attention, metrics)
+        yield
+        if "head_map" not in names:
+            return
+        distances = self._given_distances or (known[1] if known else text_distances(attention))
+        yield
+        distances.embed()
+        if key is not None:
+            self._measured[key] = metrics, distances
+            while len(self._measured) > _KEPT:
+                self._measured.popitem(last=False)
+        self._show_map(attention, distances)
+
+    def _show_lens(self, attention: Attention) -> None:
+        with self._lock, self.hold_sync():
+            if self.lens is None and attention is self.attention and not self._background.closed:
+                # Linked before it is on the page, where it shows what the others have locked.
+                self._adopt("lens", TokenLens(attention))
+            self._set_progress({}, ("lens",))
+
+    def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
+        with self._lock:
+            if attention is not self.attention or self._background.closed:
+                return
+            if not self._has_metrics:
+                self._notes = {**self._notes, "strip": _ALONE}
+                self.grid.metrics = metrics
+            self._restore("grid", self.grid)
+            if self.strip is None:
+                self._adopt("strip", MetricStrip(metrics))
+            else:
+                self.strip.metrics = metrics
+            self._set_progress({}, ("strip",))
+
+    def _show_map(self, attention: Attention, distances: HeadDistances) -> None:
+        with self._lock:
+            if attention is not self.attention or self._background.closed:
+                return
+            if self._given_distances is None:
+                self._notes = {**self._notes, "head_map": _ALONE}
+            if self.head_map is None:
+                self._adopt("head_map", HeadMap(distances))
+            else:
+                self.head_map.show(distances)
+            self._set_progress({}, ("head_map",))
+
+    def _failed(self, job: str, error: Exception) -> None:
+        names = _OF_TEXT if job == "text" else tuple(set(DETAILS) - set(_OF_TEXT))
+        said = on_page(error)
+        with self._lock:
+            stopped = {name: said for name in names if name in self.progress}
+            self._problems = {**self._problems, **stopped}
+            self._set_progress({}, names)
+
+    def close(self) -> None:
+        """Stop measuring, and free all figures."""
+        # One that was refused is closed too, before it had any of these.
+        if hasattr(self, "_background") and hasattr(self, "_lock"):
+            self._background.close()
+            # A figure that is being made is closed with the others, and none is made after them.
+            with self._lock:
+                for one in self._links:
+                    one.unlink()
+                self._links = []
+                for child in self.children.values():
+                    child.close()
+        super().close()
+
+
+def _distances_in(metrics: object) -> HeadDistances | None:
+    """Distances between heads among what was measured."""
+    if isinstance(metrics, HeadDistances):
+        return metrics
+    try:
+        found = metrics["distances"]  # type: ignore[index]
+    except (TypeError, KeyError, IndexError):
+        return None
+    return found if isinstance(found, HeadDistances) else None

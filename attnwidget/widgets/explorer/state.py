@@ -1,0 +1,201 @@
+"""An explorer as JSON, and the explorer that was described so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import ipywidgets
+import numpy as np
+
+from attnwidget.capture.load import load_model
+from attnwidget.capture.model import AttentionModel
+from attnwidget.widgets.explorer.panels import PANELS
+from attnwidget.widgets.explorer.relation_panels import RelationPanels
+from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.linked_traits import SHARED
+
+AnyExplorer = TypeVar("AnyExplorer", bound=RelationPanels)
+FORMAT = "attnwidget explorer"
+VERSION = 2
+#: Options that the page does not need to know, and those that are no JSON.
+_ALSO = ("highlight", "behaviours")
+_ELSEWHERE = {*SHARED, *PANELS, "progress"}
+
+
+def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is chosen, and the input shown, as JSON; `Explorer.to_state` says the rest."""
+    if not shown["text"]:
+        raise ValueError(
+            "the explorer shows an attention that was assigned to it, which is no part of a state: "
+            "assign a text"
+        )
+    model, treebank = explorer.model, explorer._treebank
+    figures = {name: dict(waiting) for name, waiting in explorer._pending.items()}
+    for name, child in explorer.children.items():
+        figures[name] = _options(child) | figures.get(name, {})
+    shared = {name: getattr(explorer, name) for name in SHARED}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {
+            "name": model.name,
+            "source": model.source,
+            "layers": model.n_layers,
+            "heads": model.n_heads,
+        },
+        "treebank": treebank.described() if treebank is not None else explorer._offer != "",
+        "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
+        "explorer": _plain(shared | _options(explorer) | dict(shown)),
+        "figures": _plain(figures),
+    }
+
+
+def restored(
+    make: Callable[..., AnyExplorer],
+    state: Mapping[str, Any],
+    model: Any,
+    treebank: Any,
+    metrics: Any,
+) -> AnyExplorer:
+    """The explorer of a state; `Explorer.from_state` says the rest."""
+    _check_format(state)
+    state = _migrated(state)
+    _check_parts(state)
+    loaded = _model(state["model"], model)
+    bank = _treebank(state["treebank"], treebank, loaded)
+    if state["metrics"] is not None and metrics is None:
+        raise ValueError(
+            f"the state has metrics ({', '.join(state['metrics'])}), which are not part of it: "
+            "pass them again, metrics="
+        )
+    explorer = make(
+        loaded,
+        treebank=bank,
+        metrics=metrics,
+        _figures=state["figures"],
+        **state["explorer"],
+    )
+    if state["metrics"] is not None and sorted(_titles(explorer)) != state["metrics"]:
+        given = ", ".join(sorted(_titles(explorer)))
+        explorer.close()
+        raise ValueError(f"the state has the metrics {', '.join(state['metrics'])}, got {given}")
+    return explorer
+
+
+def _options(widget: HeadWidget) -> dict[str, Any]:
+    """A widget's own public options."""
+    foreign = {*ipywidgets.DOMWidget.class_trait_names(), *_ELSEWHERE}
+    names = [*widget.trait_names(sync=True), *(n for n in _ALSO if widget.has_trait(n))]
+    return {
+        name: getattr(widget, name)
+        for name in names
+        if not name.startswith("_") and name not in foreign
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value with lists for tuples, as it comes back from JSON."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _titles(explorer: RelationPanels) -> set[str]:
+    return {title for titles in explorer.grid.metrics.values() for title in titles}
+
+
+def _check_format(state: Mapping[str, Any]) -> None:
+    if not isinstance(state, Mapping) or state.get("format") != FORMAT:
+        raise ValueError(
+            "this is not the state of an explorer: pass what explorer.to_state() gave (after "
+            f"json.loads, where it was stored), got {type(state).__name__}"
+        )
+    if state.get("version") not in range(1, VERSION + 1):
+        raise ValueError(
+            f"the state has the version {state.get('version')!r}, this attnwidget reads 1 to "
+            f"{VERSION}: restore it with the attnwidget that wrote it"
+        )
+
+
+def _migrated(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A state as this version writes it."""
+    if state["version"] == VERSION:
+        return state
+    # Version 1 folded panels away; now there are only those that it had unfolded. It offered none.
+    return {**state, "version": VERSION, "treebank": state.get("treebank") or False}
+
+
+def _check_parts(state: Mapping[str, Any]) -> None:
+    parts = {"model": ("name", "layers", "heads"), "explorer": ("text",), "figures": ()}
+    lacks = [name for name in (*parts, "treebank", "metrics") if name not in state]
+    for name, inner in parts.items():
+        part = state.get(name)
+        if isinstance(part, Mapping):
+            lacks += [f"{name}.{entry}" for entry in inner if entry not in part]
+        elif name not in lacks:
+            lacks.append(name)
+    if not isinstance(state.get("treebank"), (Mapping, bool)):
+        lacks.append("treebank")
+    if lacks:
+        raise ValueError(
+            f"the state is damaged: it lacks {', '.join(lacks)}; store what to_state() gave whole"
+        )
+
+
+def _model(described: Mapping[str, Any], given: Any) -> AttentionModel:
+    name = described["name"]
+    source = described.get("source", name)
+    if isinstance(given, AttentionModel):
+        model = given
+    elif given is not None:
+        model = load_model(given)
+    elif source is None:
+        raise ValueError(
+            f"the state is of the model {name!r}, which was a folder or an object and is not part "
+            "of it: load it and pass it, from_state(state, model)"
+        )
+    else:
+        try:
+            model = load_model(source, name=name)
+        except OSError as error:
+            raise ValueError(
+                f"the state is of the model {source!r}, which cannot be loaded by that name "
+                f"({error}): load it and pass it, from_state(state, model)"
+            ) from None
+    size = [described["layers"], described["heads"]]
+    if size != [model.n_layers, model.n_heads]:
+        raise ValueError(
+            f"the state is of {name!r} with {size[0]}×{size[1]} heads, the model given has "
+            f"{model.n_layers}×{model.n_heads}"
+        )
+    return model
+
+
+def _treebank(described: Mapping[str, Any] | bool, given: Any, model: AttentionModel) -> Any:
+    """What to give to the explorer, checked against what the state had."""
+    if isinstance(described, bool):
+        # What was offered is offered again.
+        return False if given is None and not described else given
+    source = described["source"]
+    if given is None and source == DEMO:
+        given = True
+    elif given is None and source:
+        given = source
+    if given is None or given is False:
+        raise ValueError(
+            f"the state has a treebank of {described['sentences']:,} sentences, which is not part "
+            "of it: pass it again, treebank="
+        )
+    found = given_treebank(given, model)
+    if found is None or found.described()["digest"] != described["digest"]:
+        raise ValueError(
+            f"the state has a treebank of {described['sentences']:,} sentences, the one given has "
+            f"{len(found.sentences) if found else 0:,} or other ones: pass the same"
+        )
+    return given

@@ -1,0 +1,91 @@
+"""The treebank of an explorer, in any form that it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from attnwidget.capture.model import AttentionModel
+from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.text.demonstrations import demo_treebank
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.treebank_files import load_treebank
+from attnwidget.widgets.explorer.examples import is_embedded
+from attnwidget.widgets.shared.relation_choice import refuse_other_model
+from attnwidget.widgets.shared.relation_words import checked_sentences
+
+#: How a state names the treebank that comes with the package.
+DEMO = "demo_treebank()"
+
+
+@dataclass(frozen=True, eq=False)
+class Treebank:
+    """Sentences, what was measured on them already, and where they came from.
+
+    Attributes:
+        sentences: () where only accuracies were given.
+        accuracies: None = to be measured.
+        source: a path, `DEMO`, or "" for sentences made in the notebook.
+    """
+
+    sentences: tuple[Sentence, ...]
+    accuracies: RelationAccuracies | None
+    source: str
+
+    def described(self) -> dict[str, Any]:
+        """What tells this treebank from another one, as JSON."""
+        digest = blake2b(digest_size=8)
+        for one in self.sentences:
+            digest.update(repr((one.words, one.governors, one.relations)).encode())
+        return {
+            "source": self.source,
+            "sentences": len(self.sentences),
+            "digest": digest.hexdigest(),
+            "measured": self.accuracies is not None,
+        }
+
+
+def given_treebank(treebank: object, model: AttentionModel) -> Treebank | None:
+    """The treebank that `explore` was given; None where it shall do without.
+
+    Raises:
+        TypeError: another form.
+        ValueError: no sentences; accuracies of another model.
+        OSError: a file that cannot be read.
+    """
+    if treebank is True or (treebank is None and is_embedded(model)):
+        return Treebank(tuple(demo_treebank()), None, DEMO)
+    if treebank is None or treebank is False:
+        return None
+    if isinstance(treebank, (str, Path)):
+        return Treebank(tuple(load_treebank(treebank)), None, str(treebank))
+    if isinstance(treebank, RelationAccuracies):
+        return Treebank((), _fitting(treebank, model), "")
+    if isinstance(treebank, tuple) and treebank and isinstance(treebank[0], RelationAccuracies):
+        if len(treebank) != 2:
+            raise TypeError(
+                "what was measured goes with its sentences: treebank=(accuracies, sentences)"
+            )
+        accuracies, sentences = treebank
+        return Treebank(checked_sentences(sentences), _fitting(accuracies, model), "")
+    try:
+        return Treebank(checked_sentences(treebank), None, "")
+    except TypeError as error:
+        raise TypeError(
+            "treebank is the path of a CoNLL-U file, a list of Sentences, what probe_relations "
+            "found, (accuracies, sentences) of both, True for demo_treebank(), or False for none: "
+            + str(error)
+        ) from None
+
+
+def _fitting(accuracies: RelationAccuracies, model: AttentionModel) -> RelationAccuracies:
+    shape = accuracies.correct.shape[:2]
+    if shape != (model.n_layers, model.n_heads):
+        raise ValueError(
+            f"the accuracies are of {shape[0]}×{shape[1]} heads ({accuracies.model_name}), the "
+            f"model has {model.n_layers}×{model.n_heads}: pass what probe_relations found with it"
+        )
+    refuse_other_model(accuracies, model)
+    return accuracies

@@ -1,0 +1,1 @@
+"""HeadGrid: all heads at once."""

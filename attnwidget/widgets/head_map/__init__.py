@@ -1,0 +1,1 @@
+"""HeadMap: heads in the plane."""

@@ -1,0 +1,280 @@
+"""HeadMap: heads as points, near each other where they attend alike."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Protocol
+
+import numpy as np
+import traitlets
+from numpy.typing import ArrayLike, NDArray
+
+from attnwidget.capture.call import YOURS
+from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.code import chosen_options, code_of
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.wire import to_wire
+
+#: Behaviours of Clark et al., Figure 6, in the order of their marks: each looks the same on every
+#: map and chart. Other names get the marks that are left, in order.
+KNOWN = ("to [CLS]", "to [SEP]", "to . ,", "previous token", "next token", "attends broadly")
+_OTHER = "other"
+#: What positions come from that are not given.
+_MEASURED = "distances between heads"
+#: Colours and shapes differ in pairs up to here (6 colours, 8 shapes).
+_MOST_BEHAVIOURS = 24
+
+
+class Embedding(Protocol):
+    """Positions of heads in the plane."""
+
+    @property
+    def positions(self) -> NDArray[np.float64]:
+        """[layers, heads, 2]."""
+        ...
+
+    @property
+    def stress(self) -> float:
+        """How far the positions are from the distances."""
+        ...
+
+
+class Distances(Protocol):
+    """Distances between all heads of a stack, as `HeadDistances` measures them."""
+
+    @property
+    def stack(self) -> str:
+        """The stack that the heads are of."""
+        ...
+
+    @property
+    def model_name(self) -> str:
+        """What was measured."""
+        ...
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens that the distances are sums over."""
+        ...
+
+    def embed(self) -> Embedding:
+        """Positions whose distances are close to these."""
+        ...
+
+
+class HeadMap(HeadWidget):
+    """Heads in the plane, near each other where they attend alike; click or drag to select.
+
+    `distances` are Jensen-Shannon distances between heads; their metric MDS embedding is drawn
+    (Clark et al. 2019, section 6, Figure 6). `behaviours` [layers, heads] are labels: names such as
+    those of `behaviours(...)`, or cluster numbers such as those of `distances.cluster(8)`. Heads
+    are coloured by `color`, "layer" or "behaviour", and marked by layer number or shape as well.
+    `HeadMap.from_positions` draws positions of your own. Further options are the traits below, as
+    keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.head_map.widget import HeadMap
+        >>> positions = np.random.default_rng(0).normal(size=(6, 12, 2))
+        >>> head_map = HeadMap.from_positions(positions, selected=[(3, 5)])
+        >>> head_map
+        HeadMap(self 6×12, selected: L3 H5)
+    """
+
+    kind = "head_map"
+
+    behaviours = traitlets.Any(
+        None, help="A label a head, [layers, heads]: names or cluster numbers. None for none."
+    )
+    color = traitlets.Enum(
+        ["layer", "behaviour"], "layer", help="What colours and shapes of the marks stand for."
+    ).tag(sync=True)
+
+    _heads = traitlets.Any(None).tag(sync=True)
+    _source = traitlets.Dict().tag(sync=True)
+
+    # What the positions come from, in words.
+    _of: str
+
+    def __init__(self, distances: Distances, behaviours: ArrayLike | None = None, **traits: Any):
+        positions, note = _embedded(distances)
+        self._of = _MEASURED
+        self._place(positions, distances.stack, distances.model_name, note, behaviours, traits)
+
+    @classmethod
+    def from_positions(
+        cls,
+        positions: ArrayLike,
+        behaviours: ArrayLike | None = None,
+        *,
+        stack: str = "self",
+        model_name: str = "",
+        note: str = "",
+        **traits: Any,
+    ) -> HeadMap:
+        """A map of positions [layers, heads, 2] that were computed elsewhere.
+
+        `note` says in the caption how. Raises ValueError for an array of another shape or with
+        positions that are not finite.
+
+        Example:
+            >>> import numpy as np
+            >>> from attnwidget.widgets.head_map.widget import HeadMap
+            >>> HeadMap.from_positions(np.zeros((2, 3, 2)), note="principal components").color
+            'layer'
+        """
+        head_map = cls.__new__(cls)
+        head_map._of = "positions given"
+        head_map._place(positions, stack, model_name, note, behaviours, traits)
+        return head_map
+
+    def _place(
+        self,
+        positions: ArrayLike,
+        stack: str,
+        model_name: str,
+        note: str,
+        behaviours: ArrayLike | None,
+        traits: dict[str, Any],
+    ) -> None:
+        self._positions = _finite(positions)
+        self._stack = stack
+        self._of_model, self._note = model_name, note
+        if behaviours is not None:
+            traits = {"color": "behaviour", **traits}
+        super().__init__(behaviours=behaviours, **traits)
+
+    def show(self, distances: Distances, behaviours: ArrayLike | None = None) -> None:
+        """Show other distances in place of those shown; heads that they have stay selected.
+
+        Raises:
+            TypeError: no distances between heads.
+            traitlets.TraitError: behaviours that do not fit them.
+        """
+        positions, note = _embedded(distances)
+        with self._lock, self.hold_sync():
+            self.behaviours = None
+            self._positions, self._of = _finite(positions), _MEASURED
+            self._stack, self._of_model, self._note = distances.stack, distances.model_name, note
+            self.selected = [head for head in self.selected if self.has(head)]
+            self.layer = min(self.layer, self.n_layers - 1)
+            self.behaviours = behaviours
+            self._refresh()
+
+    @property
+    def positions(self) -> NDArray[np.float64]:
+        """Where the heads are, float64 [layers, heads, 2]; a copy."""
+        return self._positions.copy()
+
+    def _code(self) -> str:
+        labels = YOURS if self.behaviours is not None else None
+        colour = "layer" if labels is None else "behaviour"
+        options = chosen_options(self, always=("color",))
+        options["color"] = None if self.color == colour else self.color
+        if self._of == _MEASURED:
+            return code_of("HeadMap", {"distances": YOURS, "behaviours": labels}, options)
+        about = {"model_name": self._of_model or None, "note": self._note or None}
+        about["stack"] = None if self._stack == "self" else self._stack
+        given = {"positions": YOURS, "behaviours": labels}
+        return code_of("HeadMap.from_positions", given, {**about, **options})
+
+    def _shapes(self) -> Shapes:
+        n_layers, n_heads, _ = self._positions.shape
+        return {self._stack: (n_layers, n_heads)}
+
+    @traitlets.validate("behaviours")
+    def _check_behaviours(self, proposal: dict[str, Any]) -> NDArray[Any] | None:
+        if proposal["value"] is None:
+            return None
+        labels = np.asarray(proposal["value"])
+        expected = self._positions.shape[:2]
+        if labels.shape != expected:
+            raise traitlets.TraitError(
+                f"'behaviours' has the shape {list(labels.shape)}; expected one label a head, "
+                f"{list(expected)} = [layers, heads]"
+            )
+        if len(np.unique(labels.astype(str))) > _MOST_BEHAVIOURS:
+            raise traitlets.TraitError(
+                f"'behaviours' has {len(np.unique(labels.astype(str)))} labels; marks can be told "
+                f"apart for {_MOST_BEHAVIOURS}. Are these numbers to be binned first?"
+            )
+        return labels
+
+    @traitlets.validate("color")
+    def _check_color(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"] == "behaviour" and self.behaviours is None:
+            raise traitlets.TraitError(
+                "'color' is 'layer' where heads have no behaviours: HeadMap(distances, behaviours)"
+            )
+        return str(proposal["value"])
+
+    @traitlets.observe("behaviours")
+    def _other_behaviours(self, change: object) -> None:
+        if self._heads:
+            with self.hold_sync():
+                if self.behaviours is None:
+                    self.color = "layer"
+                self._refresh()
+
+    def _compute(self) -> None:
+        names, group = groups_of(self.behaviours)
+        n_layers, n_heads = self._positions.shape[:2]
+        self._source = {"model": self._of_model, "quantity": self._of, "note": self._note}
+        self._heads = {
+            "stack": self._stack,
+            "positions": to_wire(self._positions.astype(np.float32)),
+            "groups": names,
+            "group": to_wire(group if group.size else np.zeros((n_layers, n_heads), np.int32)),
+        }
+
+    def __repr__(self) -> str:
+        n_layers, n_heads = self._positions.shape[:2]
+        chosen = ", ".join(map(str, self.selected)) or "none"
+        source = f"{self._of_model}, " if self._of_model else ""
+        return f"HeadMap({source}{self._stack} {n_layers}×{n_heads}, selected: {chosen})"
+
+
+def _embedded(distances: Distances) -> tuple[NDArray[np.float64], str]:
+    """Positions, and what a caption must say of them."""
+    if not callable(getattr(distances, "embed", None)):
+        raise TypeError(
+            f"HeadMap shows distances between heads, got {type(distances).__name__}. Measure "
+            'them with measure(model, segments, ["distances"])["distances"], or show '
+            "positions of your own with HeadMap.from_positions(positions)"
+        )
+    embedding = distances.embed()
+    note = (
+        f"metric MDS of Jensen-Shannon distances, {counted(distances.n_tokens, 'token')} · "
+        f"stress {embedding.stress:.3g}"
+    )
+    return embedding.positions, note
+
+
+def _finite(positions: ArrayLike) -> NDArray[np.float64]:
+    array = np.array(positions, dtype=np.float64)
+    if array.ndim != 3 or array.shape[2] != 2 or not array.size:
+        raise ValueError(
+            f"positions have the shape {list(array.shape)}; expected [layers, heads, 2]"
+        )
+    if not np.isfinite(array).all():
+        layer, head, _ = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(f"the position of L{layer} H{head} is {array[layer, head]}, not finite")
+    return array
+
+
+def groups_of(labels: NDArray[Any] | None) -> tuple[list[dict[str, Any]], NDArray[np.int32]]:
+    """Labels as groups, in the order of the legend, each with the slot of its mark; -1 is grey."""
+    if labels is None:
+        return [], np.zeros(0, dtype=np.int32)
+    found, index = np.unique(labels, return_inverse=True)
+    numbers = np.issubdtype(labels.dtype, np.number)
+    names = [f"cluster {label}" if numbers else str(label) for label in found]
+    known = [name for name in KNOWN if name in names]
+    rest = [name for name in names if name not in (*KNOWN, _OTHER)]
+    slots = {name: KNOWN.index(name) for name in known}
+    left = (slot for slot in itertools.count() if slot not in slots.values())
+    slots |= dict(zip(rest, [next(left) for _ in rest], strict=True))
+    ordered = [*known, *rest, *(name for name in names if name == _OTHER)]
+    places = np.array([ordered.index(name) for name in names], dtype=np.int32)
+    groups = [{"name": name, "slot": slots.get(name, -1)} for name in ordered]
+    return groups, places[index].reshape(labels.shape)

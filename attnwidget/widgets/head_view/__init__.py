@@ -1,0 +1,1 @@
+"""HeadView: one head in full."""

@@ -1,0 +1,38 @@
+"""Where highlighted words are on the axes of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnwidget.capture.stack import Stack
+from attnwidget.text.tokens import Tokens
+
+
+def highlighted(stack: Stack, unit: str, words: Sequence[str]) -> dict[str, list[int]]:
+    """Positions of words, in whatever case, among the queries and keys of a stack.
+
+    Args:
+        stack: whose axes they are.
+        unit: "tokens" or "words".
+        words: as the text spells them.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.head_view.highlighted import highlighted
+        >>> stack = load_model().attend("The cat saw the dog.").stacks["self"]
+        >>> highlighted(stack, "tokens", ["the"])
+        {'query': [1, 4], 'key': [1, 4]}
+    """
+    wanted = {word.casefold() for word in words}
+    return {
+        "query": _positions(stack.query, unit, wanted),
+        "key": _positions(stack.key, unit, wanted),
+    }
+
+
+def _positions(tokens: Tokens, unit: str, wanted: set[str]) -> list[int]:
+    found = [k for k, word in enumerate(tokens.to_words().text) if word.casefold() in wanted]
+    if unit == "words" or not found:
+        return found
+    groups = tokens.word_groups()
+    return [i for k in found for i in groups[k]]

@@ -1,0 +1,88 @@
+"""Several heads in one view: which ones are drawn, and their maps as they cross to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.head import Head
+from attnwidget.widgets.pages.encoding import rounded
+from attnwidget.widgets.shared.wire import to_wire
+
+ARRANGEMENTS = ("one", "beside", "overlay")
+#: Heads that can be told from each other, side by side and in one drawing.
+MOST_HEADS = {"beside": 6, "overlay": 32}
+# More cells than these are not held on a page, more than those are rounded to bytes.
+_MOST_CELLS = 16_000_000
+_EXACT_CELLS = 500_000
+
+
+def drawn_heads(
+    selected: Sequence[Head], arrangement: str, of: str, n_heads: int, cells: int
+) -> list[Head]:
+    """The heads that are drawn together; the last one selected is always among them.
+
+    Args:
+        selected: the selected heads; those of the last one's stack can be drawn with it.
+        arrangement: "beside" or "overlay".
+        of: "selected", or "layer" for those of the last one's layer.
+        n_heads: heads of that layer.
+        cells: of one map between tokens.
+
+    Example:
+        >>> from attnwidget import Head
+        >>> from attnwidget.widgets.head_view.several import drawn_heads
+        >>> [str(head) for head in drawn_heads([Head(2, 7)], "beside", "layer", 12, 81)]
+        ['L2 H6', 'L2 H7', 'L2 H8', 'L2 H9', 'L2 H10', 'L2 H11']
+    """
+    if not selected:
+        return []
+    last = selected[-1]
+    most = max(1, min(MOST_HEADS[arrangement], _MOST_CELLS // max(1, cells)))
+    if of == "selected":
+        return [head for head in selected if head.stack == last.stack][-most:]
+    first = last.head - last.head % most
+    return [Head(last.layer, h, last.stack) for h in range(first, min(first + most, n_heads))]
+
+
+def maps_to_wire(
+    attention: Attention, heads: Sequence[Head], quantity: str, unit: str
+) -> dict[str, Any]:
+    """Maps of heads of one stack in one array [heads, query, key].
+
+    They are float32 with NaN where a query may not see a key; many of them are bytes, as a page
+    without a kernel holds them.
+    """
+    stack = heads[0].stack
+    read = attention.word_visible if unit == "words" else attention.visible
+    maps = [attention.map(quantity, *head[:2], stack=stack, unit=unit) for head in heads]
+    visible = [read(*head[:2], stack=stack) for head in heads]
+    exact = sum(values.size for values in maps) <= _EXACT_CELLS
+    both = list(zip(maps, visible, strict=True))
+    if exact:
+        values = np.stack([masked(*one) for one in both])
+        maxima: list[float] = []
+    else:
+        levels = [rounded(*one) for one in both]
+        values, maxima = np.stack([one for one, _ in levels]), [most for _, most in levels]
+    return {
+        "stack": stack,
+        "quantity": quantity,
+        "unit": unit,
+        "heads": list(heads),
+        "exact": exact,
+        "maxima": maxima,
+        "values": to_wire(values),
+    }
+
+
+def masked(values: NDArray[np.float32], visible: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+    """A map with NaN where a query may not see a key; None hides nothing."""
+    if visible is None:
+        return values.astype(np.float32, copy=False)
+    hidden: NDArray[np.float32] = np.where(visible, values, np.float32(np.nan)).astype(np.float32)
+    return hidden

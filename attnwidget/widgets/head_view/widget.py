@@ -1,0 +1,256 @@
+"""HeadView: one head in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.stack import Stack
+from attnwidget.widgets.head_view.highlighted import highlighted
+from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire, masked
+from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.token_size import TokenSize
+from attnwidget.widgets.shared.traits import Window
+from attnwidget.widgets.shared.wire import axes_to_wire, to_wire
+
+#: Above so many tokens a view opens as a matrix.
+MOST_AS_LINES = 60
+
+
+class HeadView(TokenSize, AttentionWidget):
+    """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
+
+    Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. `window`
+    is the part of a matrix that is in sight: zooming on the page sets it, and pictures show it.
+
+    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; linked to a
+    `HeadGrid` it shows the head selected there. With `arrangement="beside"` or `"overlay"` it shows
+    all selected heads, or with `of="layer"` those of their last one's layer. `highlight` names
+    words whose attention, to and from, is drawn in a second colour. Further options are the traits
+    below, as keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError,
+    a highlighted word that the input lacks traitlets.TraitError.
+
+    Example:
+        >>> from attnwidget import HeadView, load_model
+        >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+        >>> view.weights.shape
+        (9, 9)
+    """
+
+    kind = "head_view"
+
+    mode = traitlets.Enum(
+        ["lines", "matrix"],
+        "lines",
+        help="Lines between two token columns, or a heat map (above 60 tokens unless given).",
+    ).tag(sync=True)
+    window = Window(
+        help="The part of a matrix in sight, as (query from, query to, key from, key to) with ends "
+        "excluded, counted before anything is hidden; None shows all."
+    ).tag(sync=True)
+    top_mass = traitlets.Float(
+        1.0, min=0.0, max=1.0, help="Show the strongest lines that make up this share of each row."
+    ).tag(sync=True)
+    renormalise = traitlets.Bool(
+        False, help="Make rows sum to 1 again after tokens are hidden; the figure says so."
+    ).tag(sync=True)
+    sentences = traitlets.Enum(
+        ["all", "aa", "ab", "ba", "bb"],
+        "all",
+        help='Attention from and to the sentences of a pair; "ab" is from A to B.',
+    ).tag(sync=True)
+    arrangement = traitlets.Enum(
+        ARRANGEMENTS,
+        "one",
+        help="One head, up to six side by side on one scale, or several in one drawing, a colour "
+        "each; only heads of one stack can be drawn together.",
+    ).tag(sync=True)
+    of = traitlets.Enum(
+        ["selected", "layer"],
+        "selected",
+        help="Which heads are drawn together: the selected ones, or all of the layer.",
+    ).tag(sync=True)
+    highlight = traitlets.List(
+        traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
+    )
+
+    # A dict once there is something to draw, else None.
+    _map = traitlets.Any(None).tag(sync=True)
+    # As `_map`, of all heads that are drawn together.
+    _maps = traitlets.Any(None).tag(sync=True)
+    _highlighted = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        attention: Attention,
+        layer: int | None = None,
+        head: int | None = None,
+        stack: str | None = None,
+        *,
+        highlight: Sequence[str] | str = (),
+        **traits: Any,
+    ) -> None:
+        if isinstance(attention, Attention) and "selected" not in traits:
+            name = stack or next(iter(attention.stacks))
+            traits["selected"] = [(layer or 0, head or 0, name)]
+        elif layer is not None or head is not None or stack is not None:
+            raise TypeError(
+                "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
+            )
+        words = [highlight] if isinstance(highlight, str) else list(highlight)
+        self._mode_is_chosen = traits.get("mode") is not None
+        if not self._mode_is_chosen:
+            traits["mode"] = _mode_for(attention)
+        super().__init__(attention, highlight=words, **traits)
+        self.observe(self._choose_mode, names="mode")
+
+    def _chosen(self) -> dict[str, Any]:
+        options = super()._chosen()
+        if len(self.selected) != 1:
+            options.pop("layer", None)
+            return {**options, "selected": options.get("selected", [])}
+        layer, head, *stack = options.pop("selected")[0]
+        named = {"layer": layer, "head": head, "stack": stack[0] if stack else None}
+        return {**named, **options}
+
+    @property
+    def weights(self) -> NDArray[np.float32] | None:
+        """The shown head's weights, float32 [query, key] in `unit`s; None without a head."""
+        return self._shown("weights")
+
+    @property
+    def values(self) -> NDArray[np.float32] | None:
+        """The shown head's map of the `quantity` drawn, as `weights`."""
+        return self._shown(self.quantity)
+
+    def _shown(self, quantity: str) -> NDArray[np.float32] | None:
+        if self.head is None:
+            return None
+        layer, head, stack = self.head
+        return self.attention.map(quantity, layer, head, stack=stack, unit=self.unit)
+
+    @traitlets.observe("selected", "quantity", "unit", "highlight")
+    def _other_map(self, change: object) -> None:
+        if self._answers:
+            with self._answering():
+                self._compute()
+
+    @traitlets.observe("arrangement", "of")
+    def _other_heads(self, change: object) -> None:
+        if self._stacks:
+            with self._answering():
+                self._compute_several()
+
+    def _refresh(self) -> None:
+        self._maps = None
+        super()._refresh()
+
+    def _compute(self) -> None:
+        self._compute_several()
+        head, values = self.head, self.values
+        if head is None or values is None:
+            self._map = None
+            return
+        stack = self.attention.stacks[head.stack]
+        self._axes = axes_to_wire(stack, self.unit, self.attention.n_prompt)
+        self._highlighted = highlighted(stack, self.unit, self.highlight)
+        read = self.attention.word_visible if self.unit == "words" else self.attention.visible
+        self._map = {
+            "stack": head.stack,
+            "layer": head.layer,
+            "head": head.head,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "exact": True,
+            "values": to_wire(masked(values, read(*head[:2], stack=head.stack))),
+        }
+
+    def _compute_several(self) -> None:
+        """The maps of the heads that are drawn together, unless the page has them already."""
+        head = self.head
+        if head is None or self.arrangement == "one":
+            self._maps = None
+            return
+        stack = self.attention.stacks[head.stack]
+        heads = drawn_heads(
+            self.selected,
+            self.arrangement,
+            self.of,
+            stack.n_heads,
+            len(stack.query) * len(stack.key),
+        )
+        sent, of_these = self._maps, (self.quantity, self.unit)
+        if sent and (sent["quantity"], sent["unit"]) == of_these and {*heads} <= {*sent["heads"]}:
+            return
+        self._maps = maps_to_wire(self.attention, heads, self.quantity, self.unit)
+
+    def _choose_mode(self, change: object) -> None:
+        self._mode_is_chosen = True
+
+    @traitlets.observe("unit")
+    def _show_all(self, change: object) -> None:
+        """Tokens and words are counted differently: a part of the one is none of the other."""
+        if self._stacks:
+            self.window = None
+
+    @traitlets.validate("window")
+    def _check_window(self, proposal: dict[str, Any]) -> tuple[int, int, int, int] | None:
+        window: tuple[int, int, int, int] | None = proposal["value"]
+        if window is None:
+            return None
+        sizes = [_sizes(stack, self.unit) for stack in self.attention.stacks.values()]
+        n_query, n_key = (max(counts) for counts in zip(*sizes, strict=True))
+        if window[1] > n_query or window[3] > n_key:
+            raise traitlets.TraitError(
+                f"'window' ends at {n_query} queries and {n_key} keys here, got {window}: they are "
+                "(query from, query to, key from, key to)"
+            )
+        return window
+
+    @traitlets.observe("attention")
+    def _show_another_input(self, change: object) -> None:
+        """Nothing stays of another input: neither its words nor its part."""
+        if self._stacks:
+            self.window = None
+            if not self._mode_is_chosen:
+                self.mode = _mode_for(self.attention)
+                self._mode_is_chosen = False
+            there = self._words()
+            self.highlight = [word for word in self.highlight if word.casefold() in there]
+
+    def _words(self) -> set[str]:
+        return {
+            word.casefold()
+            for stack in self.attention.stacks.values()
+            for word in (*stack.query.to_words().text, *stack.key.to_words().text)
+        }
+
+    @traitlets.validate("highlight")
+    def _check_highlight(self, proposal: dict[str, Any]) -> list[str]:
+        words = self._words()
+        if missing := [word for word in proposal["value"] if word.casefold() not in words]:
+            raise traitlets.TraitError(
+                "'highlight' names words of the input; not among them: "
+                + ", ".join(map(repr, missing))
+            )
+        return list(proposal["value"])
+
+
+def _sizes(stack: Stack, unit: str) -> tuple[int, int]:
+    """Queries and keys of a stack's maps."""
+    if unit == "words":
+        return len(stack.query.to_words()), len(stack.key.to_words())
+    return len(stack.query), len(stack.key)
+
+
+def _mode_for(attention: object) -> str:
+    """How a view of it opens: many tokens are a thicket of lines."""
+    if not isinstance(attention, Attention):
+        return "lines"
+    longest = max(len(axis) for s in attention.stacks.values() for axis in (s.query, s.key))
+    return "lines" if longest <= MOST_AS_LINES else "matrix"

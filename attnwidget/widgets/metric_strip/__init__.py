@@ -1,0 +1,1 @@
+"""MetricStrip: what was measured of a head."""

@@ -1,0 +1,107 @@
+"""MetricStrip: the numbers of one head among those of all heads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import traitlets
+
+from attnwidget.capture.call import YOURS
+from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.metric_table import Metrics, metrics_to_wire, read_metrics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class MetricStrip(HeadWidget):
+    """A table of metrics: the selected head's value, and where it stands among all heads.
+
+    `metrics` is a mapping of titles to arrays [layers, heads], anything with a `heads()` method
+    such as the result of `measure`, or a mapping of stack names to either. Linked to a `HeadGrid`,
+    `HeadView` or `HeadMap` it shows the head that is selected there. Raises traitlets.TraitError
+    for metrics of another form, of shapes that do not agree, or without a finite number a head.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget import Head
+        >>> from attnwidget.widgets.metric_strip.widget import MetricStrip
+        >>> strip = MetricStrip({"entropy": np.arange(12.0).reshape(3, 4)}, selected=[(2, 1)])
+        >>> strip.to_frame()
+            metric  value  percentile
+        0  entropy    9.0   81.818182
+    """
+
+    kind = "metric_strip"
+
+    metrics = traitlets.Any(
+        help="float64 [layers, heads] by stack and title; assign new ones to show those."
+    )
+
+    _metrics = traitlets.Any(None).tag(sync=True)
+
+    def __init__(self, metrics: object, **traits: Any) -> None:
+        # The heads that can be selected are known by their shapes, before any trait is set.
+        super().__init__(metrics=_read(metrics), **traits)
+
+    def _given(self) -> dict[str, Any]:
+        return {"metrics": YOURS}
+
+    @traitlets.validate("metrics")
+    def _check_metrics(self, proposal: dict[str, Any]) -> dict[str, Metrics]:
+        return _read(proposal["value"])
+
+    def _shapes(self) -> Shapes:
+        return {
+            stack: (int(values.shape[0]), int(values.shape[1]))
+            for stack, titles in self.metrics.items()
+            for values in titles.values()
+        }
+
+    @traitlets.observe("metrics")
+    def _other_metrics(self, change: object) -> None:
+        if self._metrics:
+            with self.hold_sync():
+                self.selected = [head for head in self.selected if self.has(head)]
+                self.layer = min(self.layer, self.n_layers - 1)
+                self._refresh()
+
+    @traitlets.observe("selected")
+    def _other_stack(self, change: object) -> None:
+        if self._metrics and self._metrics["stack"] != self._stepped_stack():
+            self._refresh()
+
+    def _compute(self) -> None:
+        self._metrics = metrics_to_wire(self.metrics, self._stepped_stack())
+
+    def to_frame(self) -> pd.DataFrame:
+        """The shown head's numbers, a row a metric: metric, value, percentile.
+
+        The percentile is the share of the other heads that have a smaller value, ties by half.
+        """
+        import pandas as pd
+
+        titles = self.metrics[self.head.stack] if self.head else {}
+        at = self.head[:2] if self.head else (0, 0)
+        rows = []
+        for title, values in titles.items():
+            others = values.size - 1
+            below = np.sum(values < values[at]) + (np.sum(values == values[at]) - 1) / 2
+            rows.append((title, values[at], 100 * below / others if others else np.nan))
+        return pd.DataFrame(rows, columns=["metric", "value", "percentile"])
+
+    def __repr__(self) -> str:
+        titles = next(iter(self.metrics.values()))
+        return f"MetricStrip({counted(len(titles), 'metric')}, selected: {self.head or 'none'})"
+
+
+def _read(metrics: object) -> dict[str, Metrics]:
+    try:
+        found = read_metrics(metrics)
+    except (TypeError, ValueError) as error:
+        raise traitlets.TraitError(str(error)) from None
+    if not found:
+        raise traitlets.TraitError("no metrics to show: pass at least one array [layers, heads]")
+    return found

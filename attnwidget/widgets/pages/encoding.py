@@ -1,0 +1,70 @@
+"""Maps, arrays and traits as a page without a kernel holds them: bytes, and JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import ipywidgets
+import numpy as np
+from numpy.typing import NDArray
+
+#: Bytes are written as text: four characters for three of them.
+AS_TEXT = 4 / 3
+# Code and layout, which a page has in another form, and what belongs to a notebook.
+_NOT_SAVED = {"_esm", "_css", "_circle", "_figure", "layout", "tabbable", "tooltip"}
+
+
+def rounded(
+    values: NDArray[np.float32], visible: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.uint8], float]:
+    """One map as bytes of its shape, and its largest value.
+
+    0 is masked (not `visible`), 1 to 255 the rounded root of value / maximum.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.pages.encoding import rounded
+        >>> rounded(np.array([0.0, 0.125, 0.5], "f4"))
+        (array([  1, 128, 255], dtype=uint8), 0.5)
+    """
+    maximum = float(values.max()) if values.size else 0.0
+    share = np.sqrt(np.clip(values / maximum, 0, 1)) if maximum > 0 else np.zeros_like(values)
+    levels = (1 + np.rint(254 * share)).astype(np.uint8)
+    return levels if visible is None else np.where(visible, levels, np.uint8(0)), maximum
+
+
+def as_text(array: NDArray[np.generic]) -> str:
+    """The bytes of an array (little endian, C order) as base64 text."""
+    array = np.ascontiguousarray(array)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return base64.b64encode(array.tobytes()).decode("ascii")
+
+
+def readable(value: Any) -> Any:
+    """A trait's value with the bytes of its arrays as base64 text.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.pages.encoding import readable
+        >>> from attnwidget.widgets.shared.wire import to_wire
+        >>> readable({"n": to_wire(np.array([1], "i4"))})
+        {'n': {'shape': [1], 'dtype': '<i4', 'view': 'AQAAAA=='}}
+    """
+    if isinstance(value, Mapping):
+        return {name: readable(inner) for name, inner in value.items()}
+    if isinstance(value, (bytes, memoryview)):
+        return base64.b64encode(value).decode("ascii")
+    return value
+
+
+def state_of(widget: ipywidgets.Widget, *, without: Collection[str] = ()) -> dict[str, Any]:
+    """What the page's copy of a widget starts from; `without` is what the page computes."""
+    return {
+        name: readable(value)
+        for name, value in widget.get_state().items()
+        if name not in _NOT_SAVED
+        and name not in without
+        and not name.startswith(("_model", "_view", "_dom", "_anywidget"))
+    }

@@ -1,0 +1,97 @@
+"""What a page holds: the states of its figures in step, and what its own kernel answers from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attnwidget.widgets.pages.document import as_json, code_size
+from attnwidget.widgets.pages.part import Holding, Part
+from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, Sized, refuse_above
+from attnwidget.widgets.shared.linked_traits import SHARED, fitting
+from attnwidget.widgets.shared.registry import FIGURES
+
+
+@dataclass(frozen=True)
+class PageData:
+    """What a page holds.
+
+    Attributes:
+        data: as its script reads it.
+        notes: what its caption says of that.
+        sizes: of all that is in `data`.
+    """
+
+    data: dict[str, Any]
+    notes: list[str]
+    sizes: list[Sized]
+
+
+def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
+    """What a page of these figures holds.
+
+    Raises:
+        ValueError: it is more than `limit_mb` megabytes, as far as can be told before it is there.
+    """
+    states = _in_step(parts)
+    figures, sizes = [], []
+    for figure in FIGURES:
+        if figure.name in parts:
+            part = parts[figure.name]
+            figures.append(
+                {
+                    "name": figure.name,
+                    "label": figure.label,
+                    "remark": part.remark,
+                    "state": states[figure.name],
+                    "own": part.own,
+                    "shapes": part.shapes,
+                    "relations": part.relations,
+                }
+            )
+            sizes.append(Sized(f"what {figure.class_name} shows", _bytes(figures[-1])))
+    code = Sized("the figures' own code", code_size(parts))
+    holdings = {name: one for part in parts.values() for name, one in part.holdings.items()}
+    limit = limit_mb * 1e6
+    if len(parts) == 1 and _total([*sizes, code, *_least(holdings)]) > limit:
+        (part,) = parts.values()
+        holdings = dict(part.smaller or holdings)
+    # Before anything large is computed.
+    expected = [*sizes, code, *_least(holdings)]
+    refuse_above(limit_mb, expected)
+    room = min(NEIGHBOURS_SHARE * limit, (limit - _total(expected)) / 2)
+    held: dict[str, Any] = {}
+    notes: list[str] = []
+    for name, holding in holdings.items():
+        held[name], said = holding.embed(room)
+        notes += said
+        sizes.append(Sized(holding.what, _bytes(held[name]), holding.remedy))
+    return PageData({"figures": figures, "held": held}, notes, sizes)
+
+
+def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:
+    """The figures' states, linked: what the first has of a shared trait, all have."""
+    states = {name: dict(part.state) for name, part in parts.items()}
+    for trait in SHARED:
+        having = {name: part for name, part in parts.items() if trait in part.state}
+        # Without a head there is nothing to start from.
+        heads = trait in ("selected", "layer")
+        lead = next((one for one in having.values() if one.state["selected"] or not heads), None)
+        if lead is not None:
+            for name, part in having.items():
+                value = lead.state[trait]
+                states[name][trait] = fitting(trait, value, part.shapes, part.relations)
+    return states
+
+
+def _least(holdings: Mapping[str, Holding]) -> list[Sized]:
+    return [Sized(one.what, one.least, one.remedy) for one in holdings.values()]
+
+
+def _total(things: list[Sized]) -> float:
+    return sum(thing.size for thing in things)
+
+
+def _bytes(value: object) -> int:
+    return len(as_json(value).encode("utf-8"))

@@ -1,0 +1,77 @@
+"""How large a page may be, and what is said where it would be larger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: What sentences or documents beside the one shown may take of a page.
+NEIGHBOURS_SHARE = 0.25
+
+
+class Sized(NamedTuple):
+    """A thing that a page holds, its bytes there, and what makes it smaller."""
+
+    what: str
+    size: float
+    remedy: str = ""
+
+
+def refuse_above(limit_mb: float, things: Sequence[Sized]) -> None:
+    """ValueError where what a page holds is more than `limit_mb` megabytes together.
+
+    Example:
+        >>> from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+        >>> refuse_above(1.0, [Sized("the maps", 400_000), Sized("the code", 90_000)])
+    """
+    total = sum(thing.size for thing in things)
+    if total <= limit_mb * 1e6:
+        return
+    what, size, remedy = max(things, key=lambda thing: thing.size)
+    raise ValueError(
+        f"the page would be {megabytes(total)}, over limit_mb={limit_mb:g}; the largest part is "
+        f"{what}, {megabytes(size)}: {f'{remedy}, or ' if remedy else ''}raise limit_mb"
+    )
+
+
+def megabytes(size: float) -> str:
+    """A size in bytes for readers.
+
+    Example:
+        >>> from attnwidget.widgets.pages.size_limit import megabytes
+        >>> megabytes(2_130_000), megabytes(48_200)
+        ('2.1 MB', '48 kB')
+    """
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1.0, size / 1e3):.0f} kB"
+
+
+def held_around(index: int, sizes: Sequence[float], room: float, most: int | None = None) -> range:
+    """The longest run around `index` whose sizes fit into `room`, grown evenly; one at least.
+
+    `most` is how long it may be; None = as long as there is room.
+
+    Example:
+        >>> from attnwidget.widgets.pages.size_limit import held_around
+        >>> held_around(2, [1, 1, 1, 1, 5, 1], 3.5)
+        range(1, 4)
+    """
+    start, stop, used = index, index + 1, sizes[index]
+    limit = len(sizes) if most is None else most
+    grows = True
+    while grows:
+        grows = False
+        if stop < len(sizes) and stop - start < limit and used + sizes[stop] <= room:
+            used += sizes[stop]
+            stop, grows = stop + 1, True
+        if start > 0 and stop - start < limit and used + sizes[start - 1] <= room:
+            used += sizes[start - 1]
+            start, grows = start - 1, True
+    return range(start, stop)
+
+
+def held_note(held: range, count: int, name: str) -> str:
+    """Which of `count` things a page holds, for its caption."""
+    if len(held) == count:
+        return f"holds {'the' if count == 1 else f'all {count:,}'} {name}{'s' * (count > 1)}"
+    which = f"{held[0]:,}" if len(held) == 1 else f"{held[0]:,} to {held[-1]:,}"
+    return f"holds {name}{'s' * (len(held) > 1)} {which} of {count:,} (counted from 0)"

@@ -1,0 +1,1 @@
+"""RelationTable: the best head of each relation."""

@@ -1,0 +1,167 @@
+"""RelationTable: which head is best on which relation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import traitlets
+
+from attnwidget.capture.call import YOURS
+from attnwidget.capture.head import Head
+from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.relation_choice import (
+    RelationChoice,
+    checked_accuracies,
+    shown_relations,
+)
+from attnwidget.widgets.shared.wire import to_wire
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+#: Columns to sort by, as `RelationAccuracies.best` names them, and what they are less.
+COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
+_FEW = 10
+
+
+class RelationTable(RelationChoice):
+    """The best head of each relation, and all heads on the chosen one (Clark et al. 2019, Table 1).
+
+    `accuracies` are what `probe_relations` found. A row is a relation: its best head over both
+    directions, the accuracy with its 95 % interval, the best fixed offset, and the gain over it; an
+    asterisk marks heads that are better than the offset (corrected p up to 0.05). Choosing a row
+    selects its head; the map of layers x heads shows every head on that relation in `direction`.
+    The root has no row: no head predicts it. Further options are the traits below, as keywords. An
+    unknown one raises TypeError, a value out of range or a relation that there is not
+    traitlets.TraitError.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.relations import probe_relations
+        >>> from attnwidget.text.treebank import Sentence
+        >>> from attnwidget.widgets.relation_table.widget import RelationTable
+        >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+        >>> found = probe_relations(load_model(), [cats], progress=False)
+        >>> table = RelationTable(found, min_count=1, sort="relation", descending=False)
+        >>> table.to_frame()[["relation", "n", "accuracy"]].values.tolist()
+        [['all', 3, 0.6666666666666666], ['nsubj', 1, 1.0], ['obj', 1, 1.0]]
+    """
+
+    kind = "relation_table"
+
+    accuracies = traitlets.Instance(
+        RelationAccuracies, help="What was measured; assign another one to show that."
+    )
+    min_count = traitlets.Int(
+        _FEW, min=1, help="Relations of fewer words are left out of the table."
+    ).tag(sync=True)
+    significant = traitlets.Bool(
+        False, help="Only relations whose best head is better than the offset, corrected p <= 0.05."
+    ).tag(sync=True)
+    search = traitlets.Unicode(help="Only relations whose name has this in it.").tag(sync=True)
+    sort = traitlets.Enum(COLUMNS, "n", help="The column that orders the rows.").tag(sync=True)
+    descending = traitlets.Bool(True, help="The largest first.").tag(sync=True)
+
+    # A dict once there is something to draw, else None.
+    _numbers = traitlets.Any(None).tag(sync=True)
+    _source = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
+        # What relations and heads can be chosen is known before any trait is set.
+        checked_accuracies(accuracies, type(self).__name__)
+        super().__init__(accuracies=accuracies, **traits)
+
+    def _given(self) -> dict[str, Any]:
+        return {"accuracies": YOURS}
+
+    def _shapes(self) -> Shapes:
+        n_layers, n_heads = self.accuracies.correct.shape[:2]
+        return {self.accuracies.stack: (n_layers, n_heads)}
+
+    def _relations(self) -> tuple[str, ...]:
+        names = self.accuracies.relations
+        return tuple(names[r] for r in shown_relations(self.accuracies))
+
+    @traitlets.observe("accuracies")
+    def _show_another(self, change: object) -> None:
+        if self._numbers:
+            with self.hold_sync():
+                self.selected = [head for head in self.selected if self.has(head)]
+                self.layer = min(self.layer, self.n_layers - 1)
+                if not self.has_relation(self.relation):
+                    self.relation = "all"
+                self._refresh()
+
+    def choose(self, relation: str) -> None:
+        """Choose a row: its relation, and its best head in its direction.
+
+        Raises:
+            traitlets.TraitError: the table has no such relation.
+        """
+        with self.hold_sync():
+            self.relation = relation
+            best = self._best()
+            row = best[best["relation"] == relation].to_dict("records")[0]
+            self.direction = row["direction"]
+            self.selected = [Head(row["layer"], row["head"], self.accuracies.stack)]
+
+    def _best(self) -> pd.DataFrame:
+        best = self.accuracies.best(min_count=1, skip=("root",))
+        return best.assign(gain=best["accuracy"] - best["baseline"])
+
+    def _compute(self) -> None:
+        found, shown = self.accuracies, shown_relations(self.accuracies)
+        best = self._best()
+        self._source = {
+            "model": found.model_name,
+            "note": _note(found),
+        }
+        direction = best["direction"].map(DIRECTIONS.index)
+        self._numbers = {
+            "stack": found.stack,
+            "relations": [found.relations[r] for r in shown],
+            "counts": to_wire(found.counts[shown].astype(np.int32)),
+            "baseline": to_wire(found.baseline_correct.max(0)[shown].astype(np.int32)),
+            "offsets": to_wire(found.baseline_offset[shown].astype(np.int32)),
+            "best": to_wire(
+                np.stack([best["layer"], best["head"], direction], axis=1).astype(np.int32)
+            ),
+            "correct": to_wire(found.correct[..., shown].astype(np.int32)),
+            "p_values": to_wire(found.p_values[..., shown].astype(np.float32)),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows shown, in their order: the columns of `RelationAccuracies.best`, and `gain`."""
+        best = self._best()
+        named = best["relation"].str.casefold().str.contains(self.search.casefold(), regex=False)
+        shown = best[named & (best["n"] >= self.min_count)]
+        if self.significant:
+            shown = shown[shown["significant"]]
+        by = ["layer", "head"] if self.sort == "head" else [self.sort]
+        ordered = shown.sort_values(by, ascending=not self.descending, kind="stable")
+        return ordered.reset_index(drop=True)
+
+    def __repr__(self) -> str:
+        n_layers, n_heads = self.accuracies.correct.shape[:2]
+        chosen = ", ".join(map(str, self.selected)) or "none"
+        return (
+            f"RelationTable({self.accuracies.model_name}, {n_layers}×{n_heads} heads, "
+            f"{counted(len(self._relations()) - 1, 'relation')}, "
+            f"shown: {self.relation}, selected: {chosen})"
+        )
+
+
+def _note(found: RelationAccuracies) -> str:
+    """What a caption must say of a probe."""
+    notes = [f"{counted(int(found.counts[0]), 'word')} in {counted(found.n_sentences, 'sentence')}"]
+    if found.n_skipped:
+        notes.append(f"{counted(found.n_skipped, 'sentence')} left out")
+    if not found.complete:
+        notes.append("interrupted")
+    if found.unit != "words":
+        notes.append(f"unit: {found.unit}")
+    return " · ".join(notes)

@@ -1,0 +1,122 @@
+"""What the widgets of an `Attention` share: the traits that link any two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import traitlets
+
+from attnwidget.capture.attention import QUANTITIES, Attention
+from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.traits import Subset, TokenMarks
+from attnwidget.widgets.shared.wire import loss_to_wire, stacks_to_wire
+
+
+class AttentionWidget(HeadWidget):
+    """A figure of an `Attention`.
+
+    Assign a new list to change a list trait: changes inside one are not seen.
+    """
+
+    attention = traitlets.Instance(
+        Attention, help="The attention shown; assign another one to show that."
+    )
+    tokens = TokenMarks(
+        help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to.'
+    ).tag(sync=True)
+    hidden = Subset(
+        ("cls", "sep", "first"), help='Tokens left out: some of "cls", "sep", "first".'
+    ).tag(sync=True)
+    quantity = traitlets.Enum(
+        QUANTITIES,
+        "weights",
+        help="What is drawn: weights, norms ||a f(x)|| (what a weight moves), or gradients |dL/da| "
+        "(how much it matters for a loss); only weights sum to 1.",
+    ).tag(sync=True)
+    unit = traitlets.Enum(
+        ["tokens", "words"],
+        "tokens",
+        help="Maps between tokens, or between words: the sum over the attended word's tokens, "
+        "the mean over the attending one's.",
+    ).tag(sync=True)
+    scale = traitlets.Enum(
+        ["linear", "sqrt", "log"], "sqrt", help="Colour scale; log spans three decades."
+    ).tag(sync=True)
+
+    _stacks: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    _axes = traitlets.Dict().tag(sync=True)
+    _quantities: traitlets.List[str] = traitlets.List().tag(sync=True)
+    _source = traitlets.Dict().tag(sync=True)
+
+    _waits = False
+
+    def __init__(self, attention: Attention, **traits: Any) -> None:
+        if not isinstance(attention, Attention):
+            raise TypeError(
+                f"{type(self).__name__} shows an Attention, got {type(attention).__name__}. "
+                "Make one with load_model().attend('a sentence'), or from maps you have with "
+                "Attention.from_weights(weights, tokens)."
+            )
+        super().__init__(attention=attention, **traits)
+
+    def _shapes(self) -> Shapes:
+        return attention_shapes(self.attention)
+
+    def _given(self) -> dict[str, Any]:
+        return {"attention": self.attention.made_by or self.attention}
+
+    @traitlets.observe("attention")
+    def _show_another(self, change: dict[str, Any]) -> None:
+        if isinstance(change["old"], Attention):
+            with self.hold_sync():
+                self.tokens = []
+                self.selected = [head for head in self.selected if self.has(head)]
+                self.layer = min(self.layer, self.n_layers - 1)
+                if not self._waits:
+                    self._refresh()
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Several changes, answered once: nothing is computed before the last of them."""
+        with self._lock, self.hold_sync():
+            self._waits = True
+            try:
+                yield
+            finally:
+                self._waits = False
+                self._refresh()
+
+    @property
+    def _answers(self) -> bool:
+        """Whether a change is answered at once: the figure is open, and no other change follows."""
+        return bool(self._stacks) and not self._waits
+
+    def _refresh(self) -> None:
+        """Everything that depends on the attention, in one message."""
+        with self._answering():
+            self._stacks = stacks_to_wire(self.attention)
+            self._quantities = list(self.attention.quantities)
+            self._source = {
+                "model": self.attention.model_name,
+                "note": self.attention.note,
+                "loss": loss_to_wire(self.attention),
+            }
+            self._compute()
+
+    def __repr__(self) -> str:
+        stacks = ", ".join(
+            f"{s.name} {s.n_layers}×{s.n_heads}" for s in self.attention.stacks.values()
+        )
+        chosen = ", ".join(map(str, self.selected)) or "none"
+        return (
+            f"{type(self).__name__}({self.attention.model_name}, {stacks}, "
+            f"{counted(len(self.attention.tokens), 'token')}, selected: {chosen})"
+        )
+
+
+def attention_shapes(attention: Attention) -> Shapes:
+    """Layers and heads a layer of each stack."""
+    return {stack.name: (stack.n_layers, stack.n_heads) for stack in attention.stacks.values()}

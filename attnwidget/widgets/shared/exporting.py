@@ -1,0 +1,223 @@
+"""What a widget gives to readers that cannot run it: a picture, a table, a file."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attnwidget.drawing.engine import ThemeName
+from attnwidget.widgets.shared.options import options
+
+if TYPE_CHECKING:
+    import threading
+
+    import pandas as pd
+
+    from attnwidget.drawing.caption import Caption
+    from attnwidget.drawing.picture import Picture
+    from attnwidget.drawing.static_figure import StaticFigure
+
+
+_HTML = "text/html"
+
+
+class Exporting:
+    """The part of a widget that shows, without a page, what it shows on one."""
+
+    #: The folder of the figure, on both sides.
+    kind: ClassVar[str]
+
+    _lock: threading.RLock
+
+    def figure(
+        self, *, width: float | None = None, theme: ThemeName = "light", title: bool = True
+    ) -> Picture:
+        """What the widget shows now as a picture, whether or not a page shows it.
+
+        Lines, arcs, cells and text are vector; many cells are one crisp image. A long input shows
+        as much as the widget has in sight, and the caption says so.
+
+        Args:
+            width: pixels of the whole figure, which is laid out for it; its own without one.
+            theme: "light" or "dark".
+            title: whether the title is drawn; papers have one of their own.
+
+        Raises:
+            ValueError: a width that is not above 0, another theme.
+            TypeError: a title other than True and False.
+
+        Example:
+            >>> from attnwidget import HeadView, load_model
+            >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+            >>> view.figure(width=480).save("head.svg")  # doctest: +SKIP
+        """
+        from attnwidget.drawing.picture import Picture
+
+        with self._lock:
+            return Picture(self.kind, self._drawn_state(), width, theme, drawn_title=title)
+
+    def _drawn_state(self) -> dict[str, Any]:
+        """What the page has of the widget, as it is now."""
+        state: dict[str, Any] = self.get_state()  # type: ignore[attr-defined]
+        return {name: value for name, value in state.items() if name not in ("_esm", "_css")}
+
+    @property
+    def caption(self) -> Caption:
+        """What the widget shows now, in words."""
+        return self.figure().caption
+
+    def _table(self) -> pd.DataFrame:
+        """What the widget shows now as a table of its main numbers."""
+        return self.figure().table
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        width: float | None = None,
+        scale: float | None = None,
+        theme: ThemeName | None = None,
+        caption: bool = False,
+        title: bool = True,
+        limit_mb: float = 20.0,
+    ) -> Path:
+        """Save what the widget shows now, by the suffix of `path`; returns its path.
+
+        .svg, .pdf and .png are drawn from the current state, whether or not a page shows it. Text,
+        lines and arcs are vector in SVG and PDF; the caption is in each file as metadata. .html is
+        an interactive page that needs no kernel and no network. The file is replaced at once, or
+        not at all; the same state gives the same bytes.
+
+        Args:
+            path: the file; its folder must exist.
+            width: of the whole figure: pixels of an SVG, points (1/72 inch) of a PDF; a PNG has
+                round(width * scale) pixels. The figure is laid out for it, and its height follows.
+                The figure's own width without one. A page has the width of its window.
+            scale: pixels of a PNG for each of `width`, 2 without one; nothing else has pixels.
+            theme: "light" or "dark"; without one pictures are light and pages follow the reader's.
+            caption: whether a picture has its caption drawn under it; pages always have theirs.
+            title: whether a picture has its title drawn above it. A page has a heading: False is an
+                error there.
+            limit_mb: the most that a page may have, in megabytes (10^6 bytes).
+
+        Raises:
+            ValueError: another suffix or theme; a width or scale that is not above 0; a PNG of
+                more than 100 million pixels; a page over `limit_mb`, or without its title.
+            TypeError: a title or caption other than True and False.
+            FileNotFoundError: the folder does not exist.
+
+        Example:
+            >>> import tempfile
+            >>> from attnwidget import HeadView, load_model
+            >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+            >>> view.save(tempfile.mkdtemp() + "/cat.pdf", width=480).name
+            'cat.pdf'
+        """
+        from attnwidget.drawing.picture import (
+            PAGE_FORMATS,
+            captioned,
+            check_drawn,
+            check_file,
+            check_theme,
+        )
+
+        check_drawn("caption", caption)
+        check_drawn("title", title)
+        path = Path(path)
+        page = path.suffix.lower() in PAGE_FORMATS
+        drawn_theme: ThemeName = theme if theme is not None else "light"
+        check_theme(drawn_theme)
+        check_file(path, width=width, scale=scale, page=page)
+        if page and not title:
+            raise ValueError(
+                f"{path.name!r} is a page, which always has a heading: title=False goes with "
+                ".svg, .pdf and .png"
+            )
+        if page:
+            from attnwidget.widgets.pages.write import write_page
+
+            with self._lock:
+                return write_page(self, path, limit_mb=limit_mb, theme=theme)
+        picture = self.figure(width=width, theme=drawn_theme, title=title)
+        return (captioned(picture) if caption else picture).save(path, scale=scale)
+
+    def static(self) -> StaticFigure:
+        """What the widget shows now as a picture and a table, which stay when it is closed.
+
+        Show it in place of the widget where the kernel will be stopped.
+
+        Example:
+            >>> from attnwidget import HeadView, load_model
+            >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+            >>> figure = view.static()
+            >>> view.close()
+            >>> figure.png[1:4]
+            b'PNG'
+        """
+        from attnwidget.drawing.static_figure import static_figure
+
+        return static_figure(self.figure())
+
+    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        """The live view, and for readers that cannot run it the picture and the table."""
+        bundle = super()._repr_mimebundle_(**keywords)  # type: ignore[misc]
+        picture = self._fallback() if bundle is not None else None
+        if picture is None:
+            return bundle
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, **picture[0]}, {**metadata, **picture[1]}
+
+    def _ipython_display_(self) -> None:
+        """The live view, and in an output of its own the picture, which the live view hides.
+
+        Of one output a host shows one thing: where the model is gone JupyterLab would show an error
+        in place of the picture.
+        """
+        from attnwidget.studies.progress_bar import in_notebook
+
+        bundle = super()._repr_mimebundle_()  # type: ignore[misc]
+        if bundle is None or not options.static_fallback or not in_notebook():
+            raise NotImplementedError("one output does")
+        from IPython.display import publish_display_data
+
+        from attnwidget.drawing.kept_picture import kept_picture
+
+        data, metadata = bundle
+        # Readers that cannot run the view show what else there is: nothing, and then the picture.
+        publish_display_data({**data, _HTML: ""}, metadata)
+        picture = self._fallback()
+        if picture is not None:
+            shown, about = picture
+            html = kept_picture(shown[_HTML], self._figure)  # type: ignore[attr-defined]
+            publish_display_data({**shown, _HTML: html}, about)
+
+    def _fallback(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Picture and table as notebooks hold them; None where they are not wanted, or fail."""
+        if not options.static_fallback:
+            return None
+        try:
+            from attnwidget.drawing.static_figure import static_figure
+
+            return static_figure(self.figure(), brief=True).fallback()
+        except Exception as error:
+            _warn_once(type(self).__name__, error)
+            return None
+
+
+_warned: set[tuple[str, str]] = set()
+
+
+def _warn_once(kind: str, error: Exception) -> None:
+    """A figure that cannot be drawn is no reason not to show the live one."""
+    # The converter's own errors go on with pages of its stack.
+    said = str(error).partition("\n")[0]
+    reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    if (kind, reason) not in _warned:
+        _warned.add((kind, reason))
+        warnings.warn(
+            f"{kind} is shown without a picture for saved notebooks, which could not be drawn "
+            f"({reason}). Set attnwidget.options.static_fallback = False to do without it.",
+            RuntimeWarning,
+            stacklevel=3,
+        )

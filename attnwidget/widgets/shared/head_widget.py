@@ -1,0 +1,197 @@
+"""What every widget of heads shares: the selection, the layer, and how a change is answered."""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attnwidget.capture.advice import on_page
+from attnwidget.capture.head import Head, named_head
+from attnwidget.widgets.shared.code import chosen_options, code_of
+from attnwidget.widgets.shared.exporting import Exporting
+from attnwidget.widgets.shared.linked_traits import is_among
+from attnwidget.widgets.shared.options import options
+from attnwidget.widgets.shared.registry import STATIC as STATIC
+from attnwidget.widgets.shared.registry import figure as figure_named
+from attnwidget.widgets.shared.save_menu import answer_page
+from attnwidget.widgets.shared.traits import Heads
+from attnwidget.widgets.shared.warm import warm_up
+
+#: Layers and heads a layer of each stack, by its name.
+Shapes = Mapping[str, tuple[int, int]]
+
+
+class HeadWidget(Exporting, anywidget.AnyWidget):
+    """A figure of the heads of a model, whatever it shows of them.
+
+    Assign a new list to change a list trait: changes inside one are not seen.
+    """
+
+    selected = Heads(
+        help="The selected heads, 0-based; the last one is what a view of one head shows."
+    ).tag(sync=True)
+    layer = traitlets.Int(
+        0,
+        min=0,
+        help="The stepped layer, 0-based; the selection follows to the same head of that layer.",
+    ).tag(sync=True)
+
+    _error = traitlets.Unicode().tag(sync=True)
+    # The same in all figures that are linked to each other, directly or not; "" in one alone.
+    _circle = traitlets.Unicode().tag(sync=True)
+    # Names the figure on pages, for its picture in the notebook to know that it is there.
+    _figure = traitlets.Unicode(read_only=True).tag(sync=True)
+
+    @traitlets.default("_figure")
+    def _name_figure(self) -> str:
+        return secrets.token_hex(6)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "kind" in vars(cls):
+            cls._esm = (STATIC / f"{cls.kind}.js").read_text("utf-8")
+            cls._css = (STATIC / f"{cls.kind}.css").read_text("utf-8")
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, **traits: Any) -> None:
+        # Callbacks run in a second kernel thread beside the running cell (comm subshells).
+        self._lock = threading.RLock()
+        self._ties: list[Any] = []
+        self._refuse_unknown(traits)
+        super().__init__(**traits)
+        self.on_msg(answer_page)
+
+    def open(self) -> None:
+        """Show the figure: all that the page needs first is in the opening message."""
+        if options.static_fallback:
+            warm_up()
+        self._refresh()
+        super().open()
+
+    def _shapes(self) -> Shapes:
+        """The stacks of the figure; each widget has its own."""
+        raise NotImplementedError
+
+    def _named(self, value: Head | Sequence[Any]) -> Head:
+        """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""
+        return named_head(value, self._shapes())
+
+    def has(self, value: Head | Sequence[Any]) -> bool:
+        """Whether the figure has such a head."""
+        return is_among(value, self._shapes())
+
+    def _refuse_unknown(self, traits: dict[str, Any]) -> None:
+        known = [name for name in self.trait_names() if not name.startswith("_")]
+        # Those that every widget of Jupyter has, such as layout, are taken and not offered.
+        foreign = anywidget.AnyWidget.class_trait_names()
+        own = [name for name in known if name not in foreign and self.traits()[name].help]
+        for name in traits:
+            if name not in known:
+                close = difflib.get_close_matches(name, own, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"options: {', '.join(own)}"
+                raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
+
+    def code(self) -> str:
+        """The Python that makes this figure again, to be put into a cell or beside a paper.
+
+        It loads the model by its name, reads the text and sets every option that is not as it is
+        without a choice. What code cannot say, such as weights or measurements, has the name of
+        its parameter, and a comment tells who was given it.
+
+        Example:
+            >>> from attnwidget import HeadView, load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> print(HeadView(attention, 2, 1, tokens=[("query", 2)]).code())
+            from attnwidget import HeadView, load_model
+            <BLANKLINE>
+            attention = load_model().attend("The cat sat.")
+            HeadView(attention, layer=2, head=1, tokens=[("query", 2)])
+        """
+        with self._lock:
+            return self._code()
+
+    def _code(self) -> str:
+        name = figure_named(self.kind).class_name
+        return code_of(name, self._given(), self._chosen())
+
+    def _given(self) -> dict[str, Any]:
+        """What the figure is of, its first arguments by the names of their parameters."""
+        raise NotImplementedError
+
+    def _chosen(self) -> dict[str, Any]:
+        """Its options, as far as they are not what they are without a choice."""
+        return chosen_options(self)
+
+    @property
+    def head(self) -> Head | None:
+        """The head a view of one head shows: the last one selected, or None."""
+        return self.selected[-1] if self.selected else None
+
+    @property
+    def n_layers(self) -> int:
+        """Layers that can be stepped through: those of the deepest stack."""
+        return max(layers for layers, _ in self._shapes().values())
+
+    @traitlets.validate("layer")
+    def _check_layer(self, proposal: dict[str, Any]) -> int:
+        if not 0 <= proposal["value"] < self.n_layers:
+            raise traitlets.TraitError(
+                f"'layer' is 0 to {self.n_layers - 1} in this model, got {proposal['value']}"
+            )
+        return int(proposal["value"])
+
+    @traitlets.observe("selected")
+    def _layer_follows_selection(self, change: object) -> None:
+        if self.head:
+            self.layer = self.head.layer
+
+    @traitlets.observe("layer")
+    def _selection_follows_layer(self, change: object) -> None:
+        if self.head and self.head.layer != self.layer:
+            stack = self._stepped_stack()
+            n_layers, n_heads = self._shapes()[stack]
+            layer, head = min(self.layer, n_layers - 1), min(self.head.head, n_heads - 1)
+            self.selected = [Head(layer, head, stack)]
+
+    def _stepped_stack(self) -> str:
+        """The stack whose layers are stepped through: that of the shown head."""
+        return self.head.stack if self.head else next(iter(self._shapes()))
+
+    def _refresh(self) -> None:
+        """Everything that the page draws, in one message."""
+        with self._answering():
+            self._compute()
+
+    def _compute(self) -> None:
+        """Set what the page draws from the current traits; each widget has its own."""
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """One change at a time, one message each; an error shows in the widget's place."""
+        with self._lock, self.hold_sync():
+            try:
+                yield
+            except Exception as error:
+                self._error = on_page(error)
+                raise
+            self._error = ""
+
+    def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
+        if isinstance(content, dict) and content.keys() == {"asked"}:
+            # After what the page changed before it asked: so the page knows that it was heard.
+            self.send(content)
+            return
+        super()._handle_custom_msg(content, buffers)
+
+    def close(self) -> None:
+        """Free the widget, its layout and the page's side of both."""
+        if self.layout is not None:
+            self.layout.close()
+        self.unobserve_all()
+        super().close()

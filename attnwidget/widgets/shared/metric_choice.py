@@ -1,0 +1,189 @@
+"""One metric at a time beside all heads: which one, in what order, and which heads pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget.capture.head import Head
+from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.metric_table import (
+    N_SIMILAR,
+    Metrics,
+    metrics_to_wire,
+    nearest_heads,
+    read_metrics,
+)
+
+
+class MetricChoice(HeadWidget):
+    """A figure that shows a metric with each head, sorts heads by it and filters them."""
+
+    metrics = traitlets.Any(
+        None,
+        help="Numbers of heads: arrays [layers, heads] by title, anything with heads() such as "
+        "what measure() returns, or either by stack. Assign other ones to show those.",
+    )
+    metric = traitlets.Unicode(
+        None, allow_none=True, help="Title of the metric shown with each head, or None."
+    ).tag(sync=True)
+    sort = traitlets.Enum(
+        ["none", "rows", "all"],
+        "none",
+        help='Order by the metric: "rows" the heads of each layer, "all" the heads of all layers.',
+    ).tag(sync=True)
+    descending = traitlets.Bool(True, help="Sort the largest first.").tag(sync=True)
+    filter = traitlets.Any(
+        None,
+        help="Smallest and largest value of the metric, both included, that a head may have; "
+        "None for any. Another metric starts without.",
+    ).tag(sync=True)
+    outside = traitlets.Enum(
+        ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
+    ).tag(sync=True)
+
+    # What the caption names; of every widget of an attention.
+    _source = traitlets.Dict().tag(sync=True)
+    # A dict once the stack has metrics, else None.
+    _metrics = traitlets.Any(None).tag(sync=True)
+
+    @traitlets.validate("metrics")
+    def _check_metrics(self, proposal: dict[str, Any]) -> dict[str, Metrics]:
+        return checked_metrics(proposal["value"], self._shapes())
+
+    @traitlets.validate("metric")
+    def _check_metric(self, proposal: dict[str, Any]) -> str | None:
+        title = proposal["value"]
+        titles = list(dict.fromkeys(t for metrics in self._measured.values() for t in metrics))
+        if title is None or title in titles:
+            return title
+        known = f"one of {', '.join(map(repr, titles))}" if titles else "None: there are no metrics"
+        raise traitlets.TraitError(f"'metric' is {known}, got {title!r}")
+
+    @traitlets.validate("filter")
+    def _check_filter(self, proposal: dict[str, Any]) -> tuple[float, float] | None:
+        if proposal["value"] is None:
+            return None
+        try:
+            low, high = (float(x) for x in proposal["value"])
+        except (TypeError, ValueError):
+            low, high = np.nan, np.nan
+        if not low <= high:
+            raise traitlets.TraitError(
+                "'filter' is None or (smallest, largest) such as (0.5, 1.0), got "
+                f"{proposal['value']!r}"
+            )
+        if self.metric is None:
+            raise traitlets.TraitError("'filter' is a range of a metric: choose `metric` first")
+        return low, high
+
+    @property
+    def _measured(self) -> dict[str, Metrics]:
+        return self.metrics or {}
+
+    @property
+    def _values(self) -> NDArray[np.float64] | None:
+        """The chosen metric of the stack shown, [L, H]; None where it has none."""
+        titles = self._measured.get(self._stepped_stack(), {})
+        return titles.get(self.metric) if self.metric is not None else None
+
+    @property
+    def passing(self) -> list[Head]:
+        """The heads of the stack shown that pass the filter, by layer; all of them without one."""
+        stack, values = self._stepped_stack(), self._values
+        if values is None or self.filter is None:
+            passes = np.ones(self._shapes()[stack], dtype=bool)
+        else:
+            # The page compares in float32: the two must not differ on a head.
+            low, high = map(np.float32, self.filter)
+            passes = (values.astype(np.float32) >= low) & (values.astype(np.float32) <= high)
+        return [Head(int(layer), int(head), stack) for layer, head in np.argwhere(passes)]
+
+    def similar(self, head: Head | Sequence[Any] | None = None, n: int = N_SIMILAR) -> list[Head]:
+        """The `n` heads whose metrics are nearest to those of a head, nearest first.
+
+        `head` is the one selected last if left out. Each metric is standardised over the heads of
+        the stack; distance is Euclidean over all metrics.
+
+        Raises:
+            ValueError: no such head, none selected, no metrics for its stack, or `n` under 1.
+        """
+        given = self.head if head is None else head
+        if given is None:
+            raise ValueError("no head is selected: pass one, similar((layer, head))")
+        wanted = self._named(given)
+        metrics = self._measured.get(wanted.stack)
+        if not metrics:
+            raise ValueError(
+                f"there are no metrics for {wanted.stack!r} to compare heads by: assign `metrics`"
+            )
+        if n < 1:
+            raise ValueError(f"n is 1 or more, got {n}")
+        _, n_heads = self._shapes()[wanted.stack]
+        nearest = nearest_heads(metrics, n)[wanted.layer * n_heads + wanted.head]
+        return [Head(*divmod(int(index), n_heads), wanted.stack) for index in nearest]
+
+    @traitlets.observe("metric")
+    def _filter_starts_again(self, change: dict[str, Any]) -> None:
+        # The range was one of the metric before; without one, both were set together.
+        if change["old"] is not None:
+            self.filter = None
+
+    @traitlets.observe("metrics")
+    def _other_metrics(self, change: object) -> None:
+        with self._lock, self.hold_sync():
+            if not any(self.metric in titles for titles in self._measured.values()):
+                self.metric = None
+            self._metrics = metrics_to_wire(self._measured, self._stepped_stack())
+
+    def _compute_metrics(self) -> None:
+        """Send the metrics of the stack shown, where the page does not have them."""
+        shown = self._metrics["stack"] if self._metrics else None
+        if shown != self._stepped_stack():
+            self._metrics = metrics_to_wire(self._measured, self._stepped_stack())
+
+    def _drop_unfitting_metrics(self) -> None:
+        """Metrics belong to a model: those of another shape are not of this one, and it is said."""
+        shapes = self._shapes()
+        dropped = {
+            stack: titles
+            for stack, titles in self._measured.items()
+            if any(values.shape != shapes.get(stack) for values in titles.values())
+        }
+        if not dropped:
+            return
+        said = "; ".join(_unfitting(stack, titles, shapes) for stack, titles in dropped.items())
+        warnings.warn(
+            f"{type(self).__name__} leaves out {said}. Assign `metrics` of the new model",
+            stacklevel=2,
+        )
+        # The caption of the figure says so until another attention is shown.
+        named = ", ".join(title for titles in dropped.values() for title in titles)
+        notes = [self._source.get("note", ""), f"left out, of another model: {named}"]
+        self._source = {**self._source, "note": " · ".join(filter(None, notes))}
+        self.metrics = {s: titles for s, titles in self._measured.items() if s not in dropped}
+
+
+def _unfitting(stack: str, titles: Metrics, shapes: Shapes) -> str:
+    """The metrics of a stack, and why they do not fit."""
+    names = ", ".join(map(repr, titles))
+    shape = list(next(iter(titles.values())).shape)
+    if stack not in shapes:
+        return f"the metrics {names} of {stack!r}: the attention has no such stack"
+    expected = list(shapes[stack])
+    return f"the metrics {names}: they are {shape}, {stack!r} has {expected} = [layers, heads]"
+
+
+def checked_metrics(metrics: object, shapes: Shapes) -> dict[str, Metrics]:
+    """Metrics by stack and title, {} for None; TraitError for what is none or does not fit."""
+    if metrics is None:
+        return {}
+    try:
+        return read_metrics(metrics, shapes)
+    except (TypeError, ValueError) as error:
+        raise traitlets.TraitError(str(error)) from None

@@ -1,0 +1,163 @@
+"""Metrics of heads: one number a head by title, as users hand them in and as the page gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+
+from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.wire import to_wire
+
+#: float64 [L, H] by the metric's title.
+Metrics = dict[str, NDArray[np.float64]]
+
+#: How many heads "heads like this one" finds on the page.
+N_SIMILAR = 5
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """What has numbers a head: a Result, Measurements."""
+
+    def heads(self) -> Mapping[str, ArrayLike]:
+        """Arrays [L, H] by title."""
+        ...
+
+
+def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Metrics]:
+    """Metrics by stack, then title, from any of the forms that widgets take.
+
+    These are a mapping of titles to arrays [L, H], anything with a `heads()` method, and a mapping
+    of stack names to either of the two. `shapes` are the stacks that must be fitted; without them
+    the metrics of a stack only have to agree. A metric that `heads()` gives as NaN for every head
+    could not be measured (no [CLS] in the model, say) and is left out.
+
+    Raises:
+        TypeError: another form, or arrays that are not of numbers.
+        ValueError: no such stack, another shape, or a head without a finite number.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.shared.metric_table import read_metrics
+        >>> metrics = read_metrics({"entropy": np.ones((2, 3))})
+        >>> {stack: list(titles) for stack, titles in metrics.items()}
+        {'self': ['entropy']}
+    """
+    read = {stack: _of_stack(given) for stack, given in _by_stack(metrics, shapes).items()}
+    found = {stack: titles for stack, titles in read.items() if titles}
+    for stack, titles in found.items():
+        expected = shapes[stack] if shapes else next(iter(titles.values())).shape
+        for title, values in titles.items():
+            if values.shape != tuple(expected):
+                raise ValueError(
+                    f"the metric {title!r} has the shape {list(values.shape)}; expected one number "
+                    f"a head, {list(expected)} = [layers, heads] of {stack!r}"
+                )
+    return found
+
+
+def _by_stack(metrics: object, shapes: Shapes | None) -> Mapping[str, object]:
+    names = list(shapes) if shapes else ["self"]
+    if isinstance(metrics, Measured):
+        stack = getattr(metrics, "stack", None)
+        return {str(stack) if stack and (not shapes or stack in shapes) else _only(names): metrics}
+    if not isinstance(metrics, Mapping):
+        raise TypeError(
+            "metrics are a mapping of titles to arrays [layers, heads], or the result of a "
+            f"measurement with a heads() method, got {type(metrics).__name__}"
+        )
+    if not any(isinstance(value, (Mapping, Measured)) for value in metrics.values()):
+        return {_only(names): metrics} if metrics else {}
+    if shapes and (unknown := [name for name in metrics if name not in shapes]):
+        raise ValueError(
+            f"metrics of the stacks {', '.join(map(repr, names))} were expected, got some of "
+            f"{', '.join(map(repr, unknown))}"
+        )
+    return {str(name): given for name, given in metrics.items()}
+
+
+def _only(names: list[str]) -> str:
+    if len(names) > 1:
+        raise ValueError(
+            f"this model has the stacks {', '.join(map(repr, names))}: say which one the metrics "
+            f"belong to, {{{names[0]!r}: metrics}}"
+        )
+    return names[0]
+
+
+def _of_stack(given: object) -> Metrics:
+    measured = isinstance(given, Measured)
+    arrays = given.heads() if isinstance(given, Measured) else given
+    if not isinstance(arrays, Mapping):
+        raise TypeError(
+            "the metrics of a stack are a mapping of titles to arrays [layers, heads], got "
+            f"{type(arrays).__name__}"
+        )
+    found = {str(title): _array(title, values) for title, values in arrays.items()}
+    if measured:
+        found = {title: v for title, v in found.items() if not np.isnan(v).all()}
+    for title, values in found.items():
+        _refuse_missing(title, values)
+    return found
+
+
+def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"the metric {title!r} is not an array of numbers: {error}") from None
+    if array.ndim != 2 or not array.size:
+        raise ValueError(
+            f"the metric {title!r} has the shape {list(array.shape)}; expected one number a head, "
+            "[layers, heads]"
+        )
+    return array
+
+
+def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
+    missing = np.argwhere(~np.isfinite(values))
+    if len(missing):
+        layer, head = missing[0]
+        others = f" and {len(missing) - 1} more heads" if len(missing) > 1 else ""
+        raise ValueError(
+            f"the metric {title!r} is {values[layer, head]} at L{layer} H{head}{others}: every "
+            "head needs a finite number. Leave the metric out, or say with np.nan_to_num what "
+            "stands for a missing one"
+        )
+
+
+def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
+    """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
+
+    Distance is Euclidean over the metrics, each standardised over the heads (mean 0, deviation 1),
+    so that no unit outweighs another; of equally near heads the first comes first.
+    """
+    columns = [values.ravel() for values in metrics.values()]
+    table = np.stack(columns, axis=1)
+    spread = table.std(axis=0)
+    # A constant metric tells no heads apart; rounding must not blow its deviation up.
+    flat = spread <= 1e-12 * np.abs(table).max(axis=0)
+    scores = (table - table.mean(axis=0)) / np.where(flat, 1, spread) * ~flat
+    distances = cdist(scores, scores, "sqeuclidean")
+    np.fill_diagonal(distances, np.inf)
+    return np.argsort(distances, axis=1, kind="stable")[:, : min(n, len(table) - 1)]
+
+
+def metrics_to_wire(metrics: Mapping[str, Metrics], stack: str) -> dict[str, Any] | None:
+    """The metrics of one stack for the page; None where there are none.
+
+    Values are float32 [metrics, layers, heads]; `similar` is int32 [layers * heads, N_SIMILAR].
+    """
+    titles = metrics.get(stack)
+    if titles is None:
+        return None
+    return {
+        "stack": stack,
+        "titles": list(titles),
+        "values": to_wire(np.stack(list(titles.values())).astype(np.float32)),
+        "similar": to_wire(nearest_heads(titles, N_SIMILAR).astype(np.int32)),
+    }

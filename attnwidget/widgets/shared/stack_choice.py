@@ -1,0 +1,42 @@
+"""The stack of layers that a figure of one stack shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from attnwidget.widgets.shared.attention_widget import AttentionWidget
+
+
+class StackChoice(AttentionWidget):
+    """A figure of one stack of an `Attention`: the one chosen, or that of the head selected."""
+
+    stack = traitlets.Unicode(
+        help='The stack of layers shown: "self", or "encoder", "decoder", "cross".'
+    ).tag(sync=True)
+
+    @traitlets.default("stack")
+    def _first_stack(self) -> str:
+        return super()._stepped_stack()
+
+    def _stepped_stack(self) -> str:
+        return self.stack
+
+    @traitlets.validate("stack")
+    def _check_stack(self, proposal: dict[str, Any]) -> str:
+        name = str(proposal["value"])
+        if name not in self.attention.stacks:
+            names = ", ".join(map(repr, self.attention.stacks))
+            raise traitlets.TraitError(f"'stack' is one of {names} in this model, got {name!r}")
+        return name
+
+    @traitlets.observe("selected")
+    def _stack_follows_selection(self, change: object) -> None:
+        if self.head:
+            self.stack = self.head.stack
+
+    def _keep_a_stack(self) -> None:
+        """Show the first stack where another attention lacks the one that was shown."""
+        if self.stack not in self.attention.stacks:
+            self.stack = next(iter(self.attention.stacks))

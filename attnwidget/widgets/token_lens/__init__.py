@@ -1,0 +1,1 @@
+"""TokenLens: what every head does for one word."""

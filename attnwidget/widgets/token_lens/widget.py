@@ -1,0 +1,181 @@
+"""TokenLens: what every head does for one word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget.capture.head import Head
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.shared.stack_choice import StackChoice
+from attnwidget.widgets.shared.wire import axes_to_wire, to_wire
+from attnwidget.widgets.token_lens.three_digits import three_digits
+
+# More numbers than these are sent to three digits, in a byte and a half each.
+_MOST_IN_FULL = 6000
+
+
+class TokenLens(StackChoice):
+    """What every head does for one word: where each looks from it, or from where each looks at it.
+
+    With one token locked (`tokens`) it shows tokens x heads, the heads of the layer or of the model
+    (`of`). With a query and a key locked it shows layers x heads, one square a head: the weight
+    from the one to the other, and which heads go there (`heads`). Of several locked tokens the
+    last query and the last key count; hidden ones do not. With none locked the first word is shown.
+
+    Linked to a `HeadView` or `HeadGrid` it follows their locks, and selects their heads. Options
+    are the traits, as keywords. An unknown one raises TypeError, a value out of range
+    traitlets.TraitError.
+
+    Example:
+        >>> from attnwidget import TokenLens, load_model
+        >>> attention = load_model().attend("The captain told his men that he would not leave.")
+        >>> lens = TokenLens(attention, tokens=[("query", 7)])
+        >>> lens.values.shape
+        (12, 13)
+        >>> lens.tokens = [("query", 7), ("key", 2)]
+        >>> lens.values.shape, str(lens.heads[0])
+        ((6, 12), 'L1 H3')
+    """
+
+    kind = "token_lens"
+
+    of = traitlets.Enum(
+        ["layer", "model"],
+        "layer",
+        help="The heads shown for one word: those of the layer, or all of them.",
+    ).tag(sync=True)
+    sort = traitlets.Enum(
+        ["head", "weight"],
+        "head",
+        help="Heads by their number, or by their largest weight, the largest first.",
+    ).tag(sync=True)
+
+    # A dict once there is something to draw, else None.
+    _lens = traitlets.Any(None).tag(sync=True)
+
+    @property
+    def query(self) -> int | None:
+        """The attending token (or word) shown; None where all are."""
+        return self._asked()[0]
+
+    @property
+    def key(self) -> int | None:
+        """The attended token (or word) shown; None where all are."""
+        return self._asked()[1]
+
+    @property
+    def values(self) -> NDArray[np.float32] | None:
+        """What is shown, NaN where masked: [L, H] between two tokens, else tokens last.
+
+        Of one token [H, n] in the layer's heads, or [L, H, n] in the model's; None where every
+        token is hidden.
+        """
+        query, key = self._asked()
+        if query is not None and key is not None:
+            return self._of("query", query)[..., key]
+        layer = self._shown_layer() if self.of == "layer" else None
+        if query is not None:
+            return self._of("query", query, layer)
+        return None if key is None else self._of("key", key, layer)
+
+    @property
+    def heads(self) -> list[Head]:
+        """The heads that go from the locked query to the locked key, the largest weight first.
+
+        A head goes there where no other key has a larger weight from that query, among the tokens
+        that are not hidden. Empty unless both are locked.
+        """
+        query, key = self._asked()
+        if query is None or key is None:
+            return []
+        weights, goes = self._pair(query, key)
+        found = [Head(int(i), int(j), self.stack) for i, j in np.argwhere(goes)]
+        return sorted(found, key=lambda head: -weights[head.layer, head.head])
+
+    @traitlets.observe("tokens", "of", "stack", "quantity", "unit", "hidden")
+    def _other_token(self, change: object) -> None:
+        if self._answers:
+            with self._answering():
+                self._compute()
+
+    @traitlets.observe("layer")
+    def _other_layer(self, change: object) -> None:
+        if self._answers and self._lens and self._lens["layer"] not in (None, self._shown_layer()):
+            with self._answering():
+                self._compute()
+
+    def _shown_layer(self) -> int:
+        return min(self.layer, self.attention.stacks[self.stack].n_layers - 1)
+
+    def _axis(self, side: str) -> Tokens:
+        stack = self.attention.stacks[self.stack]
+        tokens = stack.query if side == "query" else stack.key
+        return tokens.to_words() if self.unit == "words" else tokens
+
+    def _asked(self) -> tuple[int | None, int | None]:
+        """The last locked query and the last locked key; the first word where none is locked."""
+        kinds = {side: self._axis(side).special for side in ("query", "key")}
+        asked: dict[str, int | None] = {"query": None, "key": None}
+        for side, index in self.tokens:
+            if index < len(kinds[side]) and kinds[side][index] not in self.hidden:
+                asked[side] = index
+        if asked["query"] is None and asked["key"] is None:
+            seen = [i for i, kind in enumerate(kinds["query"]) if kind not in self.hidden]
+            words = [i for i in seen if not kinds["query"][i]]
+            asked["query"] = next(iter(words + seen), None)
+        return asked["query"], asked["key"]
+
+    def _of(self, side: str, index: int, layer: int | None = None) -> NDArray[np.float32]:
+        return self.attention.of_token(
+            *(side, index),
+            layer=layer,
+            stack=self.stack,
+            unit=self.unit,
+            quantity=self.quantity,
+        )
+
+    def _pair(self, query: int, key: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """[L, H] values from one token to another, and whether no other key has a larger one."""
+        rows = self._of("query", query)
+        values = rows[..., key]
+        hidden = np.isin(self._axis("key").special, self.hidden)
+        largest = np.nanmax(np.where(hidden, -1, rows), axis=-1)
+        return values, values >= largest
+
+    def _compute(self) -> None:
+        self._keep_a_stack()
+        query, key = self._asked()
+        self._axes = axes_to_wire(self.attention.stacks[self.stack], self.unit)
+        if query is None and key is None:
+            self._lens = None
+            return
+        lens: dict[str, Any] = {
+            "stack": self.stack,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "exact": True,
+            "query": query,
+            "key": key,
+            "layer": None,
+            "hidden": list(self.hidden),
+            "goes": None,
+            "decade": None,
+        }
+        if query is not None and key is not None:
+            values, goes = self._pair(query, key)
+            lens |= {"values": to_wire(values), "goes": to_wire(goes.astype(np.uint8))}
+        else:
+            shown = self.values
+            assert shown is not None
+            values = shown
+            lens["layer"] = self._shown_layer() if self.of == "layer" else None
+            if values.size > _MOST_IN_FULL:
+                packed, lens["decade"] = three_digits(values)
+                lens["values"] = to_wire(packed)
+            else:
+                lens["values"] = to_wire(values)
+        self._lens = lens | {"shape": list(values.shape)}

@@ -1,0 +1,56 @@
+"""Photograph a live explorer in JupyterLab, as it opens: `python docs/readme_picture.py`.
+
+Writes docs/images/explorer.png, which README and the home page show. Needs Chromium, as the browser
+tests do.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import expect, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browser.notebook import LiveNotebook  # noqa: E402
+from browser.pages import FLAGS, chromium  # noqa: E402
+from browser.servers import jupyter  # noqa: E402
+
+PICTURE = ROOT / "docs" / "images" / "explorer.png"
+CELL = "from attnwidget import explore\n\nexplorer = explore()\nexplorer"
+WIDTH = 1200  # of the explorer, in pixels
+COLOURS = 128
+
+
+def photograph(path: Path) -> None:
+    """Write what a reader sees who runs one cell."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        jupyter("jupyterlab", Path(folder)) as lab,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1800, "height": 1600})
+        notebook = LiveNotebook(page, lab, "lab/tree", "explorer", [CELL])
+        notebook.run_cell(0)
+        root = notebook.output(0).locator(".attnw-ex-root")
+        expect(root.locator('[data-panel="lens"] canvas').first).to_be_visible(timeout=120_000)
+        notebook.run_in_kernel("explorer.wait()")
+        # The notebook's margins take what is left.
+        took = root.evaluate("(root) => root.getBoundingClientRect().width")
+        page.set_viewport_size({"width": round(1800 + WIDTH - took), "height": 1600})
+        page.mouse.move(2, 2)
+        page.wait_for_timeout(3000)
+        root.screenshot(path=path)
+        notebook.close()
+        browser.close()
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    photograph(PICTURE)

@@ -1,0 +1,102 @@
+import { wire } from "../page/embedded_maps.js";
+import { nextHeld, shownIn } from "../page/held_texts.js";
+import { localModel } from "../page/local_model.js";
+import type { Kernel, Text64 } from "../page/page_data.js";
+import { bytesOf } from "../page/revive.js";
+import { type CoreferenceState, type DrawnWindow, sceneOf, VARIANTS } from "./scene.js";
+
+/** A window of E evaluated mentions with every head's choices. */
+export interface HeldWindow {
+  drawn: DrawnWindow;
+  /** int16 [E, 2, L, H], words of the window; and float32 [E, 2, L, H]. */
+  words: Text64;
+  weights: Text64;
+}
+
+/** The windows of the documents that the page holds: of the first one, and so on before `stop`. */
+export interface HeldWindows {
+  first: number;
+  stop: number;
+  held: HeldWindow[];
+}
+
+export interface OwnCoreference {
+  /** [2, L, H]: mentions of the study that each head is right on. */
+  correct: number[];
+}
+
+/** What one of `all` heads chooses in a window, by variant, as a kernel sends it. */
+function choices({ drawn, words, weights }: HeldWindow, index: number, all: number) {
+  const count = drawn.evaluated.length;
+  const chosen = new Int16Array(bytesOf(words).buffer);
+  const behind = new Float32Array(bytesOf(weights).buffer);
+  const places = VARIANTS.flatMap((_, variant) =>
+    Array.from({ length: count }, (__, row) => (row * VARIANTS.length + variant) * all + index),
+  );
+  const shape = [VARIANTS.length, count];
+  const own = Int32Array.from(places, (place) => chosen[place] ?? -1);
+  const ownWeights = Float32Array.from(places, (place) => behind[place] ?? 0);
+  return { words: wire(own, shape), weights: wire(ownWeights, shape) };
+}
+
+const EMPTY = { name: "", start: 0, length: 0, ...{ words: [], mentions: [], evaluated: [] } };
+
+/** The documents that the page holds, with every head's choices. */
+export const pageModel: Kernel<CoreferenceState, OwnCoreference> = ({ state, own, shapes }, { windows }) => {
+  const now: CoreferenceState = { ...state, _drawn: null };
+  const model = localModel(now);
+  const { first, stop, held } = windows as HeldWindows;
+  const all = own.correct.length / VARIANTS.length;
+
+  /** A window as the kernel draws it, with the shown head's choices. */
+  function read(of: HeldWindow): DrawnWindow {
+    const { head, index } = shownIn(now, shapes);
+    if (!head) return { ...of.drawn, head: null, chosen: null };
+    const correct = VARIANTS.map((_, variant) => own.correct[variant * all + index] ?? 0);
+    return { ...of.drawn, head, chosen: { ...choices(of, index, all), correct } };
+  }
+
+  function missing(): DrawnWindow {
+    const { document, window } = now;
+    const problem = `Document ${document} is not on this page: it holds ${first} to ${stop - 1}.`;
+    const { head } = shownIn(now, shapes);
+    return { ...EMPTY, document, window, windows: 1, head, chosen: null, problem };
+  }
+
+  function draw(): void {
+    const found = held.find(({ drawn }) => drawn.document === now.document && drawn.window === now.window);
+    model.set("_drawn", found ? read(found) : missing());
+  }
+
+  function jump(): void {
+    const { n = 0, outcome, step = 1 } = now._jump;
+    // Every mention that the shown head is right, or wrong, on.
+    const places = held.flatMap((of) => {
+      const { document, window } = of.drawn;
+      const evaluated = sceneOf({ ...now, _drawn: read(of) })?.evaluated ?? [];
+      return evaluated
+        .filter(({ choice }) => choice?.right === (outcome === "right"))
+        .map(({ mention }) => [document, window, mention.mention]);
+    });
+    const here = [now.document, now.window, now.mention ?? -1];
+    const [next] = nextHeld(places, (place) => place, here, step);
+    // In this order: another document, and another window, begin without a mention.
+    for (const [i, name] of (["document", "window", "mention"] as const).entries()) if (next) model.set(name, next[i] ?? 0);
+    const where = stop - first < now._source.count ? " on this page" : "";
+    model.set("_jumped", { n, found: next !== undefined, where });
+  }
+
+  const begin = () => {
+    model.set("mention", null);
+    draw();
+  };
+  model.on("change:document", () => {
+    model.set("window", 0);
+    begin();
+  });
+  model.on("change:window", begin);
+  model.on("change:selected", draw);
+  model.on("change:_jump", jump);
+  draw();
+  return model;
+};

@@ -1,0 +1,368 @@
+import type { Outcome } from "../shared/controls.js";
+import { labelFont, type Ruler, withControls } from "../shared/labels.js";
+import palette from "../shared/palette.json" with { type: "json" };
+import type { Pen } from "../shared/pen.js";
+import { wrapped } from "../shared/text_width.js";
+import type { Theme } from "../shared/theme.js";
+import { paintVerdict } from "../shared/verdict.js";
+import type { Mention, Scene } from "./scene.js";
+
+/** Font sizes of words, and of the numbers of clusters. */
+const WORD_SIZE = 14;
+const NUMBER_SIZE = 10;
+/** A word from top to bottom. */
+const BOX = 20;
+/** Between two lines under the words. */
+const LEVEL = 4;
+/** Room above the first line for an arc. */
+const TOP = 16;
+const BOTTOM = 4;
+const BETWEEN_LINES = 8;
+const SPACE = 4.5;
+export const AFTER_NUMBER = 3;
+/** Longer lines are hard to read. */
+const MOST_WIDE = 640;
+const LEAST_ASIDE = 280;
+/** Between the text and what stands beside it. */
+const GUTTER = 24;
+/** Browsers place boxes on whole parts of a pixel: sums of widths that they round would drift. */
+const PARTS = 64;
+
+/** From the top of a word to its baseline, and to that of the number before it. */
+const BASELINE = 15;
+const RAISED = 11;
+const DASHED = [5, 3];
+const DOTTED = [1, 2];
+const OWN_FILL = 0.16;
+
+/** Corpora set these apart; in print no space stands before, or after, them. */
+const CLOSING = /^([.,;:!?%)\]}”’]+|['’](s|re|ve|ll|d|m)|n['’]t)$/i;
+const OPENING = /^[([{“‘]$/;
+const DIRECTED = /[\p{L}\u200e\u200f]/u;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** A word on its line, or a part of one that is longer than a line. Places count from where lines start. */
+export interface Piece {
+  word: number;
+  text: string;
+  line: number;
+  /** Where its first number, or else its text, starts. */
+  outer: number;
+  start: number;
+  end: number;
+  numbers: { mention: Mention; start: number; end: number }[];
+  /** A space stands before it. */
+  spaced: boolean;
+}
+
+/** Where the words of a passage stand, in pixels, and how deep each mention is underlined. */
+export interface PassageLayout {
+  width: number;
+  height: number;
+  rightToLeft: boolean;
+  pieces: Piece[];
+  /** By mention: 0 is nearest to the words. */
+  levels: Map<number, number>;
+  /** From a line to the next. */
+  pitch: number;
+}
+
+/** The room beside the text; null where what is said of it has its place under it. */
+export function asideOf(at: PassageLayout, room: number): number | null {
+  const left = room - at.width - GUTTER;
+  return left >= LEAST_ASIDE ? left : null;
+}
+
+/** Where what lies from `start` to `end` of a line has its left edge. */
+export const leftOf = (at: PassageLayout, start: number, end: number) => (at.rightToLeft ? at.width - end : start);
+export const topOf = (at: PassageLayout, line: number) => TOP + line * at.pitch;
+const underlineOf = (at: PassageLayout, line: number, level: number) => topOf(at, line) + BOX + LEVEL * level + 2;
+
+/** Lines under the words: no mention shares a line with one that it meets, and what lies within a mention is drawn above it. */
+export function levels(mentions: Mention[]): Map<number, number> {
+  const level = new Map<number, number>();
+  const lines: Set<number>[] = [];
+  const shortFirst = [...mentions].sort((a, b) => a.words.length - b.words.length);
+  for (const { mention, words } of shortFirst) {
+    const line = 1 + lines.findLastIndex((taken) => words.some((word) => taken.has(word)));
+    lines[line] = new Set([...(lines[line] ?? []), ...words]);
+    level.set(mention, line);
+  }
+  return level;
+}
+
+/** Whether the first letter with a direction runs from right to left. */
+export function isRightToLeft(words: string[]): boolean {
+  const letter = DIRECTED.exec(words.join(""))?.[0];
+  return letter !== undefined && RIGHT_TO_LEFT.test(letter);
+}
+
+/** Words that no line may part. */
+function groups<T extends { text: string }>(words: T[]): T[][] {
+  const found: T[][] = [];
+  for (const [i, word] of words.entries())
+    if (i && (CLOSING.test(word.text) || OPENING.test(words[i - 1]?.text ?? ""))) found.at(-1)?.push(word);
+    else found.push([word]);
+  return found;
+}
+
+/** The mentions whose number stands before a word; longer ones open first, as brackets would. */
+const opening = (mentions: Mention[], word: number) =>
+  mentions.filter(({ cluster, words }) => cluster > 0 && words[0] === word).sort((a, b) => b.words.length - a.words.length);
+
+const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
+const snapped = (place: number) => Math.round(place * PARTS) / PARTS;
+
+/** Break a text into lines of at most `room` pixels. Punctuation stands as in print; a word that is longer than a line is broken. */
+export function layoutPassage(
+  texts: string[],
+  mentions: Mention[],
+  { room, font, ruler }: { room: number; font: string; ruler: Ruler },
+): PassageLayout {
+  const width = Math.min(room, MOST_WIDE);
+  const measure = ruler(labelFont(font, false, WORD_SIZE));
+  const measureNumber = ruler(labelFont(font, true, NUMBER_SIZE));
+  const words = texts.map((raw, word) => {
+    const text = withControls(raw);
+    const numbers = opening(mentions, word).map((mention) => ({
+      ...{ mention, width: measureNumber(String(mention.cluster)) },
+    }));
+    const before = sum(numbers.map((number) => number.width + AFTER_NUMBER));
+    return { word, text, numbers, width: before + measure(text) };
+  });
+  const pieces: Piece[] = [];
+  let [x, line] = [0, 0];
+  const breakLine = () => {
+    [x, line] = [0, line + 1];
+  };
+
+  type Measured = (typeof words)[number];
+  function place({ word, text, numbers }: Measured, spaced: boolean, mayBreak: boolean): void {
+    const outer = snapped(x);
+    const placed = numbers.map(({ mention, width }) => {
+      const [start, end] = [snapped(x), snapped(x + width)];
+      x += width + AFTER_NUMBER;
+      return { mention, start, end };
+    });
+    const isBroken = mayBreak && x + measure(text) > width;
+    const parts = isBroken ? wrapped(text, width - x, measure) : [text];
+    for (const [i, part] of parts.entries()) {
+      if (i) breakLine();
+      const [start, end] = [snapped(x), snapped(x + measure(part))];
+      const piece = {
+        word,
+        text: part,
+        line,
+        outer: start,
+        start,
+        end,
+        numbers: [],
+        spaced: false,
+      };
+      pieces.push(i ? piece : { ...piece, outer, numbers: placed, spaced });
+      x += measure(part);
+    }
+  }
+
+  for (const group of groups(words)) {
+    const whole = sum(group.map((word) => word.width));
+    const isLonger = whole > width;
+    if (x > 0 && x + SPACE + whole > width) breakLine();
+    else if (x > 0) x += SPACE;
+    for (const [i, word] of group.entries()) {
+      if (isLonger && x > 0 && x + word.width > width) breakLine();
+      place(word, i === 0 && pieces.length > 0, isLonger);
+    }
+  }
+  const level = levels(mentions);
+  const under = LEVEL * (1 + Math.max(-1, ...level.values()));
+  const pitch = BOX + BETWEEN_LINES + under;
+  const height = TOP + line * pitch + BOX + under + BOTTOM;
+  const rightToLeft = isRightToLeft(texts);
+  return { width, height, rightToLeft, pieces, levels: level, pitch };
+}
+
+/** Pieces of some words that stand side by side on one line. */
+function runs({ pieces }: PassageLayout, words: number[]) {
+  const found: Pick<Piece, "line" | "outer" | "start" | "end">[] = [];
+  let last = -2;
+  for (const [i, { word, line, outer, start, end }] of pieces.entries()) {
+    if (!words.includes(word)) continue;
+    const run = found.at(-1);
+    if (run && last === i - 1 && run.line === line) run.end = end;
+    else found.push({ line, outer, start, end });
+    last = i;
+  }
+  return found;
+}
+
+/** A passage in its places. */
+export interface Placed {
+  theme: Theme;
+  font: string;
+  at: PassageLayout;
+}
+
+/** The colour of what a number refers to; the number tells where colours cannot. */
+export function clusterColour(theme: Theme, cluster: number): string {
+  const { series } = theme.dark ? palette.dark : palette.light;
+  return (!theme.forced && series[(cluster - 1) % series.length]) || theme.text;
+}
+
+function rectangle(pen: Pen, left: number, top: number, right: number, bottom: number): void {
+  pen.moveTo(left, top);
+  pen.lineTo(right, top);
+  pen.lineTo(right, bottom);
+  pen.lineTo(left, bottom);
+  pen.closePath();
+}
+
+/** Boxes round words, in lines of this width whose edges fall on whole pixels. */
+function outline(pen: Pen, at: PassageLayout, words: number[], width: number): void {
+  const by = 1 + width / 2;
+  pen.lineWidth = width;
+  pen.beginPath();
+  for (const { line, start, end } of runs(at, words)) {
+    const left = Math.round(leftOf(at, start, end));
+    const right = Math.round(leftOf(at, start, end) + end - start);
+    const top = topOf(at, line);
+    rectangle(pen, left - by, top + 2 - by, right + by, top + BOX - 2 + by);
+  }
+}
+
+/** All but the text: lines under mentions, what is marked, and the arrow to the word chosen. */
+export function paintMarks(pen: Pen, { drawn, marked, own }: Scene, placed: Placed): void {
+  const { theme, at } = placed;
+  for (const { mention, cluster, words } of drawn.mentions) {
+    pen.strokeStyle = cluster ? clusterColour(theme, cluster) : theme.muted;
+    pen.lineWidth = cluster ? 2 : 1;
+    pen.setLineDash(cluster ? [] : DOTTED);
+    pen.beginPath();
+    for (const { line, outer, end } of runs(at, words)) {
+      const y = underlineOf(at, line, at.levels.get(mention) ?? 0) - (cluster ? 0 : 0.5);
+      pen.moveTo(leftOf(at, outer, end), y);
+      pen.lineTo(leftOf(at, outer, end) + end - outer, y);
+    }
+    pen.stroke();
+  }
+  pen.setLineDash([]);
+  if (!marked) return;
+  pen.strokeStyle = theme.muted;
+  for (const { words } of own?.antecedents ?? []) {
+    outline(pen, at, words, 1);
+    pen.stroke();
+  }
+  outline(pen, at, marked.words, 1);
+  pen.strokeStyle = pen.fillStyle = theme.accent;
+  pen.stroke();
+  pen.globalAlpha = OWN_FILL;
+  pen.fill();
+  pen.globalAlpha = 1;
+  if (own?.choice) paintChoice(pen, placed, marked.head, own.choice);
+}
+
+/** The word chosen, outlined, and an arrow to it from the head word of the mention. */
+function paintChoice(
+  pen: Pen,
+  { theme, at }: Placed,
+  headWord: number,
+  { word, right }: { word: number; right: boolean },
+): void {
+  const pieceOf = (wanted: number) => at.pieces.find((piece) => piece.word === wanted);
+  const [from, to] = [pieceOf(headWord), pieceOf(word)];
+  if (!from || !to) return;
+  const middle = ({ start, end }: Piece) => leftOf(at, start, end) + (end - start) / 2;
+  const outcome = right ? "right" : "wrong";
+  pen.strokeStyle = pen.fillStyle = theme[outcome];
+  pen.setLineDash(right ? [] : DASHED);
+  outline(pen, at, [word], 2);
+  pen.stroke();
+  // From below where the word chosen is on a line above, so that the arrow crosses little text.
+  const isAbove = to.line < from.line;
+  const way = isAbove ? -1 : 1;
+  const [x1, y1] = [middle(from), topOf(at, from.line) - 3];
+  const [x2, y2] = [middle(to), topOf(at, to.line) + (isAbove ? BOX + 4 : -4)];
+  const bend = isAbove ? (y1 + y2) / 2 : Math.min(y1, y2) - 10;
+  pen.globalAlpha = 0.75;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  pen.moveTo(x1, y1);
+  pen.bezierCurveTo(x1, bend, x2, bend, x2, y2 - 4 * way);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
+  pen.beginPath();
+  pen.moveTo(x2 - 3.5, y2 - 6 * way);
+  pen.lineTo(x2 + 3.5, y2 - 6 * way);
+  pen.lineTo(x2, y2);
+  pen.fill();
+  const edge = leftOf(at, to.start, to.end) + to.end - to.start;
+  const [x, y] = [Math.min(Math.round(edge) + 3, at.width - 4), topOf(at, to.line) - 2];
+  pen.fillStyle = theme.background;
+  pen.beginPath();
+  pen.arc(x, y, 6, 0, 2 * Math.PI);
+  pen.fill();
+  paintVerdict(pen, theme, outcome, x, y);
+}
+
+/** In a file every word stands alone: these marks turn its brackets and points as the text around it would. */
+const turned = (text: string) => (ONLY_LETTERS.test(text) ? text : `\u200f${text}\u200f`);
+const ONLY_LETTERS = /^[\p{L}\p{M}]*$/u;
+
+/** The text, with the numbers of clusters, where a page has none of its own. */
+export function paintText(pen: Pen, { theme, font, at }: Placed): void {
+  const write = (text: string, start: number, y: number) => pen.fillText(text, at.rightToLeft ? at.width - start : start, y);
+  pen.textAlign = at.rightToLeft ? "right" : "left";
+  for (const { text, line, start, numbers } of at.pieces) {
+    const top = topOf(at, line);
+    pen.font = labelFont(font, true, NUMBER_SIZE);
+    for (const { mention, start } of numbers) {
+      pen.fillStyle = clusterColour(theme, mention.cluster);
+      write(String(mention.cluster), start, top + RAISED);
+    }
+    pen.font = labelFont(font, false, WORD_SIZE);
+    pen.fillStyle = theme.text;
+    write(at.rightToLeft ? turned(text) : text, start, top + BASELINE);
+  }
+}
+
+export const LEGEND = [
+  ["own", "the mention"],
+  ["antecedent", "its antecedents"],
+  ["right", "solid: the head chose an antecedent's head word"],
+  ["wrong", "dashed: it chose another word"],
+  ["once", "dotted: mentioned once"],
+  ["", "number and colour: the cluster"],
+] as const;
+type Sample = (typeof LEGEND)[number][0];
+const isOutcome = (kind: Sample): kind is Outcome => kind === "right" || kind === "wrong";
+const BOXED = 18;
+/** Of a tick or a cross beside something. */
+export const VERDICT = 14;
+export const SAMPLE_HEIGHT = 12;
+export const sampleWidth = (kind: Sample) => (kind ? BOXED + (isOutcome(kind) ? VERDICT : 0) : 0);
+
+/** What a mark of the legend looks like. */
+export function paintSample(pen: Pen, theme: Theme, kind: Sample): void {
+  if (!kind) return;
+  const { accent, muted, right, wrong } = theme;
+  const edge = isOutcome(kind) ? 1 : 0.5;
+  const bottom = SAMPLE_HEIGHT - edge;
+  pen.strokeStyle = { own: accent, antecedent: muted, once: muted, right, wrong }[kind];
+  pen.lineWidth = 2 * edge;
+  pen.setLineDash({ own: [], antecedent: [], once: DOTTED, right: [], wrong: DASHED }[kind]);
+  pen.beginPath();
+  if (kind === "once") {
+    pen.moveTo(0, SAMPLE_HEIGHT / 2 + edge);
+    pen.lineTo(BOXED, SAMPLE_HEIGHT / 2 + edge);
+  } else rectangle(pen, edge, edge, BOXED - edge, bottom);
+  pen.stroke();
+  pen.setLineDash([]);
+  if (kind === "own") {
+    pen.fillStyle = accent;
+    pen.globalAlpha = OWN_FILL;
+    pen.fill();
+    pen.globalAlpha = 1;
+  }
+  if (isOutcome(kind)) paintVerdict(pen, theme, kind, BOXED + VERDICT / 2, SAMPLE_HEIGHT / 2);
+}

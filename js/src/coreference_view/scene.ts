@@ -1,0 +1,222 @@
+import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
+import type { Outcome } from "../shared/controls.js";
+import { counted, digits, percent } from "../shared/numbers.js";
+import type { TextState } from "../shared/text_frame.js";
+import { type Head, headName, paperName } from "../shared/types.js";
+import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
+
+const FIGURE = "Coreference: mentions and the antecedents that a head chooses";
+/** Rows of the table beside a picture. */
+const MOST_ROWS = 20;
+/** Antecedents that a readout names. */
+const MOST_NAMED = 6;
+const ONCE = "the window mentions this once: there is no antecedent to find";
+const NOT_EVALUATED =
+  "not evaluated: no mention of its cluster precedes it in this window, " + "or a longer one with its head word stands for it";
+
+/** What a head chooses among. */
+export const VARIANTS = ["words", "mentions"] as const;
+export type Variant = (typeof VARIANTS)[number];
+const AMONG = { words: "among all words", mentions: "among preceding mentions" };
+
+/** A mention; its words are counted from the window's first. */
+export interface Mention {
+  mention: number;
+  words: number[];
+  head: number;
+  /** From 1; 0 for what the window mentions once. */
+  cluster: number;
+  kind: string;
+}
+
+/** The text of one window, and what the shown head chooses for its E evaluated mentions. */
+export interface DrawnWindow {
+  document: number;
+  window: number;
+  windows: number;
+  name: string;
+  /** The window's first word in its document. */
+  start: number;
+  /** Words of the whole document. */
+  length: number;
+  words: string[];
+  mentions: Mention[];
+  /** The mention that each rule chooses is -1 for nothing. */
+  evaluated: { mention: number; antecedents: number[]; baselines: Record<string, number> }[];
+  head: Head | null;
+  /** int32 [2, E], float32 [2, E], and how many are right in all documents, by variant. */
+  chosen: { words: WireArray; weights: WireArray; correct: number[] } | null;
+  /** Why there is nothing to draw, on a page that holds a part of the documents. */
+  problem?: string;
+}
+
+export interface CoreferenceState extends TextState {
+  document: number;
+  window: number;
+  mention: number | null;
+  variant: Variant;
+  _drawn: DrawnWindow | null;
+  _source: TextState["_source"] & { n: number; baselines: Record<string, number> };
+}
+
+/** A mention with antecedents in the window, and what is chosen for it. */
+export interface Evaluated {
+  mention: Mention;
+  antecedents: Mention[];
+  /** By rule. */
+  baselines: [rule: string, mention: Mention | undefined][];
+  /** The word that the head chooses. */
+  choice: { word: number; weight: number; right: boolean } | undefined;
+}
+
+/** A window as it is shown. */
+export interface Scene {
+  state: CoreferenceState;
+  drawn: DrawnWindow;
+  /** Mentions of clusters of several, in the order of the text: what can be asked about. */
+  asked: Mention[];
+  evaluated: Evaluated[];
+  /** The mention in question; what is chosen for it, where it is evaluated. */
+  marked: Mention | undefined;
+  own: Evaluated | undefined;
+}
+
+/** What is shown of a state; nothing before the text arrives. */
+export function sceneOf(state: CoreferenceState): Scene | undefined {
+  const { _drawn: drawn, variant, mention: wanted } = state;
+  if (!drawn) return undefined;
+  const mentions = new Map(drawn.mentions.map((one) => [one.mention, one]));
+  const words = drawn.chosen && asInt32(drawn.chosen.words);
+  const weights = drawn.chosen && asFloat32(drawn.chosen.weights);
+  const first = VARIANTS.indexOf(variant) * drawn.evaluated.length;
+  const evaluated = drawn.evaluated.flatMap((one, i): Evaluated[] => {
+    const mention = mentions.get(one.mention);
+    if (!mention) return [];
+    const antecedents = one.antecedents.flatMap((index) => mentions.get(index) ?? []);
+    const baselines = Object.entries(one.baselines).map(([rule, index]): Evaluated["baselines"][number] => [
+      rule,
+      mentions.get(index),
+    ]);
+    if (!words || !weights) return [{ mention, antecedents, baselines, choice: undefined }];
+    const word = words[first + i] ?? -1;
+    const right = antecedents.some(({ head }) => head === word);
+    const choice = { word, weight: weights[first + i] ?? 0, right };
+    return [{ mention, antecedents, baselines, choice }];
+  });
+  return {
+    ...{ state, drawn, evaluated },
+    asked: drawn.mentions.filter(({ cluster }) => cluster > 0),
+    marked: mentions.get(wanted ?? -1),
+    own: evaluated.find(({ mention }) => mention.mention === wanted),
+  };
+}
+
+/** How the readout names a mention: its text, its cluster and where it is. */
+function mentionName({ drawn }: Scene, mention: Mention | undefined): string {
+  if (!mention) return "nothing";
+  const text = mention.words.map((word) => drawn.words[word] ?? "").join(" ");
+  const place = drawn.start + (mention.words[0] ?? 0);
+  return `${text} (${mention.cluster ? `cluster ${mention.cluster}, ` : ""}word ${place})`;
+}
+
+/** For the button of a mention. */
+export const mentionLabel = (scene: Scene, mention: Mention) => `${mentionName(scene, mention)}, ${mention.kind}`;
+
+/** The shown head and what it chooses among, how often it is right: here, and in the whole study; "" without a head. */
+export function titleParts({ drawn, evaluated, state }: Scene): [head: string, accuracy: string] {
+  if (!drawn.head || !drawn.chosen) return ["", ""];
+  const { variant, _source } = state;
+  const right = evaluated.filter(({ choice }) => choice?.right);
+  const here = `right on ${right.length} of ${counted(evaluated.length, "mention")} here`;
+  const correct = drawn.chosen.correct[VARIANTS.indexOf(variant)] ?? 0;
+  const all = `${shareOf(correct, _source.n)} of ${_source.n.toLocaleString("en")} in the study`;
+  const head = [headName(drawn.head), paperName(drawn.head), AMONG[variant]].join(" · ");
+  return [head, `${here} · ${all}`];
+}
+
+const shareOf = (right: number, n: number) => `${percent(right / n, n)} %`;
+
+/** What a picture says under its text: the page has it in its caption. */
+export function notesOf({ drawn, state: { _source } }: Scene): string[] {
+  const rules = Object.entries(_source.baselines).map(([name, right]) => `${name} ${shareOf(right, _source.n)}`);
+  const end = drawn.start + drawn.words.length - 1;
+  return [
+    `words ${drawn.start}–${end} of ${drawn.length}`,
+    "special tokens left out, nothing renormalised",
+    `rules in the study: ${rules.join(", ")}`,
+  ];
+}
+
+/** What is shown, in words. */
+export function captionOf(scene: Scene): Caption {
+  const { drawn, evaluated, state } = scene;
+  const [range = "", ...notes] = notesOf(scene);
+  const listed = `the table lists ${MOST_ROWS} of ${evaluated.length} evaluated mentions`;
+  return caption(FIGURE, {
+    model: state._source.model,
+    head: drawn.head ? headNames([drawn.head]) : NO_HEAD,
+    quantity: drawn.head ? "attention weights from the mention's head word" : "",
+    notes: [
+      ...[drawn.name, range, drawn.head ? AMONG[state.variant] : ""],
+      ...[titleParts(scene)[1], sentence(readout(scene)), ...notes],
+      evaluated.length > MOST_ROWS ? listed : "",
+    ],
+  });
+}
+
+/** What was chosen for the window's evaluated mentions, the one in question first. */
+export function tableOf(scene: Scene): Table {
+  const { drawn, evaluated, own } = scene;
+  const ordered = [...(own ? [own] : []), ...evaluated.filter((one) => one !== own)];
+  const listed = ordered.slice(0, MOST_ROWS);
+  const rows = listed.map((one) => [
+    mentionName(scene, one.mention),
+    ...(one.choice ? [chosenText(scene, one.choice), verdict(one.choice.right)] : []),
+    antecedentsText(scene, one),
+    ...ruleLines(scene, one).map(({ text }) => text),
+  ]);
+  const head = drawn.head ? [headName(drawn.head), "right or wrong"] : [];
+  const rules = evaluated[0]?.baselines.map(([rule]) => rule) ?? [];
+  return { columns: ["mention", ...head, "antecedents", ...rules], rows };
+}
+
+export interface Line {
+  label: string;
+  text: string;
+  outcome?: Outcome;
+}
+
+const verdict = (right: boolean): Outcome => (right ? "right" : "wrong");
+
+const chosenText = ({ drawn }: Scene, { word, weight }: NonNullable<Evaluated["choice"]>) =>
+  `${drawn.words[word] ?? ""} (word ${drawn.start + word}) with weight ${digits(weight)}`;
+
+function antecedentsText(scene: Scene, { antecedents }: Evaluated): string {
+  const named = antecedents.slice(-MOST_NAMED).map((one) => mentionName(scene, one));
+  const more = antecedents.length - named.length;
+  return [...named, ...(more > 0 ? [`${more} before these`] : [])].join(", ");
+}
+
+const ruleLines = (scene: Scene, { baselines, antecedents }: Evaluated) =>
+  baselines.map(([label, found]): Line => {
+    const outcome = verdict(found !== undefined && antecedents.includes(found));
+    return { label, text: `${mentionName(scene, found)}, ${outcome}`, outcome };
+  });
+
+/** What was chosen for the mention in question: by the head, by the annotators, by each rule. */
+export function readout(scene: Scene): Line[] {
+  const { drawn, marked, own } = scene;
+  if (!marked) return [];
+  const lines: Line[] = [{ label: "mention", text: mentionLabel(scene, marked) }];
+  if (!own) return [...lines, { label: "", text: marked.cluster ? NOT_EVALUATED : ONCE }];
+  if (own.choice && drawn.head) {
+    const outcome = verdict(own.choice.right);
+    const text = `${chosenText(scene, own.choice)}, ${outcome}`;
+    lines.push({ label: headName(drawn.head), text, outcome });
+  }
+  const antecedents = { label: "antecedents", text: antecedentsText(scene, own) };
+  return [...lines, antecedents, ...ruleLines(scene, own)];
+}
+
+/** A readout in one line. */
+export const sentence = (lines: Line[]) => lines.map(({ label, text }) => [label, text].filter(Boolean).join(": ")).join("; ");

@@ -1,0 +1,220 @@
+import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from "../shared/labels.js";
+import type { Annotated, Arc, Predicted, Tree } from "./scene.js";
+
+export const WORD_SIZE = 14;
+/** Of a governor that is named at the edge because it stands in another row. */
+export const NAME_SIZE = 10;
+const NAME_ROOM = 72;
+const EDGE = 12;
+const GAP = 14;
+/** Between the ends of arcs at one word. */
+const PORT = 6;
+/** Room on both sides of a relation's name on its arc. */
+const BESIDE = 11;
+const STEP = 19;
+const LOWEST = 10;
+const TOP = 12;
+/** Between predicted arcs from other rows. */
+const LEVEL = 13;
+
+/** Widths of texts in pixels. */
+export interface Widths {
+  word: Measure;
+  relation: Measure;
+  name: Measure;
+}
+
+export const widthsIn = (ruler: Ruler, font: string): Widths => ({
+  word: ruler(labelFont(font, false, WORD_SIZE)),
+  relation: ruler(labelFont(font, false, AXIS_LABEL_SIZE)),
+  name: ruler(labelFont(font, false, NAME_SIZE)),
+});
+
+/** A governor that stands in another row, named at the edge on its side. */
+export interface EdgeName {
+  text: string;
+  /** Its middle. */
+  x: number;
+  width: number;
+}
+
+/** Where an arc lies in the row of its dependent. */
+interface Placed {
+  /** The ends: at the governor or beside its name at the edge, and at the dependent. */
+  x0: number;
+  x1: number;
+  edge: EdgeName | undefined;
+}
+
+/** An annotated arc: the height of its flat part above the words, and the middle of its relation's name. */
+export interface PlacedArc extends Annotated, Placed {
+  height: number;
+  labelX: number;
+}
+
+/** A predicted arc: how far it hangs down from the row's own line of arc ends. */
+export interface HangingArc extends Predicted, Placed {
+  depth: number;
+}
+
+/** Words `start` to `end` (exclusive) with the annotated arcs that end there. */
+export interface Row {
+  start: number;
+  end: number;
+  /** Middle and width of each word. */
+  centres: number[];
+  widths: number[];
+  arcs: PlacedArc[];
+  /** Pixels that the row needs. */
+  width: number;
+  /** Of the row and of all others. */
+  across: number;
+  /** Of all annotated arcs with their relations' names. */
+  height: number;
+}
+
+export const isIn = ({ start, end }: Row, word: number) => word >= start && word < end;
+export const centreOf = (row: Row, word: number) => row.centres[word - row.start] ?? 0;
+const length = (arc: Arc) => Math.abs(arc.governor - arc.dependent);
+
+/** Levels from 1: an arc lies above all that it spans, so that arcs of a projective tree never cross. */
+export function arcLevels(ends: (readonly [number, number])[]): number[] {
+  const spans = ends.map(([a, b], i) => ({ i, low: Math.min(a, b), high: Math.max(a, b) }));
+  const levels = ends.map(() => 0);
+  const placed: typeof spans = [];
+  for (const span of [...spans].sort((a, b) => a.high - a.low - (b.high - b.low))) {
+    const met = placed.filter(({ low, high }) => low < span.high && span.low < high);
+    levels[span.i] = 1 + Math.max(0, ...met.map(({ i }) => levels[i] ?? 0));
+    placed.push(span);
+  }
+  return levels;
+}
+
+/**
+ * The sentence in rows of at most `room` pixels; a word that is wider has a row of its own. An arc whose governor stands in another
+ * row begins at the edge on that side, where its governor is named.
+ */
+export function rowsOf(tree: Tree, widths: Widths, room: number): Row[] {
+  const count = tree.words.length;
+  const rows: Row[] = [];
+  for (let start = 0; start < count; start = rows.at(-1)?.end ?? count) {
+    // Mostly all words have one row.
+    let row = rowOf(tree, start, start === 0 ? count : start + 1, widths);
+    if (row.width > room && start === 0) row = rowOf(tree, 0, 1, widths);
+    while (row.end < count) {
+      const longer = rowOf(tree, start, row.end + 1, widths);
+      if (longer.width > room) break;
+      row = longer;
+    }
+    rows.push(row);
+  }
+  if (rows.length < 2) return rows;
+  const across = Math.max(room, ...rows.map(({ width }) => width));
+  return rows.map(({ start, end }) => rowOf(tree, start, end, widths, across));
+}
+
+function governorName(tree: Tree, { governor }: Arc, widths: Widths) {
+  const text = shorten(widths.name, tree.words[governor] ?? "", NAME_ROOM);
+  return { text, width: widths.name(text) };
+}
+
+/** Words as far apart as they and the names of their arcs need; `across` is the width of all rows, where there are others. */
+function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 0): Row {
+  const own = tree.annotated.filter(({ dependent }) => dependent >= start && dependent < end);
+  const isWithin = ({ governor }: Arc) => governor >= start && governor < end;
+  const places = ports(tree, start, end, own);
+  const offset = (word: number, arc: Arc) => places[word - start]?.offsets.get(arc.dependent) ?? 0;
+  const needed = ({ relation }: Annotated) => widths.relation(relation) + 2 * BESIDE;
+
+  const sizes = tree.words.slice(start, end).map((word) => Math.ceil(widths.word(word)));
+  const centres: number[] = [];
+  const end0 = (arc: Arc) => (centres[arc.governor - start] ?? 0) + offset(arc.governor, arc);
+  const end1 = (arc: Arc) => (centres[arc.dependent - start] ?? 0) + offset(arc.dependent, arc);
+  const nameEnd = (arc: Arc) => governorName(tree, arc, widths).width + 4;
+  // What is taken up so far.
+  let taken = EDGE - GAP;
+  for (const [i, { left, right }] of places.entries()) {
+    const [word, half] = [start + i, (sizes[i] ?? 0) / 2];
+    let x = taken + GAP + Math.max(half, left);
+    for (const arc of own.filter((one) => Math.max(one.dependent, one.governor) === word)) {
+      const other = arc.governor === word ? end1(arc) : isWithin(arc) ? end0(arc) : nameEnd(arc);
+      x = Math.max(x, other - offset(word, arc) + needed(arc));
+    }
+    centres.push(Math.round(x));
+    taken = Math.round(x) + Math.max(half, right);
+  }
+  const hasRoot = tree.root >= start && tree.root < end;
+  const rootEnd = (centres[tree.root - start] ?? 0) + widths.relation("root") / 2;
+  const width = Math.max(
+    taken + EDGE,
+    hasRoot ? rootEnd : 0,
+    ...own.filter(({ governor }) => governor >= end).map((arc) => end1(arc) + needed(arc) + nameEnd(arc)),
+  );
+
+  const levels = arcLevels(own.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]));
+  const arcs = own.map((arc, i): PlacedArc => {
+    const [x1, height] = [end1(arc), LOWEST + (levels[i] ?? 0) * STEP];
+    if (isWithin(arc)) {
+      const x0 = end0(arc);
+      return { ...arc, x0, x1, height, labelX: (x0 + x1) / 2, edge: undefined };
+    }
+    const [side, way] = arc.governor < start ? [0, 1] : [Math.max(across, width), -1];
+    const name = governorName(tree, arc, widths);
+    // The relation near the arrow, away from the governor's name.
+    const labelX = x1 - way * (needed(arc) / 2);
+    const edge = { ...name, x: side + (way * name.width) / 2 };
+    return { ...arc, x0: side + way * (name.width + 4), x1, height, labelX, edge };
+  });
+  const most = Math.max(0, ...levels) + Number(hasRoot);
+  return {
+    ...{ start, end, centres, widths: sizes, arcs, width, across: Math.max(across, width) },
+    height: LOWEST + most * STEP + (most ? TOP : 0),
+  };
+}
+
+/**
+ * Where arcs end at each word, from its middle and by the arc's dependent, and how far the ends reach to either side. The longer
+ * an arc, the nearer to the middle of all; the arrow that comes in points at the middle of the word.
+ */
+function ports(tree: Tree, start: number, end: number, own: Annotated[]) {
+  const shortFirst = [...own].sort((a, b) => length(a) - length(b));
+  return tree.words.slice(start, end).map((_, i) => {
+    const word = start + i;
+    const before = shortFirst.filter((arc) => Math.max(arc.dependent, arc.governor) === word);
+    const after = shortFirst.filter((arc) => Math.min(arc.dependent, arc.governor) === word);
+    const root = tree.root === word ? [undefined] : [];
+    const order = [...before, ...root, ...after.reverse()];
+    const incoming = order.findIndex((arc) => !arc || arc.dependent === word);
+    const place = (index: number) => (index - incoming) * PORT;
+    return {
+      offsets: new Map(order.flatMap((arc, j) => (arc ? [[arc.dependent, place(j)]] : []))),
+      left: PORT / 2 - place(0),
+      right: PORT / 2 + place(order.length - 1),
+    };
+  });
+}
+
+/** The predicted arcs of a row. */
+export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Widths): HangingArc[] {
+  const own = arcs.filter(({ dependent }) => isIn(row, dependent));
+  const far = own.filter(({ governor }) => !isIn(row, governor));
+  const levels = arcLevels(far.map(({ dependent, governor }) => [dependent, governor < row.start ? row.start - 1 : row.end]));
+  return own.map((arc): HangingArc => {
+    const x1 = centreOf(row, arc.dependent);
+    if (isIn(row, arc.governor)) {
+      const governor = centreOf(row, arc.governor);
+      const x0 = governor + Math.sign(x1 - governor) * PORT;
+      return { ...arc, x0, x1, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
+    }
+    const { text, width } = governorName(tree, arc, widths);
+    const depth = 8 + LEVEL * (levels[far.indexOf(arc)] ?? 0);
+    const [side, way] = arc.governor < row.start ? [0, 1] : [row.across, -1];
+    // Too near for a bend the name stands below the end of a straight line.
+    if (Math.abs(x1 - side) < width + 12) {
+      const x = Math.min(Math.max(x1, width / 2), row.across - width / 2);
+      return { ...arc, x0: x1, x1, depth, edge: { text, x, width } };
+    }
+    const edge = { text, x: side + (way * width) / 2, width };
+    return { ...arc, x0: side + way * (width + 4), x1, depth, edge };
+  });
+}

@@ -1,0 +1,145 @@
+import { decodedBytes, wire } from "../page/embedded_maps.js";
+import { nextHeld, shownIn } from "../page/held_texts.js";
+import { localModel } from "../page/local_model.js";
+import type { Kernel, Text64 } from "../page/page_data.js";
+import { bytesOf } from "../page/revive.js";
+import { type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
+import type { Head } from "../shared/types.js";
+import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
+import { decodeTree, hasRelation, sceneOf } from "./scene.js";
+
+/** A sentence of m words with what every head predicts for it. */
+export interface HeldSentence {
+  drawn: DrawnSentence;
+  predicted: {
+    /** uint16 [L, H, 2, m], from 1. */
+    governors: Text64;
+    /** float32 [L, H, 2, m]: the weight behind each, exact. */
+    weights: Text64;
+    /** uint8 [L, H, m, m] as in `EmbeddedMaps`, and the maximum of each map. */
+    maps: Text64;
+    maxima: number[];
+    /** What they hold, once it has been asked for. */
+    read?: { governors: Uint16Array; weights: Float32Array; maps: Uint8Array };
+  } | null;
+}
+
+/** The sentences that the page holds, and the index of the first. */
+export interface HeldSentences {
+  first: number;
+  held: HeldSentence[];
+}
+
+export interface OwnArcs {
+  /** How often every head is right on every one of R relations. */
+  measured: {
+    relations: string[];
+    /** int32 [L, H, 2, R]. */
+    correct: WireArray;
+    /** int32 [R], float32 [R], int32 [R]. */
+    counts: WireArray;
+    baseline: WireArray;
+    offsets: WireArray;
+  } | null;
+  /** Whether choosing a relation shows a sentence that has it, as in an explorer. */
+  follows: boolean;
+}
+
+/** One head's part, as a kernel sends it: rounded weights, but exact ones behind each prediction. */
+function ofHead({ drawn, predicted }: HeldSentence, index: number) {
+  if (!predicted) return null;
+  const m = drawn.words.length;
+  predicted.read ??= {
+    governors: new Uint16Array(bytesOf(predicted.governors).buffer),
+    weights: new Float32Array(bytesOf(predicted.weights).buffer),
+    maps: bytesOf(predicted.maps),
+  };
+  const { governors, weights, maps } = predicted.read;
+  const bytes = maps.subarray(index * m * m, (index + 1) * m * m);
+  const map = decodedBytes(bytes, predicted.maxima[index] ?? 0);
+  const own = Int32Array.from(governors.subarray(index * 2 * m, (index + 1) * 2 * m));
+  for (const [at, governor] of own.entries()) {
+    const [word, other] = [at % m, governor - 1];
+    map[at < m ? word * m + other : other * m + word] = weights[index * 2 * m + at] ?? 0;
+  }
+  return { governors: wire(own, [2, m]), map: wire(map, [m, m]) };
+}
+
+/** How often a head is right on a relation, where that was measured. */
+function measuredOf(found: OwnArcs["measured"], head: Head | null, { relation, direction }: ArcsState): ArcsState["_measured"] {
+  const r = found?.relations.indexOf(relation) ?? -1;
+  if (!found || !head || r < 0) return null;
+  const [, heads = 0, ways = 2, count = 0] = found.correct.shape;
+  const way = DIRECTIONS.indexOf(direction);
+  const place = ((head[0] * heads + head[1]) * ways + way) * count + r;
+  return {
+    correct: asInt32(found.correct)[place] ?? 0,
+    n: asInt32(found.counts)[r] ?? 0,
+    baseline: asFloat32(found.baseline)[r] ?? 0,
+    offset: asInt32(found.offsets)[r] ?? 0,
+  };
+}
+
+const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32Array(), [0]) };
+
+/** Arcs over the sentences that the page holds. */
+export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { sentences }) => {
+  const now: ArcsState = { ...state, _drawn: null, _measured: null };
+  const model = localModel(now);
+  const { first, held } = sentences as HeldSentences;
+
+  function drawn(sentence: HeldSentence): DrawnSentence {
+    const { head, index } = shownIn(now, shapes);
+    return { ...sentence.drawn, head, predicted: head && ofHead(sentence, index) };
+  }
+
+  function missing(sentence: number): DrawnSentence {
+    const range = `${first} to ${first + held.length - 1}`;
+    const problem = `Sentence ${sentence} is not on this page: it holds ${range}.`;
+    const { head } = shownIn(now, shapes);
+    return { ...EMPTY, sentence, name: "", head, predicted: null, problem };
+  }
+
+  function measure(): void {
+    model.set("_measured", measuredOf(own.measured, shownIn(now, shapes).head, now));
+  }
+
+  function draw(): void {
+    const sentence = held[now.sentence - first];
+    model.set("_drawn", sentence ? drawn(sentence) : missing(now.sentence));
+    measure();
+  }
+
+  /** Show the next sentence that fits; returns whether there is one. */
+  function show(step: number, fits: (sentence: HeldSentence) => boolean): boolean {
+    const placeOf = ({ drawn }: HeldSentence) => [drawn.sentence];
+    const found = nextHeld(held, placeOf, [now.sentence], step).find(fits);
+    if (found) model.set("sentence", found.drawn.sentence);
+    return found !== undefined;
+  }
+
+  function jump(): void {
+    const { n = 0, outcome, step = 1 } = now._jump;
+    const isRight = outcome === "right";
+    const found = show(step, (sentence) => {
+      const scene = sceneOf({ ...now, _drawn: drawn(sentence) });
+      return scene?.shown.some(({ right }) => right === isRight) ?? false;
+    });
+    const where = held.length < now._source.count ? " on this page" : "";
+    model.set("_jumped", { n, found, left: 0, where });
+  }
+
+  function follow(): void {
+    const has = (sentence: HeldSentence) =>
+      decodeTree(sentence.drawn).annotated.some((arc) => hasRelation(now.relation, arc.relation));
+    const here = held[now.sentence - first];
+    if (own.follows && !(here && has(here))) show(1, has);
+  }
+
+  for (const name of ["sentence", "selected"]) model.on(`change:${name}`, draw);
+  for (const name of ["relation", "direction"]) model.on(`change:${name}`, measure);
+  model.on("change:relation", follow);
+  model.on("change:_jump", jump);
+  draw();
+  return model;
+};

@@ -1,0 +1,168 @@
+import type { Outcome } from "../shared/controls.js";
+import { AXIS_LABEL_SIZE } from "../shared/labels.js";
+import { ALL } from "../shared/relation_types.js";
+import { type Shape, shape } from "../shared/svg.js";
+import type { Theme } from "../shared/theme.js";
+import { VERDICTS } from "../shared/verdict.js";
+import {
+  centreOf,
+  type EdgeName,
+  type HangingArc,
+  isIn,
+  NAME_SIZE,
+  type PlacedArc,
+  type Row,
+  type Widths,
+} from "./arcs_layout.js";
+import { type Arc, hasRelation, type Scene } from "./scene.js";
+
+/** The words' own line, and their baseline in it. */
+export const LINE = 20;
+export const BASELINE = 15;
+/** Room under the words for right or wrong and the arrow head. */
+export const MARKS = 18;
+/** The highest bar under a word. */
+export const BARS = 22;
+const CORNER = 7;
+const BEND = 24;
+/** Between a relation's name and whatever passes by. */
+const CLEAR = 3;
+/** Lines of one pixel lie on whole ones. */
+const CRISP = 0.5;
+const DASH = "5 3";
+/** Of the weakest arc: so much keeps blue and vermillion 3:1 from either ground. */
+const FAINTEST = 0.7;
+const THINNEST = 1.5;
+const THICKEST = 3.5;
+
+/** To a tenth of a pixel. */
+const px = (x: number) => Math.round(10 * x) / 10;
+
+const line = (d: string, stroke: string, attributes: Shape["attributes"] = {}) =>
+  shape("path", { d, fill: "none", stroke, ...attributes });
+
+const label = (text: string, x: number, y: number, fill: string, size = AXIS_LABEL_SIZE) =>
+  shape("text", { x, y, fill, "font-size": size, "text-anchor": "middle" }, text);
+
+/** An arrow head at a dependent, pointing down (`way` 1) or up (-1). */
+const arrow = (x: number, y: number, way: 1 | -1, attributes: Shape["attributes"]) =>
+  shape("path", { d: `M${x - 3.5} ${y - 6 * way}h7L${x} ${y}z`, ...attributes });
+
+/** A tick or a cross, its middle at (x, y). */
+export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): Shape {
+  const d = VERDICTS[outcome].map((points) => `M${points.map(([dx, dy]) => `${x + dx} ${y + dy}`).join("L")}`);
+  return line(d.join(""), theme[outcome], { "stroke-width": 1.5 });
+}
+
+/** What is drawn of an arc, by which a page finds it again. */
+const group = ({ governor, dependent }: Arc, parts: Shape[], kind = "attnw-annotated") =>
+  shape("g", { class: kind, "data-governor": governor, "data-dependent": dependent }, parts);
+
+/** An annotated arc from its governor up, over, and down to its dependent; `y` is where arcs end. */
+export function arcPath({ x0, x1, height, edge }: PlacedArc, y: number): string {
+  const way = Math.sign(x1 - x0) || 1;
+  const corner = Math.min(CORNER, Math.abs(x1 - x0) / 2);
+  const top = y - height;
+  const start = edge ? `M${px(x0)} ${top}` : `M${x0} ${y}V${top + corner}Q${x0} ${top} ${x0 + way * corner} ${top}`;
+  return `${start}H${x1 - way * corner}Q${x1} ${top} ${x1} ${top + corner}V${y}`;
+}
+
+/** The arcs over the words of a row, whose top is at the row's height; those of the relation last, with its name. */
+export function annotatedArcs(row: Row, scene: Scene, widths: Widths, theme: Theme): Shape[] {
+  const { tree, state } = scene;
+  const { relation } = state;
+  const y = row.height;
+  const isShown = (arc: PlacedArc) => hasRelation(relation, arc.relation);
+  const arcs = [...row.arcs]
+    .sort((a, b) => Number(isShown(a)) - Number(isShown(b)))
+    .map((arc) => {
+      const colour = isShown(arc) ? theme.text : theme.hairline;
+      // Whose governor is not named begins where the name would.
+      const way = Math.sign(arc.x1 - arc.x0);
+      const start = isShown(arc) || !arc.edge ? arc.x0 : way > 0 ? 0 : row.across;
+      const whole = { ...arc, x0: start + CRISP, x1: arc.x1 + CRISP };
+      const parts = [line(arcPath(whole, y - 2 + CRISP), colour), arrow(whole.x1, y, 1, { fill: colour })];
+      if (!isShown(arc)) return group(arc, parts);
+      parts.push(...edgeName(arc.edge, y - arc.height, theme.muted, theme));
+      return group(arc, [...parts, relationName(arc, y, widths, theme)]);
+    });
+  if (!isIn(row, tree.root)) return arcs;
+  const x = centreOf(row, tree.root) + CRISP;
+  const colour = relation === ALL ? theme.text : theme.hairline;
+  const root = [line(`M${x} 18V${y - 2}`, colour), arrow(x, y, 1, { fill: colour })];
+  if (relation === ALL) root.push(label("root", x, 12, theme.text));
+  return [group({ governor: tree.root, dependent: tree.root }, root), ...arcs];
+}
+
+/** A text of whole height round `y`, and what hides whatever passes there. */
+function onGround(text: Shape, width: number, x: number, y: number, theme: Theme): Shape[] {
+  const box = { x: px(x - width / 2), y: y - 6, width: px(width), height: 12 };
+  return [shape("rect", { ...box, fill: theme.background }), text];
+}
+
+/** A relation's name on its arc. */
+function relationName(arc: PlacedArc, y: number, widths: Widths, theme: Theme): Shape {
+  const width = 2 * (Math.ceil(widths.relation(arc.relation) / 2) + CLEAR);
+  const top = y - arc.height;
+  const text = label(arc.relation, 0, top + 4, theme.text);
+  return shape(
+    "g",
+    { "data-relation": arc.relation, transform: `translate(${px(arc.labelX)})` },
+    onGround(text, width, 0, top, theme),
+  );
+}
+
+/** The governor's name where it stands in another row, in line with its arc. */
+function edgeName(edge: EdgeName | undefined, y: number, fill: string, theme: Theme): Shape[] {
+  if (!edge) return [];
+  const text = label(edge.text, px(edge.x), y + 3.5, fill, NAME_SIZE);
+  return onGround(text, edge.width, edge.x, y, theme);
+}
+
+/** A predicted arc under the words, its ends at the height `y`. */
+export function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): string {
+  if (!edge) {
+    const low = px(y + (depth * 4) / 3);
+    return `M${x0} ${y}C${x0} ${low} ${x1} ${low} ${x1} ${y}`;
+  }
+  const low = y + depth;
+  if (x0 === x1) return `M${x1} ${low - 7}V${y}`;
+  const bend = x1 + Math.sign(x0 - x1) * Math.min(BEND, Math.abs(x0 - x1));
+  return `M${px(x0)} ${low}H${px(bend)}Q${x1} ${low} ${x1} ${y}`;
+}
+
+/** Height of the predicted arcs of a row, with their marks and the bars that a page shows. */
+export const hangingHeight = (arcs: HangingArc[]) => Math.ceil(MARKS + Math.max(BARS, ...arcs.map(({ depth }) => depth)) + 4);
+
+/** The arcs under the words of a row, from the words' bottom on, the strongest over the others; no arc crosses a name. */
+export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
+  const colourOf = ({ right }: HangingArc) => (right ? theme.right : theme.wrong);
+  const names = arcs.flatMap((arc) => edgeName(arc.edge, MARKS + 2 + arc.depth, colourOf(arc), theme));
+  const drawn = [...arcs]
+    .sort((a, b) => a.weight - b.weight)
+    .map((arc) => {
+      const colour = colourOf(arc);
+      const strength = Math.sqrt(Math.min(1, arc.weight));
+      const between = (least: number, most: number) => Math.round(1000 * (least + (most - least) * strength)) / 1000;
+      // The system's colours may have no contrast to spare.
+      const opacity = theme.forced ? 1 : between(FAINTEST, 1);
+      const look = {
+        "stroke-width": between(THINNEST, THICKEST),
+        "stroke-opacity": opacity,
+        ...(arc.right ? {} : { "stroke-dasharray": DASH }),
+      };
+      const parts = [
+        line(hangingPath(arc, MARKS + 2), colour, look),
+        arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }),
+        verdict(arc.x1, 5, arc.right ? "right" : "wrong", theme),
+      ];
+      return group(arc, parts, arc.right ? "attnw-right" : "attnw-wrong");
+    });
+  return [...drawn, ...names];
+}
+
+/** What right and wrong arcs look like, in words beside their marks. */
+export const LEGEND = [
+  ["right", "solid: the annotated governor"],
+  ["wrong", "dashed: another word"],
+] as const;

@@ -1,0 +1,66 @@
+import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
+import { caption } from "../shared/caption.js";
+import { AXIS_LABEL_SIZE, LABEL_SIZE, tableRuler } from "../shared/labels.js";
+import type { ArcsState } from "../shared/relation_types.js";
+import { type Shape, shape } from "../shared/svg.js";
+import type { Theme } from "../shared/theme.js";
+import { centreOf, hangingIn, type Row, rowsOf, type Widths, WORD_SIZE, widthsIn } from "./arcs_layout.js";
+import { annotatedArcs, BASELINE, hangingHeight, LEGEND, LINE, predictedArcs, verdict } from "./paint.js";
+import { captionOf, type Scene, sceneOf, sourceTexts, tableOf } from "./scene.js";
+
+/** Between two rows of words. */
+const BETWEEN = 16;
+
+/** A sentence with its arcs; what no page can scroll breaks into rows. */
+export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
+  const sheet = new Sheet(request);
+  const { theme } = request;
+  const scene = sceneOf(state);
+  if (!scene) return { sheet, caption: caption("Dependency arcs"), table: { columns: [], rows: [] } };
+  const said = captionOf(scene, request.brief);
+  sheet.title(scene.title, scene.rightness, sourceTexts(scene).join(" · "));
+  const { problem } = scene.drawn;
+  if (problem) sheet.text(problem, { size: LABEL_SIZE, colour: theme.text, line: 16 });
+  else {
+    const widths = widthsIn(tableRuler, FONT);
+    const rows = rowsOf(scene.tree, widths, sheet.room);
+    const drawn: Shape[] = [];
+    let y = 0;
+    for (const row of rows) {
+      if (y) y += BETWEEN;
+      const { shapes, height } = drawRow(row, scene, widths, theme);
+      drawn.push(shape("g", { transform: `translate(0 ${y})` }, shapes));
+      y += height;
+    }
+    const across = Math.max(0, ...rows.map((row) => row.across));
+    sheet.figure(Math.ceil(across), y, () => sheet.pen.add(...drawn));
+    if (scene.reading) {
+      let x = 5;
+      const marks = LEGEND.flatMap(([outcome, text]) => {
+        const start = { x: x + 8, y: 11, fill: theme[outcome], "font-size": AXIS_LABEL_SIZE };
+        const parts = [verdict(x, 7, outcome, theme), shape("text", start, text)];
+        x += 32 + widths.relation(text);
+        return parts;
+      });
+      sheet.place(x - 24, 14, () => sheet.pen.add(...marks));
+    }
+  }
+  return { sheet, caption: said, table: tableOf(scene, request.brief) };
+};
+
+/** A row of words with the arcs that end there. */
+function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
+  const { tree, reading, shown } = scene;
+  const look = { y: row.height + BASELINE, fill: theme.text, "font-size": WORD_SIZE };
+  const words = tree.words.slice(row.start, row.end).map((text, i) => {
+    const x = centreOf(row, row.start + i);
+    return shape("text", { x, ...look, "text-anchor": "middle" }, text);
+  });
+  const bottom = row.height + LINE;
+  const shapes = [...annotatedArcs(row, scene, widths, theme), ...words];
+  if (!reading) return { shapes, height: bottom };
+  const hanging = hangingIn(tree, row, shown, widths);
+  const transform = `translate(0 ${bottom})`;
+  shapes.push(shape("g", { transform }, predictedArcs(hanging, theme)));
+  return { shapes, height: bottom + hangingHeight(hanging) };
+}

@@ -1,0 +1,73 @@
+import type { GridState } from "../head_grid/state.js";
+import type { HeadsState } from "../shared/head_types.js";
+import type { Model, RenderContext, SharedState } from "../shared/types.js";
+
+export const PANELS = ["grid", "view", "lens", "strip", "head_map", "table", "arcs"] as const;
+export type Panel = (typeof PANELS)[number];
+type ByPanel<T> = Partial<Record<Panel, T>>;
+
+/** The input that the figures show. */
+export interface Input {
+  text: string;
+  pair: string | null;
+  /** What a decoder of its own reads. */
+  target: string | null;
+}
+
+/** A text of which something is known to be worth seeing. */
+export interface Example {
+  name: string;
+  text: string;
+  pair: string | null;
+}
+
+/** Each panel's trait names its widget, "anywidget:…", or is null while there is none. */
+export interface ExplorerState extends HeadsState, Omit<SharedState, "_axes">, Input, Record<Panel, string | null> {
+  /** The example that is shown. */
+  example: string | null;
+  /** The panels that there are. */
+  panels: Panel[];
+  /** The detail that is open. */
+  tab: Panel;
+  /** The share, 0 to 1, of what is measured for a panel. */
+  progress: ByPanel<number>;
+  _shown: Input | Record<string, never>;
+  _examples: Example[];
+  /** What is to be seen in the text while its head is shown. */
+  _look: string;
+  /** The second text that the model can read, if any. */
+  _second: "pair" | "target" | "";
+  /** What can be measured for the relations; "" for nothing. */
+  _offer: string;
+  _accepted: boolean;
+  /** How often the sentence of the arcs was asked for. */
+  _sentence_asked: number;
+  /** What a panel's numbers are of, and why it has none. */
+  _notes: ByPanel<string>;
+  _problems: ByPanel<string>;
+  _painted: boolean;
+}
+
+/** How anywidget hands a widget the others that its traits name, and their models. */
+export interface Host {
+  getWidget(reference: string): Promise<{
+    render(options: { el: HTMLElement; signal: AbortSignal }): Promise<unknown> | unknown;
+  }>;
+  getModel(reference: string): Promise<unknown>;
+}
+
+export type GridModel = Model<GridState>;
+
+export interface ExplorerContext extends RenderContext<ExplorerState> {
+  host: Host;
+}
+
+export const TITLES: Record<Panel, string> = {
+  grid: "all heads",
+  view: "one head",
+  lens: "token lens",
+  strip: "metrics",
+  head_map: "map of heads",
+  table: "relations",
+  arcs: "arcs",
+};

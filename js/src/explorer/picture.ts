@@ -1,0 +1,114 @@
+import { drawPicture as arcs } from "../dependency_arcs/picture.js";
+import { drawPicture as grid } from "../head_grid/picture.js";
+import { drawPicture as headMap } from "../head_map/picture.js";
+import { drawPicture as view } from "../head_view/picture.js";
+import { drawPicture as strip } from "../metric_strip/picture.js";
+import { type Drawn, type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
+import { drawPicture as table } from "../relation_table/picture.js";
+import { type Caption, caption, type Table } from "../shared/caption.js";
+import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
+import { counted, figures } from "../shared/numbers.js";
+import { drawPicture as lens } from "../token_lens/picture.js";
+import { groupsFor, type Plan, planFor } from "./arrangement.js";
+import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types.js";
+
+/** The state of an explorer with those of its panels that are in sight. */
+type Whole = ExplorerState & { _drawn: Partial<Record<Panel, { state: never }>> };
+
+const FIGURES: Record<Panel, DrawPicture<never>> = {
+  ...{ grid, view, lens, head_map: headMap, strip, table, arcs },
+};
+const OWN_WIDTH = 1000;
+const GAP = 32;
+const TEXT_LINES = 2;
+const MOST_ROWS = 20;
+const EMPTY = "There are no panels: name some in `panels`.";
+/** All panels take a second: these two are what a display shows at once. */
+const QUICK: Panel[] = ["grid", "view"];
+
+/** Rows of columns of panels, as a plan places them. */
+function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
+  if (plan === "one") return shown.map((name) => [[name]]);
+  const { fixed, groups } = groupsFor(plan, shown);
+  const [beside = [], below = []] = groups;
+  const columns = fixed.map((name) => [name]);
+  if (plan === "two") return [columns, [beside]];
+  if (plan === "three") return [[...columns, beside], [below]];
+  const [first = [], ...others] = columns;
+  return plan === "broad" ? [[first], ...others.map((one) => [one]), [beside]] : [[first], [...others, beside]];
+}
+
+/** The panels in sight, placed as on the page. */
+export const drawPicture: DrawPicture<Whole> = (state, request) => {
+  const whole = request.width ?? OWN_WIDTH;
+  const sheet = new Sheet({ ...request, width: whole });
+  const open = PANELS.filter((name) => state._drawn[name]);
+  const quick = open.filter((name) => QUICK.includes(name));
+  const shown = request.brief && quick.length ? quick : open;
+  const drawn: Partial<Record<Panel, Drawn>> = {};
+  const draw = (name: Panel, width: number): Sheet[] => {
+    const panel = state._drawn[name];
+    if (!panel) return [];
+    // On the page the table scrolls in a box of its first rows.
+    const brief = request.brief || name === "table";
+    const own = { ...request, width, brief, caption: false, letter: "", rasters: sheet.rasters };
+    const made = FIGURES[name](panel.state, own);
+    drawn[name] = made;
+    return [made.sheet];
+  };
+  const { text, pair, target } = state._shown;
+  const both = [text, pair, target].filter(Boolean).join(" | ");
+  const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
+  const cut = shorten(measure, both, TEXT_LINES * (whole - 64));
+  const count = cut === both ? "" : ` (${counted(state._stacks[0]?.n_query ?? 0, "token")})`;
+  sheet.title(`${state._source.model}: attention to a text`, cut + count, state._look);
+  if (!shown.length) sheet.text(EMPTY, { size: LABEL_SIZE, colour: request.theme.text });
+  const heads = Math.max(0, ...state._stacks.map(({ n_heads }) => n_heads));
+  for (const row of rowsFor(planFor(whole - 16, heads), shown)) {
+    const filled = row.filter((names) => names.length);
+    if (!filled.length) continue;
+    const room = Math.floor((whole - GAP * (filled.length - 1)) / filled.length);
+    sheet.columns(
+      filled.map((names) => names.flatMap((name) => draw(name, room))),
+      filled.length > 1 ? GAP : 0,
+    );
+  }
+  return { sheet, caption: captionOf(state, shown, drawn), table: tableOf(state, drawn) };
+};
+
+function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Drawn>>): Caption {
+  const names = (panels: Panel[]) => panels.map((name) => TITLES[name]);
+  const alone = shown.filter((name) => name in state._notes);
+  const isMissing = state.tab in state.progress && state.panels.includes(state.tab);
+  const of = drawn.grid?.caption ?? drawn.view?.caption;
+  return caption("Attention to a text", {
+    ...{ model: state._source.model, head: of?.head ?? "", quantity: of?.quantity ?? "" },
+    scale: of?.scale ?? "",
+    notes: [
+      state._look,
+      `panels: ${names(shown).join(", ") || "none"}`,
+      alone.length ? `${names(alone).join(" and ")} of this text alone` : "",
+      isMissing ? `not measured yet: ${TITLES[state.tab]}` : "",
+      ...(of?.notes ?? []),
+    ],
+  });
+}
+
+/** The input, the heads, and the numbers of the shown one. */
+function tableOf(state: Whole, drawn: Partial<Record<Panel, Drawn>>): Table {
+  const { text, pair, target } = state._shown;
+  const input = { text, "second sentence": pair, target, "to see": state._look, model: state._source.model };
+  const rows = Object.entries(input).flatMap(([name, value]) => (value ? [["input", name, value]] : [])) as string[][];
+  const heads = drawn.grid?.caption.head;
+  if (heads) rows.push(["heads", "selected", heads]);
+  const cells = ({ table: { columns, rows } }: Drawn, ...names: string[]) =>
+    rows.map((row) => names.map((name) => row[columns.indexOf(name)] ?? ""));
+  const said = (value: unknown) => (typeof value === "number" ? figures(value) : `${value}`);
+  if (drawn.strip)
+    for (const [metric, value, percentile] of cells(drawn.strip, "metric", "value", "percentile"))
+      rows.push(["shown head", `${metric}`, `${said(value)} (percentile ${said(percentile)})`]);
+  if (drawn.table)
+    for (const [relation, head, share] of cells(drawn.table, "relation", "best head", "accuracy %"))
+      rows.push(["best head", `${relation}`, `${head}: ${share} %`]);
+  return { columns: ["part", "name", "value"], rows: rows.slice(0, MOST_ROWS) };
+}

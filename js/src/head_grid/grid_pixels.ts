@@ -1,0 +1,123 @@
+import type { Cell, GridLayout } from "../shared/cells.js";
+import { transfer } from "../shared/colour.js";
+import type { Raster } from "../shared/pen.js";
+import type { Scale } from "../shared/types.js";
+import { asFloat32, asInt32, asUint8 } from "../shared/wire.js";
+import { headIn, type Order } from "./head_order.js";
+import type { Thumbnails } from "./state.js";
+
+/** Decoded thumbnails of one stack: rows x cols heads of height x width cells. */
+export interface SmallMaps extends Pick<Thumbnails, "stack" | "quantity" | "unit" | "hidden"> {
+  rows: number;
+  cols: number;
+  height: number;
+  width: number;
+  values: Uint8Array;
+  maxima: Float32Array;
+  strongest: Int32Array;
+  /** Largest value of all heads. */
+  maximum: number;
+}
+
+export function decode(thumbnails: Thumbnails): SmallMaps {
+  const [rows = 0, cols = 0, height = 0, width = 0] = thumbnails.values.shape;
+  const maxima = asFloat32(thumbnails.maxima);
+  return {
+    ...thumbnails,
+    ...{ rows, cols, height, width, maxima },
+    values: asUint8(thumbnails.values),
+    strongest: asInt32(thumbnails.strongest),
+    maximum: maxima.reduce((a, b) => Math.max(a, b), 0),
+  };
+}
+
+/** First and last source cell behind each of `size` pixels: all that a pixel covers, or the nearest one when enlarging. */
+export function spans(source: number, size: number): Int32Array {
+  const out = new Int32Array(2 * size);
+  for (let i = 0; i < size; i++) {
+    const nearest = Math.floor(((i + 0.5) * source) / size);
+    out[2 * i] = size < source ? Math.floor((i * source) / size) : nearest;
+    out[2 * i + 1] = size < source ? Math.ceil(((i + 1) * source) / size) - 1 : nearest;
+  }
+  return out;
+}
+
+/** The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of the scale's. */
+export function bytePixels(table: Uint32Array, scale: Scale, gain: number): Uint32Array {
+  const at = transfer(scale);
+  return Uint32Array.from({ length: 256 }, (_, byte) => {
+    const t = Math.max(0, Math.min(1, at((byte / 255) ** 2 * gain)));
+    return table[Math.round(255 * t)] ?? 0;
+  });
+}
+
+/** How values become colours. */
+export interface Look {
+  table: Uint32Array;
+  /** Of the hairline round a map. */
+  line: number;
+  scale: Scale;
+  /** One scale for all heads. */
+  shared: boolean;
+}
+
+/** Draw one head as a `size` x `size` square at `offset` of a pixel buffer with rows of `stride`. */
+export function drawHead(
+  pixels: Uint32Array,
+  stride: number,
+  offset: number,
+  size: number,
+  maps: SmallMaps,
+  [row, col]: Cell,
+  look: Look,
+): void {
+  const { height, width, values } = maps;
+  const head = row * maps.cols + col;
+  const share = (maps.maxima[head] ?? 0) / (maps.maximum || 1);
+  const colours = bytePixels(look.table, look.scale, look.shared ? share : 1);
+  const down = spans(height, size);
+  const across = spans(width, size);
+  for (let i = 0; i < size; i++) {
+    const to = offset + i * stride;
+    const top = down[2 * i] ?? 0;
+    const bottom = down[2 * i + 1] ?? 0;
+    if (i && top === down[2 * i - 2] && bottom === down[2 * i - 1]) {
+      pixels.copyWithin(to, to - stride, to - stride + size);
+      continue;
+    }
+    for (let j = 0; j < size; j++) {
+      const last = across[2 * j + 1] ?? 0;
+      let byte = 0;
+      for (let r = top; r <= bottom; r++) {
+        const line = (head * height + r) * width;
+        for (let c = across[2 * j] ?? 0; c <= last; c++) byte = Math.max(byte, values[line + c] ?? 0);
+      }
+      pixels[to + j] = colours[byte] ?? 0;
+    }
+  }
+}
+
+/** Device pixels of the hairline round a map: light maps side by side would look like one. */
+export const hairline = ({ gap, dpr }: GridLayout) => Math.floor((gap * dpr) / 2);
+
+/** The maps of all cells, each in its hairline, with their gaps, in device pixels; they begin a hairline before the first cell. */
+export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look: Look): Raster {
+  const edge = hairline(layout);
+  const size = Math.round(layout.cell * layout.dpr);
+  const pitch = size + Math.round(layout.gap * layout.dpr);
+  const step = pitch + Math.round(layout.band * layout.dpr);
+  const [across, down] = [layout.cols * pitch + edge, layout.rows * step + edge];
+  const words = new Uint32Array(across * down).fill(look.table[0] ?? 0);
+  for (let row = 0; row < layout.rows; row++)
+    for (let col = 0; col < layout.cols; col++) {
+      const head = headIn(order, [row, col]);
+      if (!head) continue;
+      const offset = row * step * across + col * pitch;
+      for (let y = 0; y < size + 2 * edge; y++) {
+        const start = offset + y * across;
+        words.fill(look.line, start, start + size + 2 * edge);
+      }
+      drawHead(words, across, offset + edge * (across + 1), size, maps, head, look);
+    }
+  return { across, down, words };
+}

@@ -1,0 +1,76 @@
+import type { Cell } from "../shared/cells.js";
+import type { MetricState } from "../shared/head_types.js";
+import { asFloat32 } from "../shared/wire.js";
+import type { GridState } from "./state.js";
+
+/** The chosen metric of the stack shown, layer by layer. */
+export interface Metric {
+  title: string;
+  values: Float32Array;
+  low: number;
+  high: number;
+}
+
+/** The chosen metric; undefined where none is chosen or the stack shown lacks it. */
+export function chosenMetric({
+  _metrics: metrics,
+  metric: title,
+  stack,
+}: Pick<GridState, "_metrics" | "metric" | "stack">): Metric | undefined {
+  const index = title === null ? -1 : (metrics?.titles.indexOf(title) ?? -1);
+  if (!metrics || title === null || index < 0 || metrics.stack !== stack) return undefined;
+  const [, layers = 0, heads = 0] = metrics.values.shape;
+  const count = layers * heads;
+  const values = asFloat32(metrics.values).subarray(index * count, (index + 1) * count);
+  return { title, values, low: Math.min(...values), high: Math.max(...values) };
+}
+
+/** Whether a value passes; Python compares in float32 as well. */
+export function passes(value: number, filter: MetricState["filter"]): boolean {
+  return !filter || (value >= Math.fround(filter[0]) && value <= Math.fround(filter[1]));
+}
+
+/** Which head stands in which cell. */
+export interface Order {
+  sort: MetricState["sort"];
+  rows: number;
+  cols: number;
+  /** Head of each cell as layer * heads + head, -1 in an empty cell. */
+  heads: number[];
+}
+
+type Wish = Pick<MetricState, "sort" | "descending" | "filter" | "outside">;
+
+/** Heads in their places, sorted and filtered as wished; of equal ones the first comes first. */
+export function orderHeads(layers: number, cols: number, metric: Metric | undefined, wish: Wish): Order {
+  const all = Array.from({ length: layers * cols }, (_, i) => i);
+  if (!metric) return { sort: "none", rows: layers, cols, heads: all };
+  const value = (head: number) => metric.values[head] ?? 0;
+  const stays = (head: number) => wish.outside === "dim" || passes(value(head), wish.filter);
+  const sign = wish.descending ? -1 : 1;
+  const sorted = (heads: number[]) => heads.filter(stays).sort((a, b) => sign * (value(a) - value(b)) || a - b);
+  const { sort } = wish;
+  if (sort === "none") return { sort, rows: layers, cols, heads: all.map((head) => (stays(head) ? head : -1)) };
+  const groups = sort === "all" ? [all] : Array.from({ length: layers }, (_, row) => all.slice(row * cols, (row + 1) * cols));
+  const heads = groups.flatMap((group) => {
+    const kept = sorted(group);
+    const cells = Math.ceil(kept.length / cols || (sort === "rows" ? 1 : 0)) * cols;
+    return [...kept, ...new Array<number>(cells - kept.length).fill(-1)];
+  });
+  return { sort, rows: heads.length / cols, cols, heads };
+}
+
+/** The head in a cell as [layer, head]; undefined where it is empty. */
+export function headIn({ heads, cols }: Order, [row, col]: Cell): Cell | undefined {
+  const head = heads[row * cols + col] ?? -1;
+  return head < 0 ? undefined : [Math.floor(head / cols), head % cols];
+}
+
+/** The cell of a head; undefined where it is removed. */
+export function cellOf({ heads, cols }: Order, [layer, head]: Cell): Cell | undefined {
+  const index = heads.indexOf(layer * cols + head);
+  return index < 0 ? undefined : [Math.floor(index / cols), index % cols];
+}
+
+/** The two ends of the bars: 0 and the farthest value, or both farthest ones where signs differ. */
+export const barRange = ({ low, high }: Metric): [number, number] => [Math.min(0, low), Math.max(0, high)];

@@ -1,0 +1,112 @@
+import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../page/embedded_maps.js";
+import { localModel } from "../page/local_model.js";
+import type { Kernel } from "../page/page_data.js";
+import type { Metrics } from "../shared/head_types.js";
+import type { GridState, Thumbnails } from "./state.js";
+
+/** A grid that draws its thumbnails from the maps that the page holds. */
+export const pageModel: Kernel<GridState, { metrics: Metrics[] }> = ({ state, own }, held) => {
+  const model = localModel<GridState>({ ...state, _metrics: null, _thumbnails: null });
+  const draw = () => {
+    const stack = model.get("stack");
+    const found = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
+    if (!found) return;
+    model.set("_metrics", own.metrics.find((of) => of.stack === stack) ?? null);
+    model.set("_axes", found.axes);
+    model.set("_thumbnails", thumbnails(found, model.get("hidden")));
+  };
+  for (const name of ["stack", "unit", "hidden", "quantity"]) model.on(`change:${name}`, draw);
+  // As in the kernel, another metric starts without a range: it was one of the metric before.
+  let metric = model.get("metric");
+  model.on("change:metric", () => {
+    if (metric !== null) model.set("filter", null);
+    metric = model.get("metric");
+  });
+  model.on("change:selected", () => {
+    const last = model.get("selected").at(-1);
+    if (last) model.set("stack", last[2]);
+  });
+  draw();
+  return model;
+};
+
+/** Cells of a thumbnail along an axis, at most. */
+const SIDE = 64;
+
+/** One side of a thumbnail: the tokens that are left in, and which of them each cell covers. */
+interface Side {
+  kept: number[];
+  cells: [from: number, end: number][];
+}
+
+/** Where SIDE does not divide a length, neighbouring cells share their border. */
+function sideOf(special: string[], hidden: string[]): Side {
+  const kept = [...special.keys()].filter((i) => !hidden.includes(special[i] ?? ""));
+  const [length, count] = [kept.length, Math.min(kept.length, SIDE)];
+  const cells = Array.from({ length: count }, (_, cell): [number, number] => [
+    Math.floor((cell * length) / count),
+    Math.ceil(((cell + 1) * length) / count),
+  ]);
+  return { kept, cells };
+}
+
+/** The largest byte under each cell, and the first place of the largest of all. */
+function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side) {
+  const width = columns.cells.length;
+  const wide = new Uint8Array(rows.kept.length * width);
+  let top = -1;
+  let place = [-1, -1];
+  for (const [i, row] of rows.kept.entries())
+    for (const [x, [from, end]] of columns.cells.entries()) {
+      let most = 0;
+      for (let j = from; j < end; j++) {
+        const column = columns.kept[j] ?? 0;
+        const byte = map[row * keys + column] ?? 0;
+        if (byte > most) most = byte;
+        if (byte > top) {
+          top = byte;
+          place = [row, column];
+        }
+      }
+      wide[i * width + x] = most;
+    }
+  const bytes = new Uint8Array(rows.cells.length * width);
+  for (const [y, [from, end]] of rows.cells.entries())
+    for (let i = from; i < end; i++)
+      for (let x = 0; x < width; x++) {
+        const [at, byte] = [y * width + x, wide[i * width + x] ?? 0];
+        if (byte > (bytes[at] ?? 0)) bytes[at] = byte;
+      }
+  return { bytes, top, place };
+}
+
+/** Thumbnails of all heads, as the kernel makes them: hidden tokens out, then the maximum under each cell. */
+export function thumbnails(maps: EmbeddedMaps, hidden: string[]): Thumbnails {
+  const [layers, heads, queries, keys] = maps.shape;
+  const rows = sideOf(maps.axes.query.special, hidden);
+  const columns = sideOf(maps.axes.key.special, hidden);
+  const isEmpty = !rows.kept.length || !columns.kept.length;
+  const [height, width] = isEmpty ? [0, 0] : [rows.cells.length, columns.cells.length];
+  const count = layers * heads;
+  const values = new Uint8Array(count * height * width);
+  const maxima = new Float32Array(count);
+  const strongest = new Int32Array(count * 2).fill(-1);
+  for (let head = 0; head < count && !isEmpty; head++) {
+    const map = maps.values.subarray(head * queries * keys, (head + 1) * queries * keys);
+    const { bytes, top, place } = pooled(map, keys, rows, columns);
+    strongest.set(place, 2 * head);
+    maxima[head] = top > 0 ? decodedByte(top, maps.maxima[head] ?? 0) : 0;
+    // Byte 1 is a weight of 0, and 0 is a masked one.
+    const levels = bytes.map((byte) => (byte > 1 ? Math.round((255 * (byte - 1)) / (top - 1)) : 0));
+    values.set(levels, head * height * width);
+  }
+  return {
+    stack: maps.axes.stack,
+    quantity: maps.quantity,
+    unit: maps.axes.unit,
+    hidden,
+    values: wire(values, [layers, heads, height, width]),
+    maxima: wire(maxima, [layers, heads]),
+    strongest: wire(strongest, [layers, heads, 2]),
+  };
+}

@@ -1,0 +1,221 @@
+import { type Cell, canvasSize, corner, type GridLayout, hasText, outline } from "../shared/cells.js";
+import { AXIS_LABEL_SIZE, labelFont, type Measure, shorten, write } from "../shared/labels.js";
+import { aligned } from "../shared/numbers.js";
+import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
+import type { Theme } from "../shared/theme.js";
+import { hairline } from "./grid_pixels.js";
+import { barRange, headIn, type Metric, type Order, passes } from "./head_order.js";
+import type { Scene } from "./scene.js";
+
+/** Middle of the line of column labels. */
+const LABEL_LINE = 9;
+
+/** What follows the reader's hand on a page. */
+export interface Pointer {
+  hovered: Cell | undefined;
+  focused: Cell | undefined;
+  /** How far the grid is scrolled: labels stay in sight. */
+  scrolled: [x: number, y: number];
+}
+const NOWHERE: Pointer = { hovered: undefined, focused: undefined, scrolled: [0, 0] };
+
+/**
+ * Everything, with the small maps as `composed` made them; squares stand for maps that are not there. A picture has no `hand`,
+ * and no mark of the layer that the next step starts from.
+ */
+export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand?: Pointer): void {
+  const pointer = hand ?? NOWHERE;
+  const { layout, theme, selected, metric } = scene;
+  const { x0, y0, cell, dpr, rows, cols } = layout;
+  pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
+  pen.textBaseline = "middle";
+  if (maps) {
+    const edge = hairline(layout) / dpr;
+    paintRaster(pen, maps, x0 - edge, y0 - edge, maps.across / dpr, maps.down / dpr);
+  }
+  if (!maps) {
+    pen.fillStyle = theme.hairline;
+    for (let row = 0; row < rows; row++)
+      for (let col = 0; col < cols; col++)
+        if (headIn(scene.order, [row, col])) pen.fillRect(...corner(layout, [row, col]), cell, cell);
+  }
+  if (hand) paintLayerLine(pen, scene);
+  if (metric) paintBadges(pen, scene, metric);
+  for (const [i, at] of selected.entries()) paintFrame(pen, layout, at, theme, i === selected.length - 1);
+  if (pointer.hovered) outline(pen, layout, pointer.hovered, theme.text, 1);
+  if (pointer.focused) {
+    outline(pen, layout, pointer.focused, theme.background, 2, -3);
+    outline(pen, layout, pointer.focused, theme.text, 2, -1);
+  }
+  paintColumnLabels(pen, scene, pointer);
+  const ranks = scene.order.sort === "all";
+  const marked = new Set(ranks ? [] : selected.map(([row]) => row)).add(pointer.hovered?.[0] ?? -1);
+  if (hand && !ranks) marked.add(scene.state.layer);
+  paintRowLabels(pen, scene, marked, pointer.scrolled);
+}
+
+/** The accent round a selected head, and a notch where causal maps are masked: solid on the head that is shown. */
+function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid: boolean) {
+  // A line of background keeps the accent apart from cells of a like colour.
+  outline(pen, layout, at, theme.background, 1, -0.5);
+  outline(pen, layout, at, theme.accent, layout.gap);
+  const [x, y] = corner(layout, at);
+  const right = x + layout.cell + 1;
+  const triangle = (colour: string, x1: number, x2: number, top: number) => {
+    pen.fillStyle = colour;
+    pen.beginPath();
+    pen.moveTo(x1, top);
+    pen.lineTo(x2, top);
+    pen.lineTo(x2, top + x2 - x1);
+    pen.closePath();
+    pen.fill();
+  };
+  triangle(theme.background, right - 13, right, y - 1);
+  triangle(theme.accent, right - 11, right, y - 1);
+  if (!solid) triangle(theme.background, right - 6, right - 2, y + 1);
+}
+
+/** Over rows that are scrolled away. */
+function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, top] }: Pointer) {
+  const { layout, theme, sorting, bands } = scene;
+  const line = top + LABEL_LINE;
+  if (top) {
+    pen.fillStyle = theme.background;
+    pen.fillRect(0, top, canvasSize(layout)[0], layout.y0 - layout.gap);
+  }
+  pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
+  if (sorting) {
+    const room = Math.min(scene.width, scene.room) - layout.x0;
+    const measure = (text: string) => pen.measureText(text).width;
+    const text = shorten(measure, sorting, room);
+    write(pen, text, [left + layout.x0, line], theme.text);
+    return;
+  }
+  const marked = new Set(scene.selected.map(([, col]) => col)).add(hovered?.[1] ?? -1);
+  for (let col = 0; col < layout.cols; col++) {
+    const middle = corner(layout, [0, col])[0] + layout.cell / 2;
+    const colour = marked.has(col) ? theme.text : theme.muted;
+    write(pen, String(col), [middle, line], colour, "center");
+  }
+  const start = (band: number) => corner(layout, [0, Math.round((band * layout.cols) / bands)])[0];
+  pen.fillStyle = theme.muted;
+  for (let band = 0; band < bands; band++) {
+    const [from, to] = [start(band) + 1, start(band + 1) - layout.gap - 1];
+    pen.fillRect(from, top + layout.y0 - 8, to - from, 2);
+  }
+}
+
+/** The rows' names, strong where they are `marked`, over columns that are scrolled away. */
+function paintRowLabels(pen: Pen, scene: Scene, marked: Set<number>, [left, top]: Pointer["scrolled"]) {
+  const { layout, theme } = scene;
+  const right = left + layout.x0 - 8;
+  if (left) {
+    pen.fillStyle = theme.background;
+    pen.fillRect(left, 0, layout.x0 - layout.gap, canvasSize(layout)[1]);
+  }
+  pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
+  const ranks = scene.order.sort === "all";
+  const title = ranks ? "rank" : scene.sorting ? "" : "head";
+  write(pen, title, [right, top + LABEL_LINE], theme.muted, "right");
+  for (let row = 0; row < layout.rows; row++) {
+    const middle = corner(layout, [row, 0])[1] + layout.cell / 2;
+    if (middle < top + layout.y0) continue;
+    const colour = marked.has(row) ? theme.text : theme.muted;
+    const name = ranks ? row * layout.cols + 1 : row || "layer 0";
+    write(pen, String(name), [right, middle], colour, "right");
+  }
+}
+
+/** A line under the stepped layer: its row, or each of its heads where they are scattered. */
+function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Scene) {
+  const { cell, gap, band, rows, cols } = layout;
+  pen.fillStyle = theme.text;
+  if (order.sort !== "all") {
+    if (layer >= rows) return;
+    const [x, y] = corner(layout, [layer + 1, 0]);
+    pen.fillRect(x, y - gap, cols * (cell + gap) - gap, gap);
+    return;
+  }
+  for (const i of order.heads.keys()) {
+    const at = [Math.floor(i / cols), i % cols] as const;
+    const [x, y] = corner(layout, at);
+    if (headIn(order, at)?.[0] === layer) pen.fillRect(x, y + cell + band - gap, cell, gap);
+  }
+}
+
+const BADGE_SIZE = 10;
+
+/** Weights, selection and metrics each have a colour of their own. */
+const metricColour = ({ dark, forced, text }: Theme) => (forced ? text : dark ? "#00a87b" : "#008060");
+
+/** Room between two texts, in a cell and from one cell to the next. */
+const TEXT_GAP = 4;
+
+/** Numbers of a metric under each other: as many decimals as its largest value needs for `digits` digits. */
+export function decimals({ low, high }: Metric, digits: number): (x: number) => string {
+  return aligned(Math.max(Math.abs(low), Math.abs(high)), digits);
+}
+
+/**
+ * Name and number under each cell, in the longest spelling that fits under all of them: numbers lose a digit first, then
+ * names their letters, then the numbers go. Names are only needed where the order does not tell them.
+ */
+export function badgeTexts(order: Order, metric: Metric, width: number, measure: Measure): [name: string, number: string][] {
+  const spell = (make: (layer: number, head: number, value: number) => string) =>
+    order.heads.map((i) => (i < 0 ? "" : make(Math.floor(i / order.cols), i % order.cols, metric.values[i] ?? 0)));
+  const none = spell(() => "");
+  const names = {
+    none: [none],
+    rows: [spell((_, head) => `H${head}`)],
+    all: [spell((layer, head) => `L${layer} H${head}`), spell((layer, head) => `${layer}·${head}`)],
+  }[order.sort];
+  const numbers = [3, 2].map((digits) => {
+    const print = decimals(metric, digits);
+    return spell((_, __, value) => print(value));
+  });
+  const room = width - TEXT_GAP / 2;
+  const fit = (name: string[], number: string[]) =>
+    name.every((text, i) => {
+      const other = number[i] ?? "";
+      return measure(text) + measure(other) + (text && other ? TEXT_GAP : 0) <= room;
+    });
+  for (const name of names) for (const number of numbers) if (fit(name, number)) return pairs(name, number);
+  return pairs(names.find((name) => fit(name, none)) ?? names.at(-1) ?? none, none);
+}
+
+const pairs = (names: string[], numbers: string[]) => names.map((name, i): [string, string] => [name, numbers[i] ?? ""]);
+
+/** A bar under each cell for its metric, its texts, and a veil over heads outside the filter. */
+export function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
+  const { layout, order, theme } = scene;
+  const { cell } = layout;
+  const [low, high] = barRange(metric);
+  const at = (value: number) => (high > low ? ((value - low) / (high - low)) * cell : 0);
+  pen.font = labelFont(scene.font, false, BADGE_SIZE);
+  const measure = (text: string) => pen.measureText(text).width;
+  const texts = hasText(layout) ? badgeTexts(order, metric, cell, measure) : [];
+  for (const [i, head] of order.heads.entries()) {
+    const place = [Math.floor(i / order.cols), i % order.cols] as const;
+    if (!headIn(order, place)) continue;
+    const [x, y] = corner(layout, place);
+    const value = metric.values[head] ?? 0;
+    // The system's grey may be as strong as its text.
+    const track = theme.forced ? 1 : 3;
+    pen.fillStyle = theme.hairline;
+    pen.fillRect(x, y + cell + 5 - track, cell, track);
+    pen.fillStyle = metricColour(theme);
+    const [from, to] = [at(Math.min(0, value)), at(Math.max(0, value))];
+    pen.fillRect(x + from, y + cell + 2, Math.max(to - from, 0.5), 3);
+    const isIn = passes(value, scene.state.filter);
+    if (!isIn) {
+      pen.fillStyle = theme.background;
+      pen.globalAlpha = 0.8;
+      pen.fillRect(x, y, cell, cell + 5);
+      pen.globalAlpha = 1;
+    }
+    const [name, number] = texts[i] ?? ["", ""];
+    const line = y + cell + 12;
+    write(pen, name, [x + 1, line], isIn ? theme.text : theme.muted);
+    write(pen, number, [x + cell - 1, line], isIn && !name ? theme.text : theme.muted, "right");
+  }
+}

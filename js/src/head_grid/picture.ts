@@ -1,0 +1,30 @@
+import { type DrawPicture, Sheet } from "../picture/sheet.js";
+import { LABEL_SIZE } from "../shared/labels.js";
+import { decode } from "./grid_pixels.js";
+import { captionOf, legendOf, tableOf } from "./grid_text.js";
+import { paintGrid } from "./paint.js";
+import { areCurrent, composed, sceneOf } from "./scene.js";
+import type { GridState } from "./state.js";
+
+/** So dense that hardly anything is lost where cells end on whole pixels. */
+const FINE = 100;
+
+/** All heads at once. */
+export const drawPicture: DrawPicture<GridState> = (state, request) => {
+  const sheet = new Sheet(request);
+  const maps = state._thumbnails && decode(state._thumbnails);
+  const scene = sceneOf(state, maps, sheet.look);
+  const said = captionOf(scene);
+  sheet.title(said.figure, said.model, said.quantity);
+  if (!areCurrent(maps, state)) {
+    sheet.text(state._error, { size: LABEL_SIZE, colour: request.theme.text });
+    return { sheet, caption: said, table: tableOf({ ...scene, maps: null }) };
+  }
+  // Cells that end on whole pixels must not change the size of the picture.
+  sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }).width);
+  sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
+  const { texts, words } = legendOf(state, maps);
+  sheet.colourBar(texts, words);
+  sheet.notes(...said.notes);
+  return { sheet, caption: said, table: tableOf(scene) };
+};

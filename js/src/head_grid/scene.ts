@@ -1,0 +1,84 @@
+import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
+import { ramp } from "../shared/colour.js";
+import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
+import { word } from "../shared/levels.js";
+import type { Look as Page } from "../shared/mount.js";
+import type { Raster } from "../shared/pen.js";
+import type { StackInfo } from "../shared/types.js";
+import { compose, type Look, type SmallMaps } from "./grid_pixels.js";
+import { cellOf, chosenMetric, type Metric, type Order, orderHeads } from "./head_order.js";
+import type { GridState } from "./state.js";
+
+/** All that a grid draws of a state. */
+export interface Scene extends Omit<Page, "width"> {
+  /** Width there is, and what is taken of it. */
+  room: number;
+  width: number;
+  state: GridState;
+  /** Null until the kernel has answered. */
+  maps: SmallMaps | null;
+  stack: StackInfo | undefined;
+  metric: Metric | undefined;
+  order: Order;
+  look: Look;
+  /** How many heads have keys of their own, where others share them and stand side by side; else 0. */
+  bands: number;
+  layout: GridLayout;
+  height: number;
+  /** How the heads are sorted, in words; "" where they are not. */
+  sorting: string;
+  /** Where the selected heads stand; the last one is the head that a view shows. */
+  selected: Cell[];
+}
+
+/** What is shown of a state, and where. */
+export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page): Scene {
+  const stack = state._stacks.find(({ name }) => name === state.stack);
+  const [rows, cols] = [maps?.rows ?? stack?.n_layers ?? 0, maps?.cols ?? stack?.n_heads ?? 0];
+  // While another stack's maps are still up, the metric is not that of their heads.
+  const metric = !maps || maps.stack === state.stack ? chosenMetric(state) : undefined;
+  const order = orderHeads(rows, cols, metric, state);
+  const { width: room, density, font, ruler } = page;
+  const below = order.sort !== "none" ? "name" : metric ? "bar" : "nothing";
+  const shared = stack && stack.n_key_heads < stack.n_heads && order.sort === "none";
+  const bands = shared ? stack.n_key_heads : 0;
+  const layout = gridLayout(room, order.rows, cols, bands > 0, density, below);
+  const sorting = sortingText(order, metric, state.descending);
+  const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
+  const [width, height] = canvasSize(layout);
+  const snap = (x: number) => Math.round(x * density) / density;
+  return {
+    ...page,
+    ...{ room, state, maps, stack, metric, order, bands, layout, sorting },
+    height: snap(height),
+    look: { table: ramp(page.theme), line: word(page.theme.hairline), scale: state.scale, shared: state.shared_scale },
+    // A few heads are narrower than what is said of their order.
+    width: snap(sorting ? Math.max(width, Math.min(room, sortingEnd)) : width),
+    selected: state.selected.flatMap(([layer, head, name]) => {
+      const inside = name === state.stack && head < cols;
+      const cell = inside ? cellOf(order, [layer, head]) : undefined;
+      return cell ? [cell] : [];
+    }),
+  };
+}
+
+/** How the heads are sorted, in words. */
+function sortingText(order: Order, metric: Metric | undefined, descending: boolean): string {
+  if (order.sort === "none" || !metric) return "";
+  return `${metric.title}, ${descending ? "largest" : "smallest"} first →`;
+}
+
+/** The small maps as pixels; undefined where there are none to see. */
+export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>
+  maps?.values.length ? compose(layout, maps, order, look) : undefined;
+
+/** Whether the maps are those of what the state asks for. */
+export function areCurrent(maps: SmallMaps | null, state: GridState): maps is SmallMaps {
+  const set = (kinds: string[]) => [...kinds].sort().join();
+  return (
+    maps?.stack === state.stack &&
+    maps.quantity === state.quantity &&
+    maps.unit === state.unit &&
+    set(maps.hidden) === set(state.hidden)
+  );
+}

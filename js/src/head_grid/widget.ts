@@ -1,0 +1,168 @@
+import { captionText } from "../shared/caption.js";
+import { gridCursor } from "../shared/cell_cursor.js";
+import { cellInput } from "../shared/cell_input.js";
+import { type Cell, inside, sameCell } from "../shared/cells.js";
+import { element, listening } from "../shared/dom.js";
+import { commonKey, keyHelp } from "../shared/key_list.js";
+import { liveRegion } from "../shared/live.js";
+import { type Look, mount } from "../shared/mount.js";
+import { fresh, type Raster } from "../shared/pen.js";
+import { releasing } from "../shared/release.js";
+import { remembered } from "../shared/remembered.js";
+import { announcement, chosenHeads, selectHeads, shownHead, stepTo, undoable } from "../shared/selection.js";
+import { snapshot } from "../shared/snapshot.js";
+import type { Head, RenderContext } from "../shared/types.js";
+import { gridControls } from "./grid_controls.js";
+import { gridPeek } from "./grid_peek.js";
+import { decode, type SmallMaps } from "./grid_pixels.js";
+import { gridPreview } from "./grid_preview.js";
+import { captionOf, describe, metricText, strongest } from "./grid_text.js";
+import { headIn } from "./head_order.js";
+import { metricControls, similarHeads } from "./metric_controls.js";
+import { paintGrid } from "./paint.js";
+import { areCurrent, composed, type Scene, sceneOf } from "./scene.js";
+import { type GridState, WATCHED } from "./state.js";
+
+/** Below this width controls wait behind a button. */
+const NARROW = 560;
+const KEYS = [
+  ["Arrow keys", "move between heads"],
+  ["Home / End", "first / last head of the layer, with Ctrl of the grid"],
+  ["Page Up / Page Down", "four layers up / down"],
+  ["Enter or Space, click", "select the head"],
+  ["Shift + Enter, Shift + click", "add or remove the head"],
+  ["double click", "select only this head"],
+  ["[ and ]", "step to the layer above / below"],
+  ["Escape", "back to the selection before"],
+  ["?", "show or hide this list"],
+] as const;
+
+function render(context: RenderContext<GridState>): void {
+  const { model, signal } = context;
+  const { root, inner, schedule } = mount(context, "head-grid", WATCHED, {
+    ...{ update, paint },
+    keys: (event) => commonKey(event, toggleKeys, stepBy) || input.key(event),
+  });
+  const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
+  const box = element(inner, "div", {
+    ...{ class: "attnw-grid-box attnw-drawn", role: "grid", tabindex: 0 },
+    "aria-multiselectable": "true",
+    "aria-label": "attention heads, a row a layer; question mark lists the keys",
+  });
+  const canvas = element(box, "canvas", { class: "attnw-grid", "aria-hidden": "true" });
+  const setCursor = gridCursor(box);
+  const controls = gridControls(inner, context, step);
+  const measured = metricControls(inner, context, selectSimilar);
+  const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
+  const line = element(inner, "p", { class: "attnw-grid-caption", "data-caption": true });
+  const live = liveRegion(inner, model.get("selected"));
+  const preview = gridPreview(inner);
+  const peek = gridPeek(signal, () => model.get("_circle"));
+
+  let scene: Scene | undefined;
+  let maps: SmallMaps | null = null;
+  let raster: Raster | undefined;
+  let rasterOf: unknown[] = [];
+  let revealed: Cell | undefined;
+  const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
+  const {
+    choose: select,
+    undo,
+    notice,
+  } = undoable<Head[]>(
+    () => model.get("selected"),
+    (heads) => selectHeads(model, heads),
+  );
+
+  const input = cellInput(box, canvas, signal, {
+    ...{ choose, undo, moved: schedule, layout: () => scene?.layout, fixedLabels: true },
+    selected: () => scene?.selected ?? [],
+  });
+  const on = listening(signal);
+  on(box, "scroll", schedule);
+  on(canvas, "dblclick", (event) => {
+    const cell = input.under(event);
+    if (cell) choose(cell, false);
+  });
+
+  const stepBy = (layers: number) => step(model.get("layer") + layers);
+
+  function step(layer: number): void {
+    const last = shownHead(model);
+    const shown = model.get("_stacks").find(({ name }) => name === model.get("stack"));
+    if (!shown || !last || last[2] === shown.name) stepTo(model, layer, shown?.n_layers ?? 1);
+    else {
+      // The selection is in another stack: stepping brings it to this one.
+      const target = Math.max(0, Math.min(shown.n_layers - 1, layer));
+      selectHeads(model, [[target, Math.min(last[1], shown.n_heads - 1), shown.name]]);
+    }
+  }
+
+  function choose(cell: Cell, add: boolean): void {
+    // While another stack's picture is still up, what is under the pointer is not what would be selected.
+    const at = scene && maps?.stack === model.get("stack") && headIn(scene.order, cell);
+    if (!at) return;
+    select(chosenHeads(model.get("selected"), [...at, model.get("stack")], add));
+  }
+
+  /** Select the shown head with those most like it; it stays the one that is shown. */
+  function selectSimilar(): void {
+    const shown = shownHead(model);
+    if (!shown) return;
+    const alike = similarHeads(model, shown[0], shown[1]);
+    select([...alike.map(([layer, head]): Head => [layer, head, shown[2]]), shown]);
+  }
+
+  /** Compose the thumbnails again, but only where something they depend on has changed. */
+  function compose(now: Scene): void {
+    const { layout, order, look, theme } = now;
+    const of = [maps, JSON.stringify([layout, order.heads, look.scale, look.shared, theme])];
+    if (of.every((value, i) => value === rasterOf[i])) return;
+    raster = composed(now);
+    rasterOf = of;
+  }
+
+  function update(look: Look): void {
+    const state = snapshot(model, WATCHED);
+    notice();
+    maps = mapsOf(state._thumbnails);
+    scene = sceneOf(state, maps, look);
+    compose(scene);
+    canvas.dataset.layout = JSON.stringify(scene.layout);
+    const stale = !areCurrent(maps, state);
+    progress.hidden = !stale;
+    root.classList.toggle("attnw-grid-stale", stale);
+    box.setAttribute("aria-busy", String(stale));
+    measured(look.theme, scene.metric);
+    controls.update(scene);
+    root.classList.toggle("attnw-grid-narrow", look.width < NARROW);
+    line.textContent = captionText(captionOf(scene));
+    live.say(state.selected, announcement(state.selected));
+  }
+
+  function paint(): void {
+    if (!scene) return;
+    const { layout, order, selected, metric, state } = scene;
+    const { rows, cols } = layout;
+    const { place } = input;
+    const { hovered, byKeyboard } = place;
+    const focused = inside(place.focused, rows, cols);
+    place.focused = focused;
+    const shown = byKeyboard ? focused : undefined;
+    const pen = fresh(canvas, scene.width, scene.height);
+    const last = selected.at(-1);
+    if (last && !sameCell(last, revealed)) input.reveal(layout, last);
+    revealed = last;
+    if (pen) paintGrid(pen, scene, raster, { hovered, focused: shown, scrolled: [box.scrollLeft, box.scrollTop] });
+    const own = headIn(order, focused);
+    const pair = maps && own ? strongest(maps, state._axes, own) : undefined;
+    const isSelected = selected.some((at) => sameCell(at, focused));
+    const words = describe(own, pair, own ? metricText(metric, own, cols) : "", isSelected);
+    setCursor(focused, rows, cols, words, isSelected);
+    const pointed = hovered ?? shown;
+    const elsewhere = peek(maps, pointed && headIn(order, pointed));
+    preview(box, canvas, scene, elsewhere ? undefined : pointed);
+  }
+}
+
+export default () => ({ initialize: releasing<GridState>("_thumbnails"), render });

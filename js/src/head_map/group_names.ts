@@ -1,0 +1,100 @@
+import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
+import type { MapLayout, Point } from "./scene.js";
+
+/** The name of a behaviour, written where most of its heads are. */
+export interface GroupName {
+  text: string;
+  slot: number;
+  /** Its middle, in pixels of the map. */
+  x: number;
+  y: number;
+}
+
+interface Box {
+  x0: number;
+  y0: number;
+  x1: number;
+  y1: number;
+}
+
+/** Groups of fewer heads are named in the legend alone. */
+const FEWEST = 4;
+/** Of a group, nearest to its middle: stragglers do not say where it is. */
+const CORE = 0.6;
+const LONGEST = 160;
+const HEIGHT = 16;
+/** Places that are tried: so many steps to each side of the core. */
+const [STEP, STEPS] = [12, 10];
+/** What a place costs: a head under the name, a head of another group beside it, another name. */
+const COST = { covered: 60, others: 12, name: 1e6 };
+const NEAR = 14;
+
+/**
+ * Where each behaviour is named: beside the core of its group, on as few heads as can be, never on another name. Measured with the
+ * table on a page too, so that a picture has the names where the page has them.
+ */
+export function groupNames(
+  points: Point[],
+  groups: { name: string; slot: number }[],
+  layout: MapLayout,
+  radius: number,
+  taken: Box[] = [],
+): GroupName[] {
+  const measure = tableRuler(labelFont("", true, LABEL_SIZE));
+  const members = groups.map((_, i) => points.filter(({ group }) => group === i));
+  const named = groups
+    .map(({ name, slot }, i) => ({ name, slot, own: members[i] ?? [] }))
+    // What is grey has nothing in common.
+    .filter(({ slot, own }) => slot >= 0 && own.length >= FEWEST)
+    .sort((a, b) => b.own.length - a.own.length);
+  const boxes = [...taken];
+  return named.map(({ name, slot, own }) => {
+    const text = shorten(measure, name, Math.min(LONGEST, layout.width));
+    const width = measure(text);
+    const core = coreOf(own);
+    const middle = { x: mean(core.map(({ x }) => x)), y: mean(core.map(({ y }) => y)) };
+    let best = { cost: Number.POSITIVE_INFINITY, x: middle.x, y: middle.y };
+    for (let i = -STEPS; i <= STEPS; i++)
+      for (let j = -STEPS; j <= STEPS; j++) {
+        const x = within(middle.x + i * STEP, width / 2, layout.width - width / 2);
+        const y = within(middle.y + j * STEP, HEIGHT / 2, layout.height - HEIGHT / 2);
+        const box = { x0: x - width / 2, x1: x + width / 2, y0: y - HEIGHT / 2, y1: y + HEIGHT / 2 };
+        const cost = costOf(box, { points, own, core, radius, boxes }) + Math.hypot(x - middle.x, y - middle.y) / 4;
+        if (cost < best.cost) best = { cost, x, y };
+      }
+    const { x, y } = best;
+    boxes.push({ x0: x - width / 2, x1: x + width / 2, y0: y - HEIGHT / 2, y1: y + HEIGHT / 2 });
+    return { text, slot, x, y };
+  });
+}
+
+/** The heads round the one that is nearest to all others. */
+function coreOf(own: Point[]): Point[] {
+  const away = (to: Point) => own.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);
+  const middle = own.reduce((best, point) => (away(point) < away(best) ? point : best));
+  const nearest = [...own].sort((a, b) => distance(a, middle) - distance(b, middle));
+  return nearest.slice(0, Math.max(2, Math.round(CORE * own.length)));
+}
+
+const distance = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y);
+const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const within = (value: number, low: number, high: number) => Math.max(low, Math.min(high, value));
+
+/** From a point to a box; 0 inside. */
+const outside = ({ x, y }: Point, { x0, y0, x1, y1 }: Box) =>
+  Math.hypot(Math.max(x0 - x, 0, x - x1), Math.max(y0 - y, 0, y - y1));
+
+function costOf(
+  box: Box,
+  { points, own, core, radius, boxes }: { points: Point[]; own: Point[]; core: Point[]; radius: number; boxes: Box[] },
+): number {
+  const mine = own[0]?.group;
+  let cost = Math.min(...core.map((point) => outside(point, box)));
+  for (const point of points) {
+    const away = outside(point, box) - radius;
+    if (away < 0) cost += COST.covered;
+    else if (away < NEAR && point.group !== mine) cost += COST.others;
+  }
+  const meets = (other: Box) => box.x0 < other.x1 && other.x0 < box.x1 && box.y0 < other.y1 && other.y0 < box.y1;
+  return cost + COST.name * boxes.filter(meets).length;
+}

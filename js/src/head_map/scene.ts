@@ -1,0 +1,240 @@
+import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import type { MapState, PlacedHeads } from "../shared/head_types.js";
+import type { Look } from "../shared/mount.js";
+import { counted } from "../shared/numbers.js";
+import type { Theme } from "../shared/theme.js";
+import { type Head, headName, paperName, sameHead } from "../shared/types.js";
+import { asFloat32, asInt32 } from "../shared/wire.js";
+import { type GroupName, groupNames } from "./group_names.js";
+
+/** A head in the plane of the data. */
+export interface Point {
+  head: Head;
+  x: number;
+  y: number;
+  /** Index of its behaviour. */
+  group: number;
+}
+
+/** All heads, layer by layer. */
+export function decodePoints(heads: PlacedHeads): Point[] {
+  const [layers = 0, perLayer = 0] = heads.positions.shape;
+  const positions = asFloat32(heads.positions);
+  const group = asInt32(heads.group);
+  return Array.from({ length: layers * perLayer }, (_, i) => ({
+    head: [Math.floor(i / perLayer), i % perLayer, heads.stack],
+    x: positions[2 * i] ?? 0,
+    y: positions[2 * i + 1] ?? 0,
+    group: group[i] ?? 0,
+  }));
+}
+
+/** Where the plane lies on the canvas, in CSS pixels; one scale for both directions, as distances ask for. */
+export interface MapLayout {
+  width: number;
+  height: number;
+  scale: number;
+  /** Where the plane's origin is. */
+  x0: number;
+  y0: number;
+}
+
+const MARGIN = 20;
+const LOWEST = 240;
+const HIGHEST = 560;
+
+/** The largest scale at which all points fit into `width`, no higher than a screen. */
+export function mapLayout(points: Point[], width: number): MapLayout {
+  const range = (values: number[]): [number, number] => (values.length ? [Math.min(...values), Math.max(...values)] : [0, 0]);
+  const [left, right] = range(points.map(({ x }) => x));
+  const [low, high] = range(points.map(({ y }) => y));
+  const room = Math.max(1, width - 2 * MARGIN);
+  const across = right - left || high - low || 1;
+  const up = high - low;
+  const wanted = Math.max(LOWEST, Math.min(HIGHEST, width, (room * up) / across + 2 * MARGIN));
+  const height = Math.round(wanted);
+  const scale = Math.min(room / across, up ? (height - 2 * MARGIN) / up : Number.POSITIVE_INFINITY);
+  const x0 = width / 2 - (scale * (left + right)) / 2;
+  // The plane's y points up.
+  const y0 = height / 2 + (scale * (low + high)) / 2;
+  return { width, height, scale, x0, y0 };
+}
+
+/** Points in pixels of the canvas. */
+export const toCanvas = ({ scale, x0, y0 }: MapLayout, points: Point[]): Point[] =>
+  points.map((point) => ({ ...point, x: x0 + scale * point.x, y: y0 - scale * point.y }));
+
+const REACH = 14;
+
+/** The point nearest to a place, if it is within reach. */
+export function pointAt(points: Point[], x: number, y: number): Point | undefined {
+  let best: Point | undefined;
+  let least = REACH ** 2;
+  for (const point of points) {
+    const distance = (point.x - x) ** 2 + (point.y - y) ** 2;
+    if (distance < least) [best, least] = [point, distance];
+  }
+  return best;
+}
+
+/** Two opposite corners. */
+export type Rectangle = Record<"x0" | "y0" | "x1" | "y1", number>;
+
+export const within = (points: Point[], { x0, y0, x1, y1 }: Rectangle): Point[] =>
+  points.filter(({ x, y }) => (x - x0) * (x - x1) <= 0 && (y - y0) * (y - y1) <= 0);
+
+const WAYS: Record<string, [number, number]> = {
+  ...{ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] },
+};
+
+/**
+ * The point that a key moves to: arrows to the nearest one in their direction, the other keys in the order of heads,
+ * so that every head can be reached. Undefined for other keys.
+ */
+export function movedPoint(key: string, points: Point[], from: Point): Point | undefined {
+  const index = points.findIndex(({ head }) => sameHead(head, from.head));
+  if (key === "Home") return points[0];
+  if (key === "End") return points.at(-1);
+  if (key === "PageDown") return points[Math.min(points.length - 1, index + 1)];
+  if (key === "PageUp") return points[Math.max(0, index - 1)];
+  const way = WAYS[key];
+  if (!way) return undefined;
+  let best = index;
+  let least = Number.POSITIVE_INFINITY;
+  for (const [i, point] of points.entries()) {
+    const [dx, dy] = [point.x - from.x, point.y - from.y];
+    const away = Math.hypot(dx, dy);
+    const ahead = dx * way[0] + dy * way[1];
+    // Heads in one place are told apart by their order, or some of them could not be reached.
+    const forward = away === 0 ? (i - index) * (way[0] + way[1]) > 0 : ahead > 0;
+    // A head straight ahead costs its distance, one at 45 degrees twice that, one further to the side much more.
+    const cost = away === 0 ? 0 : away * (away / ahead) ** 2;
+    const nearer = cost < least || (cost === least && Math.abs(i - index) < Math.abs(best - index));
+    if (forward && nearer) [best, least] = [i, cost];
+  }
+  return points[best];
+}
+
+/** From this room on the legend stands beside the map. */
+const WIDE = 704;
+export const ASIDE = 224;
+const SPACE = 24;
+/** From this many heads on the marks are smaller. */
+const MANY = 200;
+/** Closer than so many letter heights numbers may touch. */
+const APART = 1.3;
+
+/** All that is drawn of a state, as far as the pointer and the keyboard have no part in it. */
+export interface MapScene {
+  theme: Theme;
+  font: string;
+  /** Whether there is room for the legend beside the map. */
+  beside: boolean;
+  layout: MapLayout;
+  /** In pixels of the map. */
+  points: Point[];
+  /** Heads whose numbers touch one drawn before. */
+  touching: Set<Point>;
+  /** The last one is the head that a view shows. */
+  selected: Point[];
+  /** Layers to colour by, or 0 to colour by behaviour. */
+  layers: number;
+  /** The mark of each behaviour. */
+  slots: number[];
+  /** The names of behaviours that stand on the map. */
+  names: GroupName[];
+  /** Of letters, marks and rings. */
+  size: { text: number; radius: number; ring: number };
+}
+
+/** The map of `plane`, the heads of `_heads`, which are decoded once. */
+export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
+  const { theme, width: room, font } = look;
+  const beside = room >= WIDE;
+  const layout = mapLayout(plane, beside ? room - ASIDE - SPACE : room);
+  const points = toCanvas(layout, plane);
+  const many = points.length > MANY;
+  const size = many ? { text: 10, radius: 3.5, ring: 8 } : { text: 12, radius: 5, ring: 10 };
+  const byLayer = state.color === "layer";
+  const groups = state._heads?.groups ?? [];
+  const selected = selectedOf(state, points);
+  // The shown head's own name stands beside it.
+  const taken = selected.slice(-1).map(({ x, y }) => ({ x0: x - size.ring, x1: x + 64, y0: y - 24, y1: y + size.ring }));
+  return {
+    ...{ theme, font, beside, layout, points, size, selected },
+    touching: touching(points, APART * size.text),
+    layers: byLayer ? (state._heads?.positions.shape[0] ?? 1) : 0,
+    slots: groups.map(({ slot }) => slot),
+    names: byLayer ? [] : groupNames(points, groups, layout, size.radius, taken),
+  };
+}
+
+/** The selected heads that the map has. */
+export const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
+  selected.flatMap((head) => points.find((point) => sameHead(point.head, head)) ?? []);
+
+const touching = (points: Point[], reach: number): Set<Point> =>
+  new Set(points.filter((one, i) => points.slice(0, i).some(({ x, y }) => (one.x - x) ** 2 + (one.y - y) ** 2 < reach ** 2)));
+
+type Groups = { name: string }[];
+
+export const FIGURE = "Map of attention heads";
+export const HINT = "Click a head or drag a rectangle round some.";
+/** Heads that are written out, of the selection and of a row of the table. */
+const NAMED = 12;
+
+const headsOf = (points: Point[]) => points.map(({ head }) => head);
+
+/** What is written beside a head: its names and its behaviour. */
+export function pointLabel({ head, group }: Point, groups: Groups): string {
+  const behaviour = groups[group]?.name;
+  return [headName(head), paperName(head), behaviour].filter(Boolean).join(" · ");
+}
+
+/** A head in words, for assistive technology. */
+export function describePoint(point: Point, groups: Groups, selected: boolean): string {
+  const [layer, head] = point.head;
+  const behaviour = groups[point.group]?.name;
+  return [`layer ${layer} head ${head}`, behaviour, selected && "selected"].filter(Boolean).join(", ");
+}
+
+/** Which heads are selected; "" where none is. */
+export function readoutOf(selected: Point[]): string {
+  const heads = headsOf(selected);
+  if (!heads.length) return "";
+  const count = heads.length > 1 ? `${heads.length} heads: ` : "";
+  return `selected ${count}${headNames(heads, NAMED, headName)}`;
+}
+
+const stackOf = ({ _heads }: MapState) => (_heads && _heads.stack !== "self" ? _heads.stack : "");
+
+/** Whose heads they are. */
+export const sourceOf = (state: MapState): string => [state._source.model, stackOf(state)].filter(Boolean).join(" · ");
+
+/** What the map shows, in words. */
+export function captionOf(state: MapState, points: Point[]): Caption {
+  const { model, quantity, note } = state._source;
+  const byLayer = state.color === "layer";
+  const stack = stackOf(state);
+  return caption(FIGURE, {
+    ...{ model, quantity },
+    head: headNames(headsOf(selectedOf(state, points)), NAMED),
+    scale: byLayer ? "numbers and colours: layers, from 0" : "colours and shapes: behaviours",
+    notes: [stack && `stack: ${stack}`, counted(points.length, "head"), note],
+  });
+}
+
+/** The selected heads, then the behaviours or layers with their heads. */
+export function tableOf(state: MapState, points: Point[]): Table {
+  const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [...["selected", 1, headNames([head])]]);
+  const layers = state._heads?.positions.shape[0] ?? 0;
+  const byLayer = state.color === "layer";
+  const groups = byLayer
+    ? Array.from({ length: layers }, (_, layer) => `layer ${layer}`)
+    : (state._heads?.groups ?? []).map(({ name }) => name);
+  for (const [i, name] of groups.entries()) {
+    const heads = headsOf(points.filter(({ head, group }) => (byLayer ? head[0] : group) === i));
+    rows.push([name, heads.length, headNames(heads, NAMED, headName)]);
+  }
+  return { columns: ["group", "count", "heads"], rows };
+}

@@ -1,0 +1,31 @@
+import { isPair, type Positions, type Scene, weightAt } from "./scene.js";
+
+/** The values that colours span, and whose they are. */
+export interface Range {
+  maximum: number;
+  of: string;
+}
+
+/** The tokens whose lines stand out: the locked ones, and the one pointed at. */
+export function focusOf({ active, locked }: Scene): Positions | undefined {
+  const token = isPair(active) ? {} : active;
+  const focus = { query: new Set(locked.query), key: new Set(locked.key) };
+  if (token.query !== undefined) focus.query.add(token.query);
+  if (token.key !== undefined) focus.key.add(token.key);
+  return focus.query.size + focus.key.size > 0 ? focus : undefined;
+}
+
+/** Lines of tokens that stand out are scaled to the strongest of them: among those of the whole head they could all be pale. */
+export function linesRange(scene: Scene): Range {
+  const map = scene.reach ?? scene.map.most ?? scene.map;
+  const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;
+  if (!focus) return { maximum: map.maximum, of: scene.several ? "all heads" : "this head" };
+  let most = 0;
+  const look = (query: number, key: number) => {
+    const weight = weightAt(map, query, key);
+    if (weight > most) most = weight;
+  };
+  for (const query of focus.query) for (let key = 0; key < map.cols.length; key++) look(query, key);
+  for (const key of focus.key) for (let query = 0; query < map.rows.length; query++) look(query, key);
+  return { maximum: most, of: focus.query.size + focus.key.size > 1 ? "these tokens" : "this token" };
+}

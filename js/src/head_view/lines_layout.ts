@@ -1,0 +1,135 @@
+import { LABEL_SIZE } from "../shared/labels.js";
+import type { Lines, Span } from "./lines_choose.js";
+import type { Target } from "./scene.js";
+
+/** Rows come closer before the columns grow beyond this; when they cannot, the columns scroll. */
+const TALLEST = 540;
+/** Over the columns: what they are. */
+export const HEADING = 18;
+const WIDEST_AREA = 480;
+const LEAST_AREA = 240;
+const PADDING = 4;
+const GAP = 8;
+const SLIM_BAR = 12;
+/** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
+const NEAR = 3;
+const FAR = 6;
+/** 0 is a full S, 1 straight. */
+const STRAIGHTNESS = 0.4;
+const CORNERS = 20;
+
+/** Where the two columns and the lines between them lie, in CSS pixels of the part in sight. */
+export interface LinesLayout {
+  rows: number;
+  cols: number;
+  /** Of the part in sight. */
+  width: number;
+  height: number;
+  /** Of everything, in sight or not. */
+  fullHeight: number;
+  scrollTop: number;
+  /** From one row to the next. */
+  pitch: number;
+  labelWidth: number;
+  /** 0 where there is only room for bars. */
+  numberWidth: number;
+  barWidth: number;
+  /** The lines' ends. */
+  x0: number;
+  x1: number;
+}
+
+export function linesLayout(
+  room: number,
+  scrollTop: number,
+  widestLabel: number,
+  rows: number,
+  cols: number,
+  { size = LABEL_SIZE, whole = false, slim = false } = {},
+): LinesLayout {
+  const count = Math.max(1, rows, cols);
+  const pitch = Math.max(size + 1, Math.min(Math.round(1.5 * size), Math.floor(TALLEST / count)));
+  const fullHeight = Math.max(rows, cols) * pitch + 2 * PADDING;
+  const height = whole ? fullHeight : Math.min(fullHeight, TALLEST + 2 * PADDING);
+  // Whole pixels, so that lines begin and end at the same places whatever draws them.
+  const large = size / LABEL_SIZE;
+  const labelWidth = Math.ceil(Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))));
+  const barWidth = slim ? SLIM_BAR : Math.round(Math.max(20, Math.min(40, room * 0.04)));
+  const numberWidth = slim ? 0 : 4 * size;
+  const side = labelWidth + numberWidth + barWidth + (slim ? 2 : 3) * GAP;
+  // Few rows between far columns would make every line flat.
+  const wanted = Math.max(LEAST_AREA, Math.min(WIDEST_AREA, height));
+  const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * side)));
+  return {
+    rows,
+    cols,
+    width: 2 * side + area,
+    height,
+    fullHeight,
+    scrollTop: Math.max(0, Math.min(scrollTop, fullHeight - height)),
+    ...{ pitch, labelWidth, numberWidth, barWidth },
+    x0: side,
+    x1: side + area,
+  };
+}
+
+export const rowCentre = (layout: LinesLayout, index: number) => PADDING + (index + 0.5) * layout.pitch - layout.scrollTop;
+
+export function rowsInSight(layout: LinesLayout): Span {
+  const first = Math.floor((layout.scrollTop - PADDING) / layout.pitch);
+  const last = Math.ceil((layout.scrollTop + layout.height - PADDING) / layout.pitch);
+  return { start: Math.max(0, first), end: Math.min(Math.max(layout.rows, layout.cols), last) };
+}
+
+/** Scroll position that brings a row into sight, the present one if it is. */
+export function scrollTo(layout: LinesLayout, index: number): number {
+  const top = PADDING + index * layout.pitch;
+  return Math.min(Math.max(layout.scrollTop, top + layout.pitch + PADDING - layout.height), top - PADDING);
+}
+
+/** Scroll position that has a row in the middle, the present one if it is in sight. */
+export function scrollToMiddle(layout: LinesLayout, index: number): number {
+  const top = scrollTo(layout, index);
+  if (top === layout.scrollTop) return top;
+  const middle = PADDING + (index + 0.5) * layout.pitch - layout.height / 2;
+  return Math.round(Math.max(0, Math.min(layout.fullHeight - layout.height, middle)));
+}
+
+/**
+ * The corners of an eased line: the share of the way across (0 left, 1 right), and the share of the way up or down there. They
+ * stand closest where the line bends most. Corners, and no curve: every engine draws these in the same places.
+ */
+export const EASED: [across: number, along: number][] = Array.from({ length: CORNERS + 1 }, (_, i) => {
+  const t = (2 * i) / CORNERS - 1;
+  const across = (1 + Math.sign(t) * Math.abs(t) ** (2 / 3)) / 2;
+  const [v, lean] = [1 - across, STRAIGHTNESS / 3];
+  const along = 3 * v * v * across * lean + 3 * v * across ** 2 * (1 - lean) + across ** 3;
+  return [across, along];
+});
+export const STRAIGHT: typeof EASED = EASED.filter((_, i) => i % CORNERS === 0);
+
+/** How far along a line is, 0 to 1, at a share of the way across. */
+export function alongAt(corners: typeof EASED, u: number): number {
+  let i = 1;
+  while (i < corners.length - 1 && (corners[i]?.[0] ?? 1) < u) i++;
+  const [[u0, s0], [u1, s1]] = [corners[i - 1] ?? [0, 0], corners[i] ?? [1, 1]];
+  return s0 + ((u - u0) / (u1 - u0)) * (s1 - s0);
+}
+
+/** The token or line under a point. */
+export function hitLines(layout: LinesLayout, x: number, y: number, lines: Lines): Target {
+  const index = Math.floor((y + layout.scrollTop - PADDING) / layout.pitch);
+  if (x <= layout.x0) return index >= 0 && index < layout.rows ? { query: index } : {};
+  if (x >= layout.x1) return index >= 0 && index < layout.cols ? { key: index } : {};
+  const along = alongAt(EASED, (x - layout.x0) / (layout.x1 - layout.x0));
+  let [best, at] = [FAR, -1];
+  for (let i = lines.count - 1; i >= 0; i--) {
+    const from = rowCentre(layout, lines.query[i] ?? 0);
+    const to = rowCentre(layout, lines.key[i] ?? 0);
+    const slope = (to - from) / (layout.x1 - layout.x0);
+    const away = Math.abs(from + along * (to - from) - y) / Math.hypot(1, slope);
+    if (away < best) [best, at] = [away, i];
+    if (away < NEAR) break;
+  }
+  return at < 0 ? {} : { query: lines.query[at], key: lines.key[at] };
+}

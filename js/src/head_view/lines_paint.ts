@@ -1,0 +1,149 @@
+import { AXIS_LABEL_SIZE, labelFont, widestLabel, write } from "../shared/labels.js";
+import { cssWord, levelOf, mixed, type Tables } from "../shared/levels.js";
+import { type Pen, paintRaster } from "../shared/pen.js";
+import { tablesOf } from "./head_colours.js";
+import { type Lines, linesInView, rowCutoffs } from "./lines_choose.js";
+import { LABEL_GAP, paintColumns } from "./lines_columns.js";
+import { focusOf, linesRange } from "./lines_focus.js";
+import { EASED, HEADING, type LinesLayout, linesLayout, rowCentre, rowsInSight, STRAIGHT } from "./lines_layout.js";
+import { lineWidth, rasterLines } from "./lines_raster.js";
+import { paintHeadCells, together } from "./overlay_lines.js";
+import { isPair, type Positions, type Scene } from "./scene.js";
+import type { VisibleMap } from "./visible_map.js";
+
+/** Above so many lines curves cost more than they show. */
+const MOST_CURVES = 4000;
+/** Room that is left for a scroll bar. */
+export const SCROLLBAR = 16;
+/** How strong other lines stay beside those of a token. */
+export const FADED = 0.1;
+
+/** Where everything lies; `whole`: with all rows in sight. */
+export function arrangeLines(scene: Scene, scrollTop: number, whole = false): LinesLayout {
+  const { map, axes, size } = scene;
+  const measure = scene.ruler(labelFont(scene.font, true, size));
+  const widest = Math.max(widestLabel(measure, axes.query, map.rows), widestLabel(measure, axes.key, map.cols));
+  const room = scene.room - (scene.slim ? 0 : SCROLLBAR);
+  return linesLayout(room, scrollTop, widest, map.rows.length, map.cols.length, { size, whole, slim: scene.slim ?? false });
+}
+
+/** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
+export interface Chosen {
+  /** Of each map that is drawn. */
+  cutoffs: Float32Array[];
+  all: Lines;
+}
+
+/** One, or those of the heads that lie over one another. */
+const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
+
+function linesOf({ map, state }: Scene, at: LinesLayout, cutoffs: Float32Array[], maximum: number, focus?: Positions) {
+  const toLevel = levelOf(state.scale, maximum);
+  const sight = rowsInSight(at);
+  return together(drawnMaps(map).map((one, i) => linesInView(one, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus)));
+}
+
+export function chooseLines(scene: Scene, at: LinesLayout): Chosen {
+  const cutoffs = drawnMaps(scene.map).map((map) => rowCutoffs(map, scene.state.top_mass));
+  return { cutoffs, all: linesOf(scene, at, cutoffs, scene.map.maximum) };
+}
+
+export function focusedLines(scene: Scene, at: LinesLayout, { cutoffs }: Chosen) {
+  const focus = focusOf(scene);
+  return focus && linesOf(scene, at, cutoffs, linesRange(scene).maximum, focus);
+}
+
+/** What lines leave out. */
+export function linesNotes(layout: LinesLayout, lines: Lines): string[] {
+  const count = Math.max(layout.rows, layout.cols);
+  const { start, end } = rowsInSight(layout);
+  return [
+    end - start < count ? `tokens ${start} to ${end - 1} of ${count} in sight, with their lines` : "",
+    lines.leftOut > 0 ? `the strongest ${lines.count} lines in sight are drawn` : "",
+  ].filter(Boolean);
+}
+
+/** Over each column of tokens: which side it is. */
+export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene): void {
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  pen.textBaseline = "middle";
+  write(pen, "from", [at.x0 - LABEL_GAP, HEADING / 2], theme.muted, "right");
+  write(pen, "to", [at.x1 + LABEL_GAP, HEADING / 2], theme.muted);
+}
+
+/** All lines; where tokens are highlighted the others are pale. */
+export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Scene, fade = 1) {
+  const found = tablesOf(scene);
+  const some = scene.highlighted.query.size + scene.highlighted.key.size > 0;
+  const base = some ? { ...found, first: found.faded } : found;
+  const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
+  paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
+}
+
+/** What follows the pointer and the locks: their lines, the line pointed at, the two columns of tokens. */
+export function paintOverLines(pen: Pen, at: LinesLayout, focused: Lines | undefined, scene: Scene) {
+  const { active, theme } = scene;
+  const found = tablesOf(scene);
+  if (focused) paintBoth(pen, at, focused, found, scene);
+  if (isPair(active)) {
+    pen.strokeStyle = theme.accent;
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    traceLine(pen, at, active.query, active.key, true);
+    pen.stroke();
+  }
+  paintColumns(pen, at, scene, found.first);
+  if (scene.colours) paintHeadCells(pen, at, scene, found.first);
+}
+
+/** Add one line to the pen's path. */
+function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, curved: boolean) {
+  const { x0, x1 } = layout;
+  const [from, to] = [rowCentre(layout, query), rowCentre(layout, key)];
+  pen.moveTo(x0, from);
+  for (const [across, along] of (curved && from !== to ? EASED : STRAIGHT).slice(1))
+    pen.lineTo(x0 + across * (x1 - x0), from + along * (to - from));
+}
+
+type Only = (query: number, key: number) => boolean;
+
+/**
+ * Stroke lines weakest first, each in its level's colour of `table`. Colours are opaque, so that a line looks as on the
+ * colour bar however many others it crosses; `only` picks some of the lines. Each is a path of its own: browsers smooth the edges of
+ * paths of many lines more coarsely.
+ */
+function paintLines(pen: Pen, layout: LinesLayout, lines: Lines, table: Uint32Array, only: Only, lit = false) {
+  const curved = lines.count <= MOST_CURVES;
+  pen.lineWidth = lineWidth(curved, lit);
+  let last = -1;
+  for (let i = 0; i < lines.count; i++) {
+    const [query, key, level] = [lines.query[i] ?? 0, lines.key[i] ?? 0, lines.level[i] ?? 0];
+    if (!only(query, key)) continue;
+    if (level !== last) pen.strokeStyle = cssWord(table[level]);
+    last = level;
+    pen.beginPath();
+    traceLine(pen, layout, query, key, curved);
+    pen.stroke();
+  }
+}
+
+/** Highlighted tokens' lines in the second colour, over all others in the first. */
+function paintBoth(pen: Pen, layout: LinesLayout, lines: Lines, found: Tables, scene: Scene): void {
+  const { highlighted, theme } = scene;
+  const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
+  const some = highlighted.query.size + highlighted.key.size > 0;
+  if (scene.dense) {
+    const curved = lines.count <= MOST_CURVES;
+    const raster = rasterLines(layout, lines, found, theme, some ? lit : undefined, {
+      ...{ curved, density: scene.density },
+    });
+    paintRaster(pen, raster, layout.x0, 0, layout.x1 - layout.x0, layout.height);
+    return;
+  }
+  paintLines(pen, layout, lines, found.first, (query, key) => !lit(query, key));
+  if (!some) return;
+  // The second colours come last: a pale one must not cut through a strong one of the first.
+  pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
+  paintLines(pen, layout, lines, found.second, lit, true);
+  pen.globalCompositeOperation = "source-over";
+}

@@ -1,0 +1,62 @@
+import { element } from "../shared/dom.js";
+import { labelFont } from "../shared/labels.js";
+import { fresh } from "../shared/pen.js";
+import { paintMatrixLabels } from "./matrix_labels.js";
+import { hitMatrix, type MatrixLayout } from "./matrix_layout.js";
+import { arrangeMatrix, axisSize, matrixNotes, paintMatrix } from "./matrix_paint.js";
+import type { Figure, Scene } from "./scene.js";
+
+/** One that can be zoomed. */
+export interface MatrixFigure extends Figure {
+  /** Where all lies, once it is drawn. */
+  layout(): MatrixLayout | undefined;
+}
+
+/** A heat map with tokens on both axes. Cells are on one canvas; labels and crosshair on a second one over it. */
+export function matrixFigure(parent: HTMLElement): MatrixFigure {
+  const box = element(parent, "div", { class: "attnw-figure attnw-matrix-figure" });
+  const base = element(box, "canvas", { class: "attnw-matrix", "aria-hidden": "true" });
+  const overlay = element(box, "canvas", { class: "attnw-overlay", "aria-hidden": "true" });
+  let layout: MatrixLayout | undefined;
+  let scene: Scene | undefined;
+  let drawn: unknown[] = [];
+
+  function drawBase(now: Scene, at: MatrixLayout): void {
+    // Every update has a state of its own, from which map and marks follow.
+    const key = [now.state, now.theme, at.width, at.dpr, at.x0, at.y0];
+    if (key.every((value, i) => value === drawn[i])) return;
+    drawn = key;
+    box.style.height = `${at.height}px`;
+    box.style.width = `${at.width}px`;
+    box.classList.toggle("attnw-zoomed", at.rows < at.whole.rows || at.cols < at.whole.cols);
+    const { x0, y0, cellWidth, cellHeight, rows, cols, dpr, inSight } = at;
+    const [top, left] = [inSight.query.start, inSight.key.start];
+    base.dataset.layout = JSON.stringify({ x0, y0, cellWidth, cellHeight, rows, cols, dpr, top, left });
+    const context = fresh(base, at.width, at.height);
+    if (context) paintMatrix(context, at, now);
+  }
+
+  return {
+    element: box,
+    draw(now) {
+      scene = now;
+      layout = arrangeMatrix(now);
+      drawBase(now, layout);
+      const context = fresh(overlay, layout.width, layout.height);
+      if (context) paintMatrixLabels(context, layout, now);
+    },
+    hit(clientX, clientY) {
+      if (!layout || !scene) return {};
+      const { left, top } = box.getBoundingClientRect();
+      return hitMatrix(layout, scene.map, clientX - left, clientY - top);
+    },
+    reveal() {},
+    isCut(of, side, text) {
+      if (!layout) return false;
+      const width = side === "query" ? layout.rowLabel : layout.colLabel;
+      return of.ruler(labelFont(of.font, true, axisSize(of)))(text) > width;
+    },
+    notes: () => (layout && scene ? matrixNotes(layout, scene.map) : []),
+    layout: () => layout,
+  };
+}

@@ -1,0 +1,33 @@
+import { attentionMap, mapsIn, severalMaps } from "../page/embedded_maps.js";
+import { localModel } from "../page/local_model.js";
+import type { Kernel } from "../page/page_data.js";
+import type { ViewState } from "./state.js";
+
+/** Positions of highlighted words on the axes of a stack. */
+type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
+
+/** A view of the maps that the page holds; where that is one head's, no other can be chosen. */
+export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ state, own }, { maps = [] }) => {
+  const none = { query: [], key: [] };
+  const model = localModel<ViewState>({ ...state, _highlighted: none, _map: null, _maps: null });
+  const only = maps[0]?.only;
+  const draw = () => {
+    if (only) {
+      model.set("selected", [only]);
+      model.set("layer", only[0]);
+    }
+    const head = model.get("selected").at(-1);
+    const unit = model.get("unit");
+    const found = head && mapsIn(maps, head[2], unit, model.get("quantity"));
+    if (!found) return model.set("_map", null);
+    if (only) model.set("arrangement", "one");
+    else model.set("_maps", severalMaps(found));
+    const { query, key } = own.highlighted.find((of) => of.stack === head[2] && of.unit === unit) ?? none;
+    model.set("_axes", found.axes);
+    model.set("_highlighted", { query, key });
+    model.set("_map", attentionMap(found, head));
+  };
+  for (const name of ["selected", "layer", "unit", "quantity", "arrangement"]) model.on(`change:${name}`, draw);
+  draw();
+  return model;
+};

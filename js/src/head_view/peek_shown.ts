@@ -1,0 +1,54 @@
+import type { Peeked } from "../shared/peek.js";
+import type { Axes, Axis } from "../shared/types.js";
+import type { ViewState } from "./state.js";
+import type { Shown } from "./view_shown.js";
+
+/** The tokens of an axis that are not hidden. */
+const kept = (axis: Axis, hidden: string[]): number[] =>
+  [...axis.special.keys()].filter((i) => !hidden.includes(axis.special[i] ?? ""));
+
+/** One entry for each block of tokens: the first one of it. */
+function blocks(axis: Axis, places: number[], count: number): Axis {
+  const firsts = Array.from({ length: count }, (_, i) => places[Math.floor((i * places.length) / count)] ?? 0);
+  const of = <T>(entries: T[]) => firsts.map((at) => entries[at] as T);
+  return { text: of(axis.text), raw: of(axis.raw), special: of(axis.special), segments: of(axis.segments) };
+}
+
+/**
+ * A head that another figure points at, drawn from the bytes that are on the page already; null where `last`, which is shown now, has
+ * not its tokens. Where bytes stand for blocks of tokens it is a matrix of blocks.
+ */
+export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) {
+  if (!last || last.axes.stack !== peeked.head[2] || last.axes.unit !== peeked.unit) return null;
+  const { query, key } = last.axes;
+  const [rows, cols] = [kept(query, peeked.hidden), kept(key, peeked.hidden)];
+  const whole = rows.length === peeked.rows && cols.length === peeked.cols;
+  const decoded = (byte = 0) => peeked.maximum * (byte / 255) ** 2;
+  const values = whole ? placed(peeked, rows, cols, last, decoded) : Float32Array.from(peeked.values, (byte) => decoded(byte));
+  const axes: Axes = whole
+    ? last.axes
+    : { ...last.axes, query: blocks(query, rows, peeked.rows), key: blocks(key, cols, peeked.cols) };
+  const shown: Shown = {
+    ...{ head: peeked.head, quantity: peeked.quantity, unit: peeked.unit, axes, values, exact: false },
+    highlighted: whole ? last.highlighted : { query: [], key: [] },
+    ...{ rowSums: [1, 1], mask: whole ? last.mask : "", source: [peeked] },
+    peek: whole ? "peek" : `peek: the strongest of ${peeked.rows} × ${peeked.cols} blocks of tokens`,
+  };
+  const shared = { ...state, arrangement: "one", hidden: peeked.hidden } as ViewState;
+  return { shown, state: whole ? shared : ({ ...shared, ...BLOCKS } as ViewState) };
+}
+
+/** What is of tokens and not of blocks. */
+const BLOCKS: Partial<ViewState> = { mode: "matrix", tokens: [], sentences: "all", window: null, renormalise: false };
+
+/** The values among all tokens; what the map shown now masks, all of its layers do. */
+function placed(peeked: Peeked, rows: number[], cols: number[], last: Shown, decoded: (byte?: number) => number): Float32Array {
+  const nKeys = last.axes.key.text.length;
+  const values = new Float32Array(last.axes.query.text.length * nKeys).fill(Number.NaN);
+  for (const [r, row] of rows.entries())
+    for (const [c, col] of cols.entries()) {
+      const at = row * nKeys + col;
+      if (!Number.isNaN(last.values[at])) values[at] = decoded(peeked.values[r * cols.length + c]);
+    }
+  return values;
+}

@@ -1,0 +1,173 @@
+import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
+import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
+import { barTexts } from "../shared/colour_bar.js";
+import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
+import { rampTo } from "../shared/levels.js";
+import type { Pen } from "../shared/pen.js";
+import { printValue, symbolOf } from "../shared/quantity.js";
+import { headName, paperName } from "../shared/types.js";
+import { arrangeBeside, paintNames, TITLE } from "./beside.js";
+import { linesRange } from "./lines_focus.js";
+import { HEADING, type LinesLayout, scrollToMiddle } from "./lines_layout.js";
+import {
+  arrangeLines,
+  chooseLines,
+  FADED,
+  focusedLines,
+  linesNotes,
+  paintAllLines,
+  paintHeadings,
+  paintOverLines,
+} from "./lines_paint.js";
+import { paintMatrixLabels } from "./matrix_labels.js";
+import type { MatrixLayout } from "./matrix_layout.js";
+import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix_paint.js";
+import { headKey, paintKey } from "./overlay_key.js";
+import { ASIDE, isPair, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
+import { said, severalNotes, severalTable, severalTitle } from "./several_text.js";
+import type { ViewState } from "./state.js";
+import { shownHeads } from "./view_shown.js";
+import { captionOf, FIGURE, NO_SELECTION, secondOf, strongestOf, tableOf, title } from "./view_text.js";
+
+/** So many tokens are drawn in full; of more only as many as a page has in sight. */
+const MOST_WHOLE = 60;
+
+/** One head in full, as lines or as a matrix, or several heads. */
+export const drawPicture: DrawPicture<ViewState> = (state, request) => {
+  const sheet = new Sheet(request);
+  const [head, model] = [state.selected.at(-1), state._source.model];
+  const shown = head ? shownHeads(state, head, null).shown : null;
+  if (!head || !shown) {
+    sheet.title(FIGURE, model);
+    // A head without a map has an error that says why.
+    sheet.text(state._error || NO_SELECTION, { size: LABEL_SIZE, colour: request.theme.text });
+    const none = caption(FIGURE, {
+      model,
+      head: head ? `${headName(head)} (${paperName(head)})` : NO_HEAD,
+      notes: [state._error],
+    });
+    return { sheet, caption: none, table: { columns: ["from", "to", "weight"], rows: [] } };
+  }
+  const map = visibleOf(state, shown);
+  const { several, quantity, unit } = shown;
+  sheet.title(several ? severalTitle(several, quantity, unit) : title(head, quantity, unit), model);
+  const room = roomFor(sheet.room, several);
+  const scene = sceneOf(state, shown, map, {
+    ...{ theme: request.theme, room, font: FONT, ruler: tableRuler },
+    ...{ active: {}, density: request.density, dense: request.dense },
+  });
+  const range = linesRange(scene);
+  let drawing: string[] = [];
+  if (!map.values.length) sheet.text(ALL_HIDDEN, { size: LABEL_SIZE, colour: request.theme.text });
+  else {
+    drawing = drawHeads(sheet, scene);
+    if (room < sheet.room) sheet.aside(ASIDE);
+    readOut(sheet, scene);
+    const words = [symbolOf(shown.quantity), state.scale, range.of].filter(Boolean);
+    const texts = barTexts(state.scale, range.maximum, printValue(shown.quantity));
+    sheet.colourBar(texts, words.join(" · "), scene.colours && rampTo(scene.theme, scene.theme.text));
+    const second = secondOf(shown);
+    if (second) sheet.text(second, { colour: request.theme.second });
+  }
+  const words = captionOf(state, shown, map, drawing, range);
+  sheet.notes(...words.notes);
+  const table = several ? severalTable(scene) : tableOf(scene, quantity);
+  return { sheet, caption: words, table };
+};
+
+/** The weight of a locked pair, and the strongest of a locked token. */
+function readOut(sheet: Sheet, scene: Scene): void {
+  const target = leads(scene);
+  const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
+  const text = isPair(target) || scene.several ? said(scene, target) : "";
+  if (text) sheet.text(text, style);
+  const found = scene.several ? undefined : strongestOf(scene);
+  if (!found) return;
+  sheet.text(found.of);
+  const listed = found.listed.map(({ label, weight }) => `${label} ${weight}`);
+  // A narrow column has a line for each.
+  for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"]) sheet.text(text, style);
+  sheet.gap();
+}
+
+/** A figure of one scene: its size, how it is painted, what it leaves out. */
+interface Drawing extends Record<"width" | "height", number> {
+  paint(pen: Pen): void;
+  notes: string[];
+}
+
+/** Draws the heads of a scene; returns what the caption must say about that. */
+function drawHeads(sheet: Sheet, scene: Scene): string[] {
+  const { several, state } = scene;
+  if (several?.arrangement === "overlay") {
+    const key = headKey(scene, sheet.room);
+    sheet.place(key.width, key.height, (pen) => paintKey(pen, key, scene));
+  }
+  let drawing: Drawing;
+  if (several?.arrangement === "beside") drawing = besideDrawing(sheet, scene);
+  else if (state.mode === "matrix") drawing = matrixDrawing(scene, arrangeMatrix(scene));
+  else
+    drawing = linesDrawing(
+      sheet,
+      scene,
+      sight(scene, (...at) => arrangeLines(scene, ...at)),
+    );
+  sheet.figure(drawing.width, drawing.height, drawing.paint);
+  return [...severalNotes(scene), ...drawing.notes];
+}
+
+/** What is arranged where the last locked token is in sight. */
+function sight(scene: Scene, arrange: (top: number, whole: boolean) => LinesLayout): LinesLayout {
+  const whole = Math.max(scene.map.rows.length, scene.map.cols.length) <= MOST_WHOLE;
+  const first = arrange(0, whole);
+  const { query, key } = lastLock(scene);
+  const top = scrollToMiddle(first, query ?? key ?? 0);
+  return top > 0 ? arrange(top, whole) : first;
+}
+
+function linesDrawing(sheet: Sheet, scene: Scene, at: LinesLayout): Drawing {
+  const chosen = chooseLines(scene, at);
+  const focused = focusedLines(scene, at, chosen);
+  const lines = (pen: Pen) => {
+    paintAllLines(pen, at, chosen.all, scene, focused ? FADED : 1);
+    paintOverLines(pen, at, focused, scene);
+  };
+  const paint = (pen: Pen) => {
+    paintHeadings(pen, at, scene);
+    pen.translate(0, HEADING);
+    if (at.fullHeight > at.height) sheet.pen.clipped(at.width, at.height, () => lines(pen));
+    else lines(pen);
+  };
+  return { width: at.width, height: HEADING + at.height, paint, notes: linesNotes(at, chosen.all) };
+}
+
+function matrixDrawing(scene: Scene, at: MatrixLayout): Drawing {
+  const paint = (pen: Pen) => {
+    paintMatrix(pen, at, scene);
+    paintMatrixLabels(pen, at, scene);
+  };
+  return { width: at.width, height: at.height, paint, notes: matrixNotes(at, scene.map) };
+}
+
+function besideDrawing(sheet: Sheet, scene: Scene): Drawing {
+  let all = arrangeBeside(scene);
+  if (scene.state.mode === "lines")
+    sight(scene, (...at) => {
+      all = arrangeBeside(scene, ...at);
+      return all.panels[0]?.lines as LinesLayout;
+    });
+  const drawings = all.panels.map(({ scene: part, lines, matrix }) =>
+    matrix ? matrixDrawing(part, matrix) : linesDrawing(sheet, part, lines as LinesLayout),
+  );
+  const paint = (pen: Pen) => {
+    paintNames(pen, all, scene);
+    for (const [i, { x, y }] of all.panels.entries()) {
+      pen.save();
+      pen.translate(x, y + TITLE);
+      drawings[i]?.paint(pen);
+      pen.restore();
+    }
+  };
+  const notes = [...new Set(drawings.flatMap((one) => one.notes))];
+  return { width: all.width, height: all.height, paint, notes };
+}

@@ -1,0 +1,131 @@
+import { decodedBytes } from "../page/embedded_maps.js";
+import { type Axes, type Head, type SharedState, type StackInfo, sameHead } from "../shared/types.js";
+import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
+import type { VisibleMap } from "./visible_map.js";
+
+export const ARRANGEMENTS = ["one", "beside", "overlay"] as const;
+export const nextArrangement = (now: Arrangement): Arrangement =>
+  ARRANGEMENTS[(ARRANGEMENTS.indexOf(now) + 1) % ARRANGEMENTS.length] ?? "one";
+export type Arrangement = (typeof ARRANGEMENTS)[number];
+
+/** Heads that can be told from each other; as in Python, which sends their maps. */
+const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
+/** More cells than these are not held on a page. */
+const MOST_CELLS = 16_000_000;
+
+/** Maps of heads of one stack: float32, or bytes as a page without a kernel holds them. */
+export interface Maps {
+  stack: string;
+  quantity: string;
+  unit: string;
+  heads: Head[];
+  exact: boolean;
+  /** The largest value of each that is in bytes. */
+  maxima: number[];
+  /** [heads, queries, keys] */
+  values: WireArray;
+}
+
+interface Choice extends Pick<SharedState, "selected" | "_stacks"> {
+  arrangement: Arrangement;
+  of: "selected" | "layer";
+}
+
+/** The stack of the head that is shown. */
+export function shownStack({ selected, _stacks }: Pick<Choice, "selected" | "_stacks">): StackInfo | undefined {
+  const last = selected.at(-1);
+  return last && _stacks.find(({ name }) => name === last[2]);
+}
+
+/** The heads that are drawn together, the last one selected among them, and how many were asked for. */
+export function drawnHeads(state: Choice): { heads: Head[]; wanted: number } {
+  const { selected, arrangement, of } = state;
+  const last = selected.at(-1);
+  const stack = shownStack(state);
+  if (!last || !stack) return { heads: [], wanted: 0 };
+  const fitting = Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
+  const most = Math.max(1, Math.min(MOST_HEADS[arrangement], fitting));
+  if (of === "selected") {
+    return { heads: selected.filter(([, , name]) => name === stack.name).slice(-most), wanted: selected.length };
+  }
+  const first = last[1] - (last[1] % most);
+  const count = Math.min(most, stack.n_heads - first);
+  const heads = Array.from({ length: count }, (_, i): Head => [last[0], first + i, stack.name]);
+  return { heads, wanted: stack.n_heads };
+}
+
+/** Heads that are drawn together, with the maps of all. */
+export interface Several {
+  arrangement: Arrangement;
+  heads: Head[];
+  wanted: number;
+  /** Of the last one selected. */
+  last: number;
+  values: Float32Array[];
+}
+
+/** The heads that a state draws together, as far as their maps are there; undefined until they are. */
+export function severalOf(state: Choice & Pick<SharedState, "quantity" | "unit">, maps: Maps | null, axes: Axes) {
+  const { heads, wanted } = drawnHeads(state);
+  const places = heads.map((one) => maps?.heads.findIndex((other) => sameHead(one, other)) ?? -1);
+  const agrees =
+    maps?.quantity === state.quantity &&
+    maps.unit === state.unit &&
+    axes.stack === maps.stack &&
+    axes.unit === maps.unit &&
+    maps.values.shape[1] === axes.query.text.length &&
+    maps.values.shape[2] === axes.key.text.length;
+  if (!maps || !agrees || places.includes(-1)) return undefined;
+  const shown = state.selected.at(-1) as Head;
+  const several: Several = {
+    ...{ arrangement: state.arrangement, heads, wanted },
+    last: heads.findIndex((head) => sameHead(head, shown)),
+    values: places.map((place) => valuesOf(maps, place)),
+  };
+  return several;
+}
+
+/** Maps that were read from their bytes: a page may hold many more than it shows. */
+const known = new WeakMap<Maps, (Float32Array | undefined)[]>();
+
+function valuesOf(maps: Maps, place: number): Float32Array {
+  const made = known.get(maps) ?? [];
+  known.set(maps, made);
+  const found = made[place];
+  if (found) return found;
+  const [, rows = 0, cols = 0] = maps.values.shape;
+  const all = maps.exact ? asFloat32(maps.values) : asUint8(maps.values);
+  const part = all.subarray(place * rows * cols, (place + 1) * rows * cols);
+  const values = part instanceof Float32Array ? part : decodedBytes(part, maps.maxima[place] ?? 0);
+  made[place] = values;
+  return values;
+}
+
+/** What is shown of several maps, all on one scale; `visible` says what is shown of each. */
+export function severalMap({ arrangement, values, last }: Several, visible: (values: Float32Array) => VisibleMap): VisibleMap {
+  const own = values.map(visible);
+  const maximum = Math.max(...own.map((map) => map.maximum));
+  const mean = (share: (map: VisibleMap) => number) => own.reduce((sum, map) => sum + share(map), 0) / own.length;
+  const members = own.map((map) => ({ ...map, maximum }));
+  const { values: largest, strongest } = strongestOf(members);
+  const shown = {
+    ...(members[last] as VisibleMap),
+    ...{ hiddenShare: mean((map) => map.hiddenShare), filteredShare: mean((map) => map.filteredShare) },
+  };
+  const most = { ...shown, values: largest };
+  return arrangement === "overlay" ? { ...most, members, most, strongest } : { ...shown, members, most };
+}
+
+/** The largest value of each pair, and which of the maps has it. */
+function strongestOf(members: VisibleMap[]) {
+  const values = new Float32Array(members[0]?.values.length ?? 0).fill(Number.NaN);
+  const strongest = new Uint8Array(values.length);
+  for (const [at, member] of members.entries())
+    for (let i = 0; i < values.length; i++) {
+      const value = member.values[i] ?? Number.NaN;
+      if (Number.isNaN(value) || value <= (values[i] as number)) continue;
+      values[i] = value;
+      strongest[i] = at;
+    }
+  return { values, strongest };
+}

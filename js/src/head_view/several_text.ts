@@ -1,0 +1,107 @@
+import { headNames, type Table } from "../shared/caption.js";
+import { labelOf, quoted } from "../shared/labels.js";
+import { type Axes, type Axis, type Head, headName, paperName } from "../shared/types.js";
+import { isPair, leads, type Scene, type Target, weightAt } from "./scene.js";
+import type { Several } from "./several.js";
+import { describe, MOST_ROWS, strongest } from "./view_text.js";
+import type { VisibleMap } from "./visible_map.js";
+
+const MOST_NAMED = 4;
+/** Heads beside the pointer, where there is little room. */
+const MOST_POINTED = 3;
+
+/** Neighbours in a layer by the first and the last of them. */
+function span(heads: Head[], name: (head: Head) => string): string {
+  const [first, last] = [heads[0], heads.at(-1)];
+  const row = heads.every((head, i) => head[0] === first?.[0] && head[1] === first[1] + i);
+  return first && last && row && heads.length > 2 ? `${name(first)} to ${name(last)}` : "";
+}
+
+export const severalTitle = ({ heads }: Several, quantity: string, unit: string) =>
+  [span(heads, headName) || headNames(heads, MOST_NAMED, headName), quantity, unit].join(" · ");
+
+/** The heads as a caption names them. */
+export const namesOf = (heads: Head[]): string =>
+  span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(heads);
+
+/** "6 of 12 heads"; "" where all are drawn. */
+export function shareOf({ heads, wanted, arrangement }: Several): string {
+  if (heads.length >= wanted) return "";
+  const how = arrangement === "beside" ? "side by side" : "in one drawing";
+  return `${heads.length} of ${wanted} heads ${how}`;
+}
+
+/** What a drawing of several heads does not show, and what its colours are. */
+export function severalNotes({ several, colours = [], theme, state }: Scene): string[] {
+  if (!several) return [];
+  const overlay = several.arrangement === "overlay";
+  const grey = theme.forced ? [] : several.heads.filter((_, i) => colours[i] === theme.muted);
+  return [
+    shareOf(several),
+    overlay ? "a colour for each head" : "",
+    overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
+    grey.length ? `in grey: ${headNames(grey, 2 * MOST_NAMED, headName)}` : "",
+  ].filter(Boolean);
+}
+
+/** A token within a line. */
+const wordOf = (axis: Axis, index: number) => quoted(labelOf(axis, index));
+type Print = (weight: number) => string;
+
+/** A pair with the weight of every head, largest first; a token with the strongest of each head. */
+export function describeSeveral(
+  { heads }: Several,
+  maps: VisibleMap[],
+  axes: Axes,
+  target: Target,
+  print: Print,
+  most = heads.length,
+): string {
+  const [first] = maps;
+  if (!first || (target.query === undefined && target.key === undefined)) return "";
+  const from = wordOf(axes.query, first.rows[target.query ?? -1] ?? 0);
+  const to = wordOf(axes.key, first.cols[target.key ?? -1] ?? 0);
+  const named = maps.map((map, i) => ({ map, name: headName(heads[i] as Head) }));
+  if (isPair(target)) {
+    const order = named
+      .map(({ map, name }) => ({ name, weight: weightAt(map, target.query, target.key) }))
+      .sort((a, b) => b.weight - a.weight);
+    const rest = order.length > most ? ` · ${order.length - most} more` : "";
+    return `${from} → ${to}: ${order
+      .slice(0, most)
+      .map(({ name, weight }) => `${name} ${print(weight)}`)
+      .join(" · ")}${rest}`;
+  }
+  const each = named.map(({ map, name }) => {
+    const [best] = strongest(map, target, 1);
+    if (!best) return `${name}: nothing`;
+    const other =
+      target.query !== undefined ? wordOf(axes.key, map.cols[best.key] ?? 0) : wordOf(axes.query, map.rows[best.query] ?? 0);
+    return `${name}: ${other} ${print(best.weight)}`;
+  });
+  return `${target.query !== undefined ? `${from} →` : `${to} ←`} ${each.join(" · ")}`;
+}
+
+/** What is said of a target: of one head, or of all that are drawn. */
+export function said({ several, map, axes, print }: Scene, target: Target): string {
+  if (several && map.members) return describeSeveral(several, map.members, axes, target, print);
+  return describe(map, axes, target, print);
+}
+
+/** The same beside the pointer, where only a pair is said. */
+export function pointedAt({ several, map, axes, print }: Scene, target: Target): string {
+  if (several && map.members) return describeSeveral(several, map.members, axes, target, print, MOST_POINTED);
+  return describe(map, axes, target, print);
+}
+
+/** The strongest pairs of any head that is drawn, with the weight in each. */
+export function severalTable(scene: Scene): Table {
+  const { several, map, axes, print } = scene;
+  const members = map.members ?? [];
+  const rows = strongest(map.most ?? map, leads(scene), MOST_ROWS).map(({ query, key }) => [
+    labelOf(axes.query, map.rows[query] ?? 0),
+    labelOf(axes.key, map.cols[key] ?? 0),
+    ...members.map((member) => print(weightAt(member, query, key))),
+  ]);
+  return { columns: ["from", "to", ...(several?.heads ?? []).map(headName)], rows };
+}

@@ -1,0 +1,28 @@
+import type { TokenSize } from "../shared/labels.js";
+import type { AttentionMap, SharedState } from "../shared/types.js";
+import type { Arrangement, Maps } from "./several.js";
+
+/** The traits of `HeadView`. */
+export interface ViewState extends SharedState {
+  mode: "lines" | "matrix";
+  top_mass: number;
+  renormalise: boolean;
+  sentences: "all" | "aa" | "ab" | "ba" | "bb";
+  token_size: TokenSize;
+  /** The part of a matrix that is in sight, [query from, query to, key from, key to) on the full axes; null shows all. */
+  window: [number, number, number, number] | null;
+  _highlighted: { query: number[]; key: number[] };
+  _map: AttentionMap | null;
+  arrangement: Arrangement;
+  of: "selected" | "layer";
+  _maps: Maps | null;
+}
+
+/** Those that are drawn. */
+export const WATCHED: (keyof ViewState)[] = [
+  ...(["selected", "layer", "tokens", "hidden", "quantity", "unit", "scale"] as const),
+  ...(["mode", "top_mass", "renormalise", "sentences", "_highlighted"] as const),
+  ...(["token_size", "window"] as const),
+  ...(["_map", "_axes", "_stacks", "_source", "_quantities"] as const),
+  ...(["arrangement", "of", "_maps"] as const),
+];

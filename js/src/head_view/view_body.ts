@@ -1,0 +1,102 @@
+import { barTexts, colourBar } from "../shared/colour_bar.js";
+import { element } from "../shared/dom.js";
+import { rampTo } from "../shared/levels.js";
+import { printValue, symbolOf } from "../shared/quantity.js";
+import type { Head } from "../shared/types.js";
+import { besideFigure } from "./beside_figure.js";
+import { chipRow } from "./chips.js";
+import { linesFigure } from "./lines_figure.js";
+import type { Range } from "./lines_focus.js";
+import { matrixFigure } from "./matrix_figure.js";
+import { ASIDE, roomFor, type Scene } from "./scene.js";
+import type { Several } from "./several.js";
+
+const UNATTACHED = 640;
+/** Of what is read of one head, about. */
+const [READ_WIDTH, READ_LINE] = [150, 16];
+const HINT = "Point at a token for its values, click to lock it.";
+/** Of a matrix: how it is zoomed, and how to get lines. */
+export const MATRIX_HINT = "Point at a cell for its weight, click to lock it, drag to zoom in; m shows lines.";
+
+/** The figure with what stands beside or under it: the values pointed at, the colour bar, the caption. */
+export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head: Head, alone: boolean) => void) {
+  const message = element(parent, "p", { class: "attnw-message", hidden: true });
+  const chips = chipRow(parent, signal, choose);
+  const body = element(parent, "div", { class: "attnw-view-body" });
+  const plate = element(body, "div", { class: "attnw-plate attnw-drawn" });
+  const progress = element(plate, "div", { class: "attnw-progress", hidden: true });
+  const figures = {
+    ...{ lines: linesFigure(plate), matrix: matrixFigure(plate) },
+    beside: besideFigure(plate, signal, (head) => choose(head, true)),
+  };
+  for (const figure of Object.values(figures)) {
+    figure.element.tabIndex = 0;
+    figure.element.setAttribute("role", "group");
+    figure.element.setAttribute("aria-roledescription", "attention map");
+  }
+  const aside = element(body, "div", { class: "attnw-aside" });
+  const readout = element(aside, "p", { class: "attnw-readout" });
+  const listing = element(aside, "div");
+  const legend = element(aside, "div", { class: "attnw-legend" });
+  const bar = colourBar(legend, "attnw-bar");
+  const inUse = element(legend, "span");
+  const second = element(aside, "p", { class: "attnw-second" });
+  const caption = element(aside, "p", { class: "attnw-caption", "data-caption": "" });
+  const live = element(parent, "div", { class: "attnw-unseen", "aria-live": "polite" });
+  const tooltip = element(parent, "div", { class: "attnw-tooltip", "aria-hidden": "true" });
+  tooltip.hidden = true;
+
+  const setText = (node: HTMLElement, text: string) => {
+    if (node.textContent !== text) node.textContent = text;
+  };
+  return {
+    plate,
+    figures,
+    chips,
+    /** What is listed of a locked token. */
+    listing,
+    /** Put legend and caption beside or under the figure; returns the width left for it. */
+    arrange(several: Several | undefined): number {
+      const width = parent.clientWidth || UNATTACHED;
+      const room = roomFor(width, several);
+      body.classList.toggle("attnw-wide", room < width);
+      // What many heads say is long: what is below it stays where it is while the pointer moves.
+      const lines = Math.ceil(((several?.heads.length ?? 0) * READ_WIDTH) / (room < width ? ASIDE : width));
+      readout.style.minHeight = lines > 1 ? `${READ_LINE * lines}px` : "";
+      return room;
+    },
+    /** A sentence in the figure's place; none shows the figure. */
+    say(sentence: string): void {
+      message.hidden = !sentence;
+      body.hidden = Boolean(sentence);
+      setText(message, sentence);
+    },
+    setBusy(busy: boolean): void {
+      progress.hidden = !busy;
+      plate.classList.toggle("attnw-busy", busy);
+      plate.setAttribute("aria-busy", String(busy));
+    },
+    /** Keep the height while another head is shown, so that what is below stays where it is. */
+    hold(still: boolean): void {
+      plate.style.minHeight = still ? `${plate.offsetHeight}px` : "";
+    },
+    read: (text: string, hint = HINT) => setText(readout, text || hint),
+    announce: (text: string) => setText(live, text),
+    setCaption: (text: string) => setText(caption, text),
+    setHighlight: (text: string) => setText(second, text),
+    setLegend({ theme, state, colours }: Scene, { maximum, of }: Range, quantity: string): void {
+      bar(theme, barTexts(state.scale, maximum, printValue(quantity)), colours && rampTo(theme, theme.text));
+      setText(inUse, [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · "));
+    },
+    /** Text beside a point of the page, kept inside the widget. */
+    point(text: string, clientX: number, clientY: number): void {
+      tooltip.hidden = !text;
+      if (!text) return;
+      setText(tooltip, text);
+      const { left, top } = parent.getBoundingClientRect();
+      const most = parent.clientWidth - tooltip.offsetWidth - 4;
+      const x = Math.max(4, Math.min(clientX - left + 12, most));
+      tooltip.style.transform = `translate(${x}px, ${clientY - top + 16}px)`;
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { choice, hideTicks, keysButton, slider, tick } from "../shared/controls.js";
+import { element } from "../shared/dom.js";
+import { save } from "../shared/snapshot.js";
+import { type Axes, type Model, SCALES, type Scale } from "../shared/types.js";
+import { ARRANGEMENTS, type Arrangement } from "./several.js";
+import type { ViewState } from "./state.js";
+import { sentencesName } from "./view_text.js";
+import { hideable, twoSentences } from "./visible_map.js";
+
+const UNITS: ViewState["unit"][] = ["tokens", "words"];
+const NAMES: Record<Arrangement, string> = { one: "one", beside: "side by side", overlay: "overlaid" };
+const SENTENCES: ViewState["sentences"][] = ["all", "aa", "ab", "ba", "bb"];
+
+/** Title row and controls; returns how to bring them up to date with the model. */
+export function viewControls(
+  parent: HTMLElement,
+  model: Model<ViewState>,
+  signal: AbortSignal,
+  setMode: (mode: ViewState["mode"]) => void,
+  zoom: { step: (by: 1 | -1) => void; whole: () => void },
+) {
+  const head = element(parent, "div", { class: "attnw-view-head" });
+  const title = element(head, "div", { class: "attnw-title" });
+  const group = element(head, "div", { class: "attnw-view-note" });
+  const toggle = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "mode" });
+  const modes = (["lines", "matrix"] as const).map((mode) => {
+    const button = element(toggle, "button", { type: "button", "data-mode": mode }, mode);
+    button.addEventListener("click", () => setMode(mode), { signal });
+    return { mode, button };
+  });
+  const zooms = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "zoom" });
+  const zoomButton = (text: string, name: string, act: () => void) => {
+    const button = element(zooms, "button", { type: "button", title: name, "aria-label": name }, text);
+    button.addEventListener("click", act, { signal });
+    return button;
+  };
+  zoomButton("+", "zoom in", () => zoom.step(1));
+  const farther = zoomButton("−", "zoom out", () => zoom.step(-1));
+  const all = zoomButton("all", "zoom out to all", zoom.whole);
+  const keys = keysButton(head, "attnw-help");
+
+  const row = element(parent, "div", { class: "attnw-view-controls" });
+  const quantity = choice<string>(row, "quantity", signal, (value) => save(model, { quantity: value }));
+  // A lock is a position on the axis: on the other unit's axis it would be another token.
+  const unit = choice<ViewState["unit"]>(row, "unit", signal, (value) =>
+    save(model, { tokens: [], window: null, unit: value }),
+  );
+  const scale = choice<Scale>(row, "scale", signal, (value) => save(model, { scale: value }));
+  const pick = (value: ViewState["sentences"]) => save(model, { sentences: value });
+  const sentences = choice(row, "from → to", signal, pick, sentencesName);
+  const mass = element(row, "label", { class: "attnw-mass" }, "top mass ");
+  const share = slider(mass, { max: 100, step: 1 });
+  const shown = element(mass, "output");
+  share.addEventListener("input", () => save(model, { top_mass: Number(share.value) / 100 }), { signal });
+  const hide = hideTicks(row, model, signal);
+  const renormalise = tick(row, "renormalise rows", signal, (on) => save(model, { renormalise: on }));
+  renormalise.input.dataset.control = "renormalise";
+  const draw = (arrangement: Arrangement) => save(model, { arrangement });
+  const arrangement = choice<Arrangement>(row, "heads", signal, draw, (one) => NAMES[one]);
+  const whole = tick(row, "all heads of the layer", signal, (on) => save(model, { of: on ? "layer" : "selected" }));
+
+  return {
+    keys,
+    /** With no head there is nothing to control. */
+    clear(): void {
+      head.hidden = true;
+      row.hidden = true;
+    },
+    name(text: string, note: string): void {
+      head.hidden = false;
+      row.hidden = false;
+      title.textContent = text;
+      group.textContent = note;
+    },
+    /** `axes` are those of the map shown; `leavesOut` is whether any of its keys is left out. */
+    update(axes: Axes, leavesOut: boolean): void {
+      const mode = model.get("mode");
+      for (const { mode: value, button } of modes) button.setAttribute("aria-pressed", String(value === mode));
+      zooms.hidden = mode !== "matrix";
+      for (const button of [farther, all]) button.disabled = model.get("window") === null;
+      const pair = twoSentences(axes);
+      quantity(model.get("_quantities"), model.get("quantity"));
+      unit(UNITS, model.get("unit"));
+      scale(SCALES, model.get("scale"));
+      sentences(pair ? SENTENCES : [], model.get("sentences"));
+      mass.hidden = mode !== "lines";
+      share.value = String(Math.round(100 * model.get("top_mass")));
+      shown.textContent = `${share.value} %`;
+      const present = hideable(axes);
+      hide((kind) => (kind === "first" && present.has(kind) ? "first token" : present.get(kind)?.join(" ")));
+      renormalise.label.hidden = model.get("quantity") !== "weights" || (present.size === 0 && !pair);
+      renormalise.input.disabled = !leavesOut;
+      renormalise.input.checked = model.get("renormalise");
+      arrangement(ARRANGEMENTS, model.get("arrangement"));
+      whole.label.hidden = model.get("arrangement") === "one";
+      whole.input.checked = model.get("of") === "layer";
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { type Axes, type Axis, SPECIALS, type Special } from "../shared/types.js";
+import type { ViewState } from "./state.js";
+
+export interface Choice {
+  hidden: Special[];
+  sentences: ViewState["sentences"];
+  renormalise: boolean;
+}
+
+/** The part of a map that is shown, and what was left out of it. */
+export interface VisibleMap {
+  /** Query and key indices on the full axes, in order. */
+  rows: number[];
+  cols: number[];
+  /** rows x cols; NaN where masked. */
+  values: Float32Array;
+  maximum: number;
+  /** Share of the shown rows' weight that goes to hidden special tokens. */
+  hiddenShare: number;
+  /** Share of it that goes to the sentence filtered out. */
+  filteredShare: number;
+  renormalised: boolean;
+  /** Of all heads that are drawn together, on one maximum; none where one head is. */
+  members?: VisibleMap[];
+  /** The largest value that any of them has of each pair. */
+  most?: VisibleMap;
+  /** Where heads lie over one another: which of them has the value. */
+  strongest?: Uint8Array;
+}
+
+/** The special tokens that can be hidden, each with the texts it has on either axis. */
+export function hideable(axes: Axes): Map<Special, string[]> {
+  const found = new Map<Special, string[]>();
+  for (const special of SPECIALS) {
+    const texts = [axes.query, axes.key].flatMap((axis) => axis.text.filter((_, i) => axis.special[i] === special));
+    if (texts.length) found.set(special, [...new Set(texts)]);
+  }
+  return found;
+}
+
+export function twoSentences(axes: Axes): boolean {
+  return [axes.query, axes.key].every((a) => a.segments.includes(0) && a.segments.includes(1));
+}
+
+export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): VisibleMap {
+  const filter = twoSentences(axes) ? choice.sentences : "all";
+  const [from, to] = filter === "all" ? [] : [...filter].map((s) => (s === "b" ? 1 : 0));
+  const hides = (axis: Axis, i: number) => choice.hidden.includes(axis.special[i] as Special);
+  const keep = (axis: Axis, segment: number | undefined) =>
+    [...axis.text.keys()].filter((i) => !hides(axis, i) && (segment === undefined || axis.segments[i] === segment));
+  const rows = keep(axes.query, from);
+  const cols = keep(axes.key, to);
+  const nKeys = axes.key.text.length;
+  const hiddenKey = axes.key.text.map((_, i) => hides(axes.key, i));
+  const renormalised = choice.renormalise && cols.length < nKeys;
+  const shown = new Float32Array(rows.length * cols.length);
+  let [maximum, total, hidden, kept] = [0, 0, 0, 0];
+  for (const [r, row] of rows.entries()) {
+    let sum = 0;
+    for (let c = 0; c < cols.length; c++) {
+      const weight = values[row * nKeys + (cols[c] ?? 0)] ?? Number.NaN;
+      shown[r * cols.length + c] = weight;
+      if (weight > 0) sum += weight;
+    }
+    for (let key = 0; key < nKeys; key++) {
+      const weight = values[row * nKeys + key] ?? 0;
+      if (!(weight > 0)) continue;
+      total += weight;
+      if (hiddenKey[key]) hidden += weight;
+    }
+    kept += sum;
+    const divisor = renormalised && sum > 0 ? sum : 1;
+    for (let i = r * cols.length; i < (r + 1) * cols.length; i++) {
+      const weight = (shown[i] ?? 0) / divisor;
+      shown[i] = weight;
+      if (weight > maximum) maximum = weight;
+    }
+  }
+  const share = (part: number) => (total > 0 ? Math.max(0, part / total) : 0);
+  return {
+    rows,
+    cols,
+    values: shown,
+    maximum,
+    hiddenShare: share(hidden),
+    filteredShare: share(total - hidden - kept),
+    renormalised,
+  };
+}
+
+/** The smallest and largest row sum of a full map, over rows that see any key. */
+export function rowSumRange(values: Float32Array, nKeys: number): [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, 0];
+  for (let start = 0; start < values.length; start += nKeys) {
+    let [sum, seen] = [0, false];
+    for (let i = start; i < start + nKeys; i++) {
+      const weight = values[i] ?? Number.NaN;
+      if (Number.isNaN(weight)) continue;
+      sum += weight;
+      seen = true;
+    }
+    if (seen) [low, high] = [Math.min(low, sum), Math.max(high, sum)];
+  }
+  return [low, high];
+}
+
+/** What a figure should call the masked cells of a full map. */
+export function maskName(values: Float32Array, nKeys: number): string {
+  let [later, earlier, laterSeen] = [false, false, false];
+  for (let i = 0; i < values.length; i++) {
+    const ahead = i % nKeys > Math.floor(i / nKeys);
+    const masked = Number.isNaN(values[i]);
+    if (masked && ahead) later = true;
+    else if (masked) earlier = true;
+    else if (ahead) laterSeen = true;
+  }
+  if (!later && !earlier) return "";
+  if (later && !laterSeen) return earlier ? "causal mask, windowed" : "causal mask";
+  return "masked cells hatched";
+}

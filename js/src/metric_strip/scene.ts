@@ -1,0 +1,84 @@
+import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
+import type { StripState } from "../shared/head_types.js";
+import { counted, figures } from "../shared/numbers.js";
+import { percentile } from "../shared/strip.js";
+import { type Head, headName, paperName } from "../shared/types.js";
+import { asFloat32 } from "../shared/wire.js";
+
+export const FIGURE = "Metrics of one head";
+export const NO_SELECTION = "Select a head: click one in a linked figure, or set strip.selected = [(layer, head)].";
+export const HEADINGS = ["metric", "value", "among all heads", "percentile"] as const;
+const MEANING = "percentile: the share of the other heads with a smaller value, ties by half";
+
+/** A metric: the shown head's number among those of all heads. */
+export interface Row {
+  title: string;
+  /** Of every head. */
+  values: Float32Array;
+  low: number;
+  high: number;
+  value: number;
+  /** Per cent; NaN where there is no other head to compare with. */
+  percentile: number;
+}
+
+/** What the figure shows of a head. */
+export interface StripScene {
+  head: Head;
+  /** All heads of its stack. */
+  count: number;
+  rows: Row[];
+  /** The selected heads as indices of `values`; the last one is the shown head. */
+  marked: number[];
+}
+
+/** All that is shown of a state; null without a head whose metrics are there. */
+export function sceneOf({ selected, _metrics: metrics }: StripState): StripScene | null {
+  const head = selected.at(-1);
+  if (!head || !metrics || metrics.stack !== head[2]) return null;
+  const [, layers = 0, heads = 0] = metrics.values.shape;
+  const count = layers * heads;
+  const all = asFloat32(metrics.values);
+  const same = selected.filter(([, , stack]) => stack === metrics.stack);
+  const marked = same.map(([layer, number]) => layer * heads + number);
+  const index = head[0] * heads + head[1];
+  const rows = metrics.titles.map((title, i): Row => {
+    const values = all.subarray(i * count, (i + 1) * count);
+    return {
+      ...{ title, values, low: Math.min(...values), high: Math.max(...values) },
+      ...{ value: values[index] ?? 0, percentile: percentile(values, index) },
+    };
+  });
+  return { head, count, rows, marked };
+}
+
+/** What stands over the table. */
+export const titleOf = ({ head }: StripScene): string => `${headName(head)} · ${paperName(head)}`;
+
+/** A row's numbers as texts. */
+export type RowTexts = Record<"value" | "low" | "high" | "percentile", string>;
+
+export const printed = ({ value, low, high, percentile }: Row): RowTexts => ({
+  value: figures(value),
+  low: figures(low),
+  high: figures(high),
+  percentile: Number.isFinite(percentile) ? `${percentile.toFixed(0)} %` : "–",
+});
+
+/** What the strips show, in words. */
+export function captionOf(scene: StripScene | null): Caption {
+  if (!scene) return caption(FIGURE, { head: NO_HEAD });
+  const { head, count, rows, marked } = scene;
+  return caption(FIGURE, {
+    head: headNames([head]),
+    quantity: `${rows.length} metric${rows.length === 1 ? "" : "s"}`,
+    scale: "each strip from the smallest value to the largest",
+    notes: [counted(count, "head"), MEANING, marked.length > 1 ? `${marked.length} selected heads are marked` : ""],
+  });
+}
+
+/** The numbers of the shown head. */
+export const tableOf = (scene: StripScene | null): Table => ({
+  columns: ["metric", "value", "percentile"],
+  rows: (scene?.rows ?? []).map(({ title, value, percentile }) => [title, value, percentile]),
+});

@@ -1,0 +1,51 @@
+import type { AttentionMap, Axes, Head } from "../shared/types.js";
+
+/** The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight / maximum. */
+export interface EmbeddedMaps {
+  quantity: string;
+  axes: Axes;
+  shape: [layers: number, heads: number, queries: number, keys: number];
+  maxima: number[];
+  values: Uint8Array;
+  /** The one head that they are of, where the page has no room for all. */
+  only?: Head | null;
+}
+
+/** The maps of a stack between tokens or between words. */
+export const mapsIn = (maps: EmbeddedMaps[], stack: string, unit: string, quantity: string): EmbeddedMaps | undefined =>
+  maps.find(({ axes, quantity: of }) => axes.stack === stack && axes.unit === unit && of === quantity);
+
+/** An array as it would cross from a kernel. */
+export function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
+  const dtype = array instanceof Uint8Array ? "|u1" : array instanceof Float32Array ? "<f4" : "<i4";
+  return {
+    shape,
+    dtype,
+    view: new DataView(array.buffer, array.byteOffset, array.byteLength),
+  } as const;
+}
+
+/** The value that a byte stands for; NaN where masked. */
+export const decodedByte = (byte: number, maximum: number): number => (byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN);
+
+/** The values that bytes stand for. */
+export const decodedBytes = (bytes: Uint8Array, maximum: number): Float32Array =>
+  Float32Array.from(bytes, (byte) => decodedByte(byte, maximum));
+
+/** One head's map. */
+export function attentionMap(maps: EmbeddedMaps, [layer, head, stack]: Head): AttentionMap {
+  const [, heads, queries, keys] = maps.shape;
+  const index = maps.only ? 0 : layer * heads + head;
+  const bytes = maps.values.subarray(index * queries * keys, (index + 1) * queries * keys);
+  const values = wire(decodedBytes(bytes, maps.maxima[index] ?? 0), [queries, keys]);
+  const { quantity, axes } = maps;
+  return { stack, layer, head, quantity, unit: axes.unit, exact: false, values };
+}
+
+/** The maps of all heads of a stack. */
+export function severalMaps({ axes, quantity, shape, maxima, values }: EmbeddedMaps) {
+  const [layers, heads, queries, keys] = shape;
+  const { stack, unit } = axes;
+  const every = Array.from({ length: layers * heads }, (_, i): Head => [Math.floor(i / heads), i % heads, stack]);
+  return { stack, quantity, unit, heads: every, exact: false, maxima, values: wire(values, [every.length, queries, keys]) };
+}

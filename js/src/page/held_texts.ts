@@ -1,0 +1,24 @@
+import type { HeadsState } from "../shared/head_types.js";
+import type { Head } from "../shared/types.js";
+import type { Limits } from "./page_data.js";
+
+/** The head that is shown of a page's one stack, and its index of layers times heads; no head where the page has none such. */
+export function shownIn({ selected }: HeadsState, shapes: Limits["shapes"]) {
+  const [stack, [layers, heads]] = Object.entries(shapes)[0] ?? ["", [0, 0]];
+  const last = selected.at(-1);
+  const isHere = last && last[2] === stack && last[0] < layers && last[1] < heads;
+  const head: Head | null = isHere ? last : null;
+  return { head, index: head ? head[0] * heads + head[1] : -1 };
+}
+
+function compare(a: number[], b: number[]): number {
+  const at = a.findIndex((value, i) => value !== b[i]);
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+}
+
+/** What the page holds in the order in which a jump from `here` comes by, all round, `step` 1 or -1; `here` itself is left out. */
+export function nextHeld<T>(held: T[], placeOf: (one: T) => number[], here: number[], step: number): T[] {
+  const ahead = (one: T) => step * compare(placeOf(one), here);
+  const ordered = [...held].sort((a, b) => step * compare(placeOf(a), placeOf(b)));
+  return [...ordered.filter((one) => ahead(one) > 0), ...ordered.filter((one) => ahead(one) < 0)];
+}

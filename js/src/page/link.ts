@@ -1,0 +1,56 @@
+import type { HeadsState } from "../shared/head_types.js";
+import type { TokenSize } from "../shared/labels.js";
+import type { RelationsState } from "../shared/relation_types.js";
+import type { Head, Model, SharedState } from "../shared/types.js";
+import type { Limits } from "./page_data.js";
+
+/** Traits under the same name in every figure. */
+export const SHARED = [
+  ...(["selected", "layer", "tokens", "hidden", "quantity", "unit", "scale", "token_size"] as const),
+  ...(["relation", "direction"] as const),
+];
+type Shared = SharedState & RelationsState & { token_size: TokenSize };
+
+/** A model of the page, and what it takes of others. */
+export interface Linked extends Limits {
+  model: Model<HeadsState>;
+}
+
+/** What a figure takes of the value that a linked figure has of a trait, as `fitting` in Python. */
+export function fitting(name: string, value: unknown, { shapes, relations }: Limits): unknown {
+  if (name === "selected")
+    return (value as Head[]).filter(([layer, head, stack]) => {
+      const [layers, heads] = shapes[stack] ?? [0, 0];
+      return layer < layers && head < heads;
+    });
+  if (name === "layer") {
+    const layers = Math.max(...Object.values(shapes).map(([count]) => count));
+    return Math.min(value as number, layers - 1);
+  }
+  if (name === "relation" && relations && !relations.includes(value as string)) return relations[0];
+  return value;
+}
+
+/** All figures of a page are linked. */
+const CIRCLE = "page";
+
+/** Let models follow each other in every trait that they share, as `attnwidget.link` does in Python. */
+export function link(linked: Linked[]): void {
+  // A model may be given fewer heads than another has: that is no news to bring back.
+  let busy = false;
+  const all = linked.map(({ model, ...limits }) => ({
+    model: model as unknown as Model<Shared>,
+    limits,
+  }));
+  for (const { model } of all) model.set("_circle", CIRCLE);
+  for (const from of all)
+    for (const name of SHARED)
+      from.model.on(`change:${name}`, () => {
+        if (busy) return;
+        busy = true;
+        for (const { model, limits } of all)
+          if (model !== from.model && model.get(name) !== undefined)
+            model.set(name, fitting(name, from.model.get(name), limits) as never);
+        busy = false;
+      });
+}

@@ -1,0 +1,20 @@
+import type { Model } from "../shared/types.js";
+
+/** A model without a kernel: the page's own state, with the same change events. */
+export function localModel<T extends object>(state: T): Model<T> {
+  const handlers = new Map<string, Set<() => void>>();
+  return {
+    get: (key) => state[key],
+    set(key, value) {
+      if (JSON.stringify(state[key]) === JSON.stringify(value)) return;
+      state[key] = value;
+      for (const callback of [...(handlers.get(`change:${String(key)}`) ?? [])]) callback();
+    },
+    on(event, callback) {
+      if (!handlers.has(event)) handlers.set(event, new Set());
+      handlers.get(event)?.add(callback);
+    },
+    off: (event, callback) => void handlers.get(event)?.delete(callback),
+    save_changes: () => {},
+  };
+}

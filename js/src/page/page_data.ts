@@ -1,0 +1,39 @@
+import type { HeadsState } from "../shared/head_types.js";
+import type { Model } from "../shared/types.js";
+import type { EmbeddedMaps } from "./embedded_maps.js";
+
+/** Bytes as base64 text. */
+export type Text64 = string;
+
+/** What a figure takes of another's values: heads of its stacks, relations that it can show, all of them first. */
+export interface Limits {
+  shapes: Record<string, [layers: number, heads: number]>;
+  relations: string[] | null;
+}
+
+/** A figure as the page holds it; `name` is that of its folder. */
+export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
+  name: string;
+  label: string;
+  /** What its reader must know. */
+  remark: string;
+  /** Without what its kernel computes. */
+  state: S;
+  /** What its own answers are made from, beside what is held. */
+  own: Own;
+}
+
+/** What figures answer from, by name: maps of an attention, and what one figure alone reads. */
+export interface Held {
+  maps?: EmbeddedMaps[];
+  [name: string]: unknown;
+}
+
+/** All that a page holds, its figures in their order. */
+export interface PageData {
+  figures: PageFigure[];
+  held: Omit<Held, "maps"> & { maps?: (Omit<EmbeddedMaps, "values"> & { values: Text64 })[] };
+}
+
+/** The part of a kernel that a page without one plays for a figure. */
+export type Kernel<S = HeadsState, Own = unknown> = (figure: PageFigure<S, Own>, held: Held) => Model<S>;

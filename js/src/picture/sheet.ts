@@ -1,0 +1,241 @@
+import { type Caption, captionText, type Table } from "../shared/caption.js";
+import { ramp } from "../shared/colour.js";
+import { paintBar } from "../shared/colour_bar.js";
+import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
+import { type Look, UNATTACHED } from "../shared/mount.js";
+import type { Pen } from "../shared/pen.js";
+import { wrapped } from "../shared/text_width.js";
+import type { Theme } from "../shared/theme.js";
+import { type PlacedRaster, SvgPen } from "./svg_pen.js";
+
+/** Families with the widths of the table; the first comes with the converter that makes files. */
+export const FONT = "'Liberation Sans', Arial, Helvetica, sans-serif";
+const MARGIN = 8;
+const GAP = 8;
+const LINE = 15;
+const TITLE_LINE = 18;
+const BAR = { width: 160, height: 8 };
+/** From the left of a panel's letter to its title. */
+const LETTER = 20;
+const HEADING = ({ text }: Theme) => ({ bold: true, size: 13, colour: text, line: TITLE_LINE });
+
+/** How a picture is wished for. */
+export interface Request {
+  /** Of the whole picture, in pixels; null for the figure's own. */
+  width: number | null;
+  theme: Theme;
+  /** Pixels that the picture will have for each of its own: cells fall on whole ones. */
+  density: number;
+  /** Only the size is asked for. */
+  blank: boolean;
+  /** Lines become pixels: thousands are drawn sooner so than as strokes. */
+  dense: boolean;
+  /** Kept with a notebook at every display: small, and quickly drawn. */
+  brief: boolean;
+  /** The whole caption stands under the figure, in place of its notes. */
+  caption: boolean;
+  /** False: its title is not drawn above it. */
+  title?: boolean;
+  /** The letter of a panel, in bold where the title begins. */
+  letter?: string;
+  /** Where a figure within another puts its pixels. */
+  rasters?: PlacedRaster[];
+}
+
+/** A figure without its page: what `draw` of each figure gives. */
+export interface Drawn {
+  sheet: Sheet;
+  caption: Caption;
+  table: Table;
+}
+
+/** How a figure is drawn without a page. */
+export type DrawPicture<T> = (state: T, request: Request) => Drawn;
+
+/** Where a figure lies in its picture: what it has in common with the page. */
+export type Region = Record<"x" | "y" | "width" | "height", number>;
+
+/** A picture from top to bottom: title, figure, legend, sentences. */
+export class Sheet {
+  readonly rasters: PlacedRaster[];
+  readonly pen: SvgPen;
+  readonly figures: Region[] = [];
+  private x = MARGIN;
+  private y: number;
+  private widest = 0;
+  private lowest = 0;
+  private columnRoom: number | undefined;
+  private indent = 0;
+
+  /** `own`: the room of a picture that asks for no width; `top`: above what comes first. */
+  constructor(
+    readonly request: Request,
+    private readonly own = UNATTACHED,
+    top = MARGIN,
+  ) {
+    this.y = top;
+    this.rasters = request.rasters ?? [];
+    this.pen = new SvgPen(this.rasters);
+  }
+
+  /** Width that a figure may fill. */
+  get room(): number {
+    return (this.columnRoom ?? this.fullRoom) - this.indent;
+  }
+
+  /** What a figure is laid out with. */
+  get look(): Look {
+    const { theme, density } = this.request;
+    return { theme, width: this.room, font: FONT, ruler: tableRuler, density };
+  }
+
+  private get fullRoom(): number {
+    return this.request.width === null ? this.own : this.request.width - 2 * MARGIN;
+  }
+
+  /** At least what was asked for: what does not fit is never cut. */
+  get width(): number {
+    return Math.max(this.request.width ?? 0, Math.ceil(this.widest + 2 * MARGIN));
+  }
+
+  get height(): number {
+    return Math.ceil(Math.max(this.y, this.lowest) - GAP + MARGIN);
+  }
+
+  get theme(): Theme {
+    return this.request.theme;
+  }
+
+  /** The name of the figure, and under it in grey whose it is: what `title` and `letter` of the request are about. */
+  title(name: string, ...lines: string[]): void {
+    const { title = true, letter } = this.request;
+    const top = this.y;
+    if (letter) this.text(letter, HEADING(this.theme));
+    if (!title) return;
+    if (letter) [this.y, this.indent] = [top, LETTER];
+    this.x += this.indent;
+    this.heading(name, ...lines);
+    this.x -= this.indent;
+    this.indent = 0;
+  }
+
+  /** What a part of the figure is called, and under it in grey what it is of. */
+  heading(name: string, ...lines: string[]): void {
+    this.text(name, HEADING(this.theme));
+    for (const line of lines.filter(Boolean)) this.text(line);
+    this.gap();
+  }
+
+  /** A figure of this size, drawn by the code that draws it on a page. */
+  figure(width: number, height: number, paint: (pen: Pen) => void): void {
+    this.place(width, height, paint);
+    this.figures.push({ x: this.x, y: this.y - height - GAP, width, height });
+  }
+
+  /** What follows stands beside the last figure, in a column of its own. */
+  aside(width: number): void {
+    const last = this.figures.at(-1);
+    if (!last) return;
+    this.lowest = this.y;
+    [this.x, this.y] = [last.x + last.width + 3 * GAP, last.y];
+    this.columnRoom = width;
+  }
+
+  /** Make the picture at least as wide as a figure of this width needs. */
+  reserve(width: number): void {
+    this.widest = Math.max(this.widest, width);
+  }
+
+  /** What follows stands under both, over the whole width. */
+  under(): void {
+    [this.x, this.y] = [MARGIN, Math.max(this.y, this.lowest)];
+    this.columnRoom = undefined;
+  }
+
+  /** Space before what follows. */
+  gap(): void {
+    this.y += GAP;
+  }
+
+  /** Anything else: a legend, a table. */
+  place(width: number, height: number, paint: (pen: Pen) => void): void {
+    this.pen.save();
+    this.pen.translate(this.x, this.y);
+    if (!this.request.blank) paint(this.pen);
+    this.pen.restore();
+    this.widest = Math.max(this.widest, this.x - MARGIN + width);
+    this.y += height + GAP;
+  }
+
+  /** The colour scale with its values, and in words what it is of. */
+  colourBar([low, middle, high]: [string, string, string], words: string, colours = ramp(this.theme)): void {
+    const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
+    const left = measure(low) / 2;
+    const beside = left + BAR.width + measure(high) / 2 + 2 * GAP;
+    const fits = beside + measure(words) <= this.room;
+    this.place(fits ? beside + measure(words) : beside, fits ? 26 : 22, (pen) => {
+      paintBar(pen, colours, left, 0, BAR.width, BAR.height);
+      pen.strokeStyle = this.theme.hairline;
+      pen.strokeRect(left - 0.5, -0.5, BAR.width + 1, BAR.height + 1);
+      pen.font = labelFont(FONT, false, AXIS_LABEL_SIZE);
+      pen.fillStyle = this.theme.text;
+      pen.textAlign = "center";
+      for (const [i, text] of [low, middle, high].entries()) pen.fillText(text, left + (i * BAR.width) / 2, 21);
+      pen.textAlign = "left";
+      pen.fillStyle = this.theme.muted;
+      if (fits) pen.fillText(words, beside, 8);
+    });
+    if (fits) return;
+    this.text(words);
+    this.gap();
+  }
+
+  /** Other pictures side by side, each column from top to bottom, `gap` apart. */
+  columns(columns: Sheet[][], gap: number): void {
+    let [left, lowest] = [0, this.y];
+    for (const column of columns) {
+      let y = this.y;
+      for (const { pen, figures, height } of column) {
+        this.pen.copy(pen, left, y);
+        for (const box of figures) this.figures.push({ ...box, x: box.x + left, y: box.y + y });
+        y += height;
+      }
+      left += Math.max(0, ...column.map(({ width }) => width)) + gap;
+      lowest = Math.max(lowest, y);
+    }
+    this.widest = Math.max(this.widest, left - gap - 2 * MARGIN);
+    this.y = lowest;
+  }
+
+  /** A sentence, wrapped to the picture's width. */
+  text(text: string, { bold = false, size = AXIS_LABEL_SIZE, colour = this.theme.muted, line = LINE } = {}): void {
+    const measure = tableRuler(labelFont(FONT, bold, size));
+    const lines = wrapped(text, this.room, measure);
+    const { pen } = this;
+    pen.save();
+    pen.translate(this.x, this.y);
+    pen.font = labelFont(FONT, bold, size);
+    pen.fillStyle = colour;
+    for (const [i, part] of lines.entries()) pen.fillText(part, 0, i * line + size);
+    pen.restore();
+    this.widest = Math.max(this.widest, this.x - MARGIN + Math.max(0, ...lines.map(measure)));
+    this.y += lines.length * line;
+    // What ends a picture has the margin below it too.
+    this.lowest = Math.max(this.lowest, this.y + GAP);
+  }
+
+  /** What the figure leaves out or merged, as one paragraph; then its space. */
+  notes(...sentences: string[]): void {
+    const said = sentences.filter(Boolean);
+    if (!said.length || this.request.caption) return;
+    this.text(said.join(" · "));
+    this.gap();
+  }
+
+  /** The whole caption, in the whole width under all that is there. */
+  caption(said: Caption): void {
+    this.under();
+    this.text(captionText(said));
+    this.gap();
+  }
+}

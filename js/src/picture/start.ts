@@ -1,0 +1,81 @@
+import { drawPicture as coreferenceView } from "../coreference_view/picture.js";
+import { drawPicture as dependencyArcs } from "../dependency_arcs/picture.js";
+import { drawPicture as explorer } from "../explorer/picture.js";
+import { drawPicture as headGrid } from "../head_grid/picture.js";
+import { drawPicture as headMap } from "../head_map/picture.js";
+import { drawPicture as headView } from "../head_view/picture.js";
+import { drawPicture as metricStrip } from "../metric_strip/picture.js";
+import { drawPicture as relationTable } from "../relation_table/picture.js";
+import { captionText } from "../shared/caption.js";
+import { THEMES } from "../shared/theme.js";
+import { revive } from "../shared/wire.js";
+import { drawPicture as tokenLens } from "../token_lens/picture.js";
+import { drawPanels } from "./panels.js";
+import { type DrawPicture, FONT, type Request } from "./sheet.js";
+import type { PlacedRaster } from "./svg_pen.js";
+
+/** Every figure that can be drawn without a page, by the name of its widget's folder. */
+const FIGURES: Record<string, DrawPicture<never>> = {
+  head_grid: headGrid,
+  coreference_view: coreferenceView,
+  dependency_arcs: dependencyArcs,
+  head_view: headView,
+  explorer,
+  relation_table: relationTable,
+  head_map: headMap,
+  metric_strip: metricStrip,
+  token_lens: tokenLens,
+};
+FIGURES.panels = drawPanels(FIGURES);
+
+interface Wish extends Omit<Request, "theme" | "density" | "blank"> {
+  figure: string;
+  state: unknown;
+  theme: keyof typeof THEMES;
+  /** Pixels for each of the picture's; null for as many as `pixels` in all allow, 1 to 2. */
+  density: number | null;
+  pixels: number;
+}
+
+let rasters: PlacedRaster[] = [];
+
+/**
+ * Draw a figure from its widget's state, whose arrays name where their bytes lie in `bytes`; the answer is JSON, pixels are asked
+ * for one by one.
+ */
+export function draw(wish: Wish, bytes: Uint8Array): string {
+  const { figure, state: stored, theme } = wish;
+  const drawPicture = FIGURES[figure] as DrawPicture<unknown> | undefined;
+  if (!drawPicture) throw new Error(`there is no figure ${figure}`);
+  const viewOf = (stored: unknown) => {
+    const [start, length] = stored as [number, number];
+    return new DataView(bytes.buffer, bytes.byteOffset + start, length);
+  };
+  const state = revive(stored, viewOf);
+  const ask = (density: number, blank: boolean) => drawPicture(state, { ...wish, density, blank, theme: THEMES[theme] });
+  let density = wish.density;
+  if (density === null) {
+    const { width, height } = ask(1, true).sheet;
+    density = Math.min(2, Math.max(1, Math.sqrt(wish.pixels / (width * height))));
+  }
+  const { sheet, caption, table } = ask(density, false);
+  if (wish.caption) sheet.caption(caption);
+  rasters = sheet.rasters;
+  return JSON.stringify({
+    ...{ width: sheet.width, height: sheet.height, density, figures: sheet.figures },
+    body: `<g font-family="${FONT}">${sheet.pen.body}</g>`,
+    ...{ caption, said: captionText(caption), table, ground: THEMES[theme].background },
+    rasters: rasters.map(({ raster: { across, down }, width, height }) => ({
+      ...{ across, down, width, height },
+    })),
+  });
+}
+
+/** The bytes of one of the last figure's pixels: R, G, B, A, row by row. */
+export function pixels(index: number): Uint8Array {
+  const words = rasters[index]?.raster.words ?? new Uint32Array();
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+}
+
+/** Room for the bytes of a state. */
+export const room = (length: number): Uint8Array => new Uint8Array(length);

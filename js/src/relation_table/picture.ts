@@ -1,0 +1,57 @@
+import { type DrawPicture, Sheet } from "../picture/sheet.js";
+import { canvasSize, type GridLayout } from "../shared/cells.js";
+import { barTexts } from "../shared/colour_bar.js";
+import { LABEL_SIZE } from "../shared/labels.js";
+import { percent } from "../shared/numbers.js";
+import type { TableState } from "../shared/relation_types.js";
+import { arrange } from "./layout.js";
+import { paintHeat, paintTable } from "./paint.js";
+import {
+  captionOf,
+  decodeRelations,
+  FIGURE,
+  LEGEND,
+  mapTitle,
+  meaning,
+  NOTHING,
+  ofStack,
+  readout,
+  type Scene,
+  sceneOf,
+  tableOf,
+} from "./scene.js";
+
+/** Width of a picture that asks for none: the map stands beside the table. */
+const OWN = 984;
+
+/** The table of relations, and the map of all heads on the chosen one. */
+export const drawPicture: DrawPicture<TableState> = (state, request) => {
+  const sheet = new Sheet(request, OWN);
+  const { theme } = request;
+  const found = state._numbers ? decodeRelations(state._numbers) : undefined;
+  const scene = sceneOf(state, found, request.brief);
+  const at = arrange(scene, sheet.look);
+  sheet.title(FIGURE + ofStack(scene.stack), state._source.model);
+  const { width, height } = at.table;
+  sheet.figure(width, height, (pen) => paintTable(pen, at.table, scene, sheet.look));
+  if (!scene.rows.length) sheet.text(NOTHING, { size: LABEL_SIZE, colour: theme.text, line: 20 });
+  if (at.aside) sheet.aside(at.aside);
+  else sheet.gap();
+  drawMap(sheet, scene, at.heat);
+  sheet.under();
+  const said = captionOf(scene, at.table.bar > 0);
+  sheet.notes(said.quantity, state._source.note, ...meaning(at.table.bar > 0));
+  return { sheet, caption: said, table: tableOf(scene) };
+};
+
+function drawMap(sheet: Sheet, scene: Scene, layout: GridLayout): void {
+  const { heat, state } = scene;
+  if (!heat) return;
+  const { theme } = sheet;
+  sheet.heading(mapTitle(state), state.direction);
+  sheet.figure(...canvasSize(layout), (pen) => paintHeat(pen, layout, heat, sheet.look));
+  const texts = barTexts("linear", heat.most, (x) => percent(x, 100));
+  sheet.colourBar(texts, LEGEND);
+  sheet.text(readout(scene), { size: LABEL_SIZE, colour: theme.text, line: 16 });
+  sheet.gap();
+}

@@ -1,0 +1,263 @@
+import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import type { Cell } from "../shared/cells.js";
+import { counted, percent, printP, signed } from "../shared/numbers.js";
+import {
+  ALL,
+  type Column,
+  DIRECTIONS,
+  type Direction,
+  type RelationNumbers,
+  type TableState,
+} from "../shared/relation_types.js";
+import { type Head, headName } from "../shared/types.js";
+import { asFloat32, asInt32 } from "../shared/wire.js";
+
+export const FIGURE = "Best head of each relation";
+export const NOTHING = "No relation is left: search for less, or ask for fewer words.";
+export const LEGEND = "accuracy % · dot: better than the offset, corrected p ≤ 0.05";
+/** Rows of the table for readers of a notebook. */
+const MOST_ROWS = 20;
+const ORDERS: Partial<Record<Column, [down: string, up: string]>> = {
+  relation: ["Z to A", "A to Z"],
+  direction: ["Z to A", "A to Z"],
+  head: ["last layer first", "first layer first"],
+};
+const SORTED: Partial<Record<Column, string>> = {
+  ...{ head: "best head", baseline: "the offset's accuracy", gain: "the gain" },
+};
+
+/** How often a head is right on a relation. */
+export interface Score {
+  correct: number;
+  n: number;
+  accuracy: number;
+  /** The 95 % interval. */
+  low: number;
+  high: number;
+  p: number;
+}
+
+export interface Row extends Score {
+  /** Index among the relations. */
+  index: number;
+  relation: string;
+  head: Head;
+  direction: Direction;
+  baseline: number;
+  offset: number;
+  gain: number;
+}
+
+export interface Decoded {
+  layers: number;
+  heads: number;
+  stack: string;
+  rows: Row[];
+  /** Of any head on the relation of a row. */
+  score(row: Row, layer: number, head: number, direction: Direction): Score;
+}
+
+const Z = 1.959963984540054;
+/** A corrected p-value up to this is significant. */
+export const LEVEL = 0.05;
+
+/** Wilson's 95 % interval of a proportion. */
+export function wilson(correct: number, n: number): [low: number, high: number] {
+  if (n === 0) return [0, 1];
+  const p = correct / n;
+  const centre = (p + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n);
+  const reach = (Z / (1 + Z ** 2 / n)) * Math.sqrt((p * (1 - p)) / n + Z ** 2 / (4 * n ** 2));
+  return [Math.max(0, centre - reach), Math.min(1, centre + reach)];
+}
+
+export function decodeRelations(table: RelationNumbers): Decoded {
+  const [layers = 0, heads = 0, , count = 0] = table.correct.shape;
+  const [correct, p] = [asInt32(table.correct), asFloat32(table.p_values)];
+  const [counts, best] = [asInt32(table.counts), asInt32(table.best)];
+  const [baselines, offsets] = [asInt32(table.baseline), asInt32(table.offsets)];
+  const scoreAt = (index: number, layer: number, head: number, direction: number): Score => {
+    const at = ((layer * heads + head) * 2 + direction) * count + index;
+    const [hits, n] = [correct[at] ?? 0, counts[index] ?? 0];
+    const [low, high] = wilson(hits, n);
+    return { correct: hits, n, accuracy: hits / n, low, high, p: p[at] ?? 1 };
+  };
+  const rows = table.relations.map((relation, index): Row => {
+    const [layer = 0, head = 0, direction = 0] = best.subarray(3 * index, 3 * index + 3);
+    const score = scoreAt(index, layer, head, direction);
+    const baseline = (baselines[index] ?? 0) / score.n;
+    return {
+      ...{ index, relation, head: [layer, head, table.stack], baseline, ...score },
+      direction: DIRECTIONS[direction] ?? DIRECTIONS[0],
+      offset: offsets[index] ?? 0,
+      gain: score.accuracy - baseline,
+    };
+  });
+  return {
+    ...{ layers, heads, stack: table.stack, rows },
+    score: (row, layer, head, direction) => scoreAt(row.index, layer, head, DIRECTIONS.indexOf(direction)),
+  };
+}
+
+const keyOf = ({ head, ...row }: Row, column: Column): number | string =>
+  column === "head" ? head[0] * 1e4 + head[1] : row[column];
+
+type Wish = Pick<TableState, "min_count" | "significant" | "search" | "sort" | "descending">;
+
+/** The rows to show, in their order. */
+export function chosenRows(rows: Row[], wish: Wish): Row[] {
+  const wanted = wish.search.toLocaleLowerCase();
+  const way = wish.descending ? -1 : 1;
+  return rows
+    .filter(
+      ({ relation, n, p }) =>
+        n >= wish.min_count && (!wish.significant || p <= LEVEL) && relation.toLocaleLowerCase().includes(wanted),
+    )
+    .sort((a, b) => {
+      const [x, y] = [keyOf(a, wish.sort), keyOf(b, wish.sort)];
+      return x === y ? a.index - b.index : way * (x < y ? -1 : 1);
+    });
+}
+
+/** The column to sort by after a click on its heading: numbers start with the largest. */
+export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descending"> => ({
+  sort: column,
+  descending: wish.sort === column ? !wish.descending : !["relation", "head", "direction"].includes(column),
+});
+
+/** A row as it is printed. */
+export const printed = (row: Row) => ({
+  relation: row.relation,
+  n: row.n.toLocaleString("en"),
+  head: headName(row.head),
+  direction: row.direction === DIRECTIONS[0] ? "dep → gov" : "gov → dep",
+  accuracy: percent(row.accuracy, row.n),
+  interval: `${percent(row.low, row.n)}–${percent(row.high, row.n)}`,
+  baseline: percent(row.baseline, row.n),
+  offset: signed(row.offset),
+  gain: percent(row.gain, row.n),
+  star: row.p <= LEVEL ? "*" : "",
+});
+
+/** One head on one relation, in words. */
+export function scoreText(score: Score, row: Row): string {
+  const { n, accuracy, low, high, p } = score;
+  const interval = `${percent(low, n)} to ${percent(high, n)}`;
+  return (
+    `${percent(accuracy, n)} % of ${counted(n, "word")} (95 % interval ${interval}) · ` +
+    `best offset ${signed(row.offset)}: ${percent(row.baseline, n)} % · ${printP(p)}`
+  );
+}
+
+export const rowText = (row: Row) => `${row.relation}: best ${headName(row.head)}, ${row.direction}, ${scoreText(row, row)}`;
+
+/** Every head on the chosen relation, in the chosen direction. */
+export interface Heat {
+  layers: number;
+  heads: number;
+  /** Layer by layer. */
+  scores: Score[];
+  /** The largest accuracy. */
+  most: number;
+  selected: Cell[];
+}
+
+/** All that is shown of a state. */
+export interface Scene {
+  state: TableState;
+  rows: Row[];
+  /** How many rows of how many, why, and in what order. */
+  said: string;
+  stack: string;
+  chosen: Row | undefined;
+  heat: Heat | undefined;
+}
+
+/** What to show of a state: all rows that were asked for, or in brief the first ones and the chosen one. */
+export function sceneOf(state: TableState, found: Decoded | undefined, brief = false): Scene {
+  const all = found?.rows ?? [];
+  const chosen = all.find(({ relation }) => relation === state.relation);
+  const whole = chosenRows(all, state);
+  const rows = brief ? firstRows(whole, chosen) : whole;
+  const first = `the first ${MOST_ROWS}${rows.length > MOST_ROWS ? " and the chosen one" : ""}`;
+  const cut = rows.length < whole.length && first;
+  const said = [`${rows.length} of ${all.length} rows`, cut, ...wishes(state)];
+  return {
+    ...{ state, rows, chosen, stack: found?.stack ?? "self" },
+    said: said.filter(Boolean).join(" · "),
+    heat: found && chosen && heatOf(state, found, chosen),
+  };
+}
+
+const firstRows = (rows: Row[], chosen: Row | undefined): Row[] => rows.filter((row, i) => i < MOST_ROWS || row === chosen);
+
+function wishes({ search, min_count, significant, sort, descending }: TableState): string[] {
+  const [down, up] = ORDERS[sort] ?? ["largest first", "smallest first"];
+  return [
+    min_count > 1 ? `at least ${min_count.toLocaleString("en")} words` : "",
+    significant ? "only better than the offset" : "",
+    search ? `search: “${search}”` : "",
+    `by ${SORTED[sort] ?? sort}, ${descending ? down : up}`,
+  ];
+}
+
+function heatOf(state: TableState, found: Decoded, row: Row): Heat {
+  const { layers, heads, stack } = found;
+  const scores = Array.from({ length: layers * heads }, (_, i) =>
+    found.score(row, Math.floor(i / heads), i % heads, state.direction),
+  );
+  return {
+    ...{ layers, heads, scores },
+    most: Math.max(0, ...scores.map(({ accuracy }) => accuracy)),
+    selected: state.selected.filter(([, , of]) => of === stack).map(([layer, head]) => [layer, head]),
+  };
+}
+
+export const mapTitle = ({ relation }: TableState): string => `every head on ${relation === ALL ? "all words" : relation}`;
+
+/** The accuracy of one head on the chosen relation, in words. */
+export function cellText({ heat, chosen }: Scene, [layer, head]: Cell): string {
+  const score = heat?.scores[layer * heat.heads + head];
+  return score && chosen ? scoreText(score, chosen) : "";
+}
+
+/** The numbers of the head pointed at, else of the selected one; "" without any. */
+export function readout(scene: Scene, pointed?: Cell): string {
+  const cell = pointed ?? scene.heat?.selected.at(-1);
+  const text = cell && cellText(scene, cell);
+  return text ? `${headName([...cell, scene.stack])}: ${text}` : "";
+}
+
+export const ofStack = (stack: string) => (stack === "self" ? "" : `, ${stack} attention`);
+
+/** What the table shows, in words; `bars`: whether accuracies are drawn. */
+export function captionOf({ state, said, stack, heat }: Scene, bars: boolean): Caption {
+  const { relation, direction, selected, _source } = state;
+  return caption(FIGURE + ofStack(stack), {
+    model: _source.model,
+    head: headNames(selected),
+    quantity: "accuracy: how often the most attended word is the governor",
+    scale: heat ? `map: linear colour scale, 0 to ${percent(heat.most, 100)} %` : "",
+    notes: [said, heat ? `map: every head on ${relation}, ${direction}` : "", _source.note, ...meaning(bars)],
+  });
+}
+
+/** How to read the rows. */
+export const meaning = (bars: boolean): string[] => [
+  bars ? "bar: accuracy, with its interval and a tick at the best fixed offset" : "",
+  "intervals: Wilson, 95 %",
+  "p: McNemar's test against the best fixed offset, Holm's correction",
+  "*: corrected p ≤ 0.05",
+];
+
+/** The first rows and the chosen one, as they are printed. */
+export function tableOf({ rows, chosen }: Scene): Table {
+  const columns = ["relation", "n", "best head", "direction", "accuracy %", "95 % interval"];
+  return {
+    columns: [...columns, "offset", "offset %", "gain"],
+    rows: firstRows(rows, chosen).map((row) => {
+      const { relation, head, accuracy, interval, offset, baseline, gain, star } = printed(row);
+      const { n, direction } = row;
+      return [relation, n, head, direction, accuracy, interval, offset, baseline, gain + star];
+    }),
+  };
+}

@@ -1,0 +1,58 @@
+import { type Head, headName, paperName } from "./types.js";
+
+/** What a figure shows, in words: under a picture, in a file's metadata, and read aloud. */
+export interface Caption {
+  /** What kind of figure it is. */
+  figure: string;
+  model: string;
+  /** The head or heads shown. */
+  head: string;
+  /** What the numbers are. */
+  quantity: string;
+  /** How numbers became colours or lengths. */
+  scale: string;
+  /** What is hidden, merged, rescaled, filtered, cut or rounded. */
+  notes: string[];
+}
+
+/** A caption of these parts; those that are left out are empty. */
+export const caption = (figure: string, parts: Partial<Caption> = {}): Caption => ({
+  ...{ figure, model: "", head: "", quantity: "", scale: "" },
+  ...parts,
+  notes: (parts.notes ?? []).filter(Boolean),
+});
+
+/** All that it says in one line. */
+export const captionText = ({ notes, ...parts }: Caption): string =>
+  [...Object.values(parts), ...notes].filter(Boolean).join(" · ");
+
+/** The numbers of a figure, for who cannot see it; what identifies a row is in the first column. */
+export interface Table {
+  columns: string[];
+  rows: (string | number | boolean | null)[][];
+}
+
+export const ALL_HIDDEN = "Every token is hidden: show some again.";
+export const SCALE_WORDS = { linear: "linear", sqrt: "square-root", log: "logarithmic" };
+export const MERGED = "words: sum over the attended word's tokens, mean over the attending word's";
+export const NO_HEAD = "no head selected";
+
+const MOST_NAMED = 6;
+const bothNames = (head: Head) => `${headName(head)} (${paperName(head)})`;
+
+/** `L7 H9 (8-10)` of each head; of many the first ones and their number. */
+export function headNames(heads: Head[], most = MOST_NAMED, name = bothNames): string {
+  const names = heads.slice(0, most).map(name);
+  const rest = heads.length - names.length;
+  return names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+}
+
+/** Rows of a table that is kept at every display of its widget. */
+const MOST_KEPT = 20;
+
+/** The table where it is asked for, its first rows where a notebook keeps it; and what the caption says of that. */
+export function keptRows({ columns, rows }: Table, brief: boolean): [table: Table, note: string] {
+  if (!brief || rows.length <= MOST_KEPT) return [{ columns, rows }, ""];
+  const note = `table: the first ${MOST_KEPT} of ${rows.length} rows`;
+  return [{ columns, rows: rows.slice(0, MOST_KEPT) }, note];
+}

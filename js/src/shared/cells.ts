@@ -1,0 +1,121 @@
+import type { Pen } from "./pen.js";
+
+/** Where the cells of a grid lie, in CSS pixels inside its canvas; every edge falls on a device pixel. */
+export interface GridLayout {
+  x0: number;
+  y0: number;
+  cell: number;
+  gap: number;
+  /** Height under each cell for its metric and its name. */
+  band: number;
+  dpr: number;
+  rows: number;
+  cols: number;
+}
+export type Cell = readonly [row: number, col: number];
+
+const LABELS = 48;
+const NUMBERS = 20;
+const BANDS = 6;
+const GAP = 2;
+/** Room for the outlines of the last row and column. */
+const MARGIN = 4;
+const SMALLEST = 26;
+const LARGEST = 64;
+/** Of the whole canvas, where cells can shrink: what is higher scrolls in its own box. */
+const HIGHEST = 780;
+/** A bar alone, and with a line of text. */
+const BAR = 5;
+const BAR_AND_TEXT = 20;
+/** From this size on a cell has its number printed; a name needs less. */
+const PRINTED = 40;
+const NAMED = 29;
+
+/**
+ * Cells as large as `width` and a height in sight allow; a grid whose smallest cells do not fit is larger. `below` each
+ * cell can be a bar, or a bar and a name.
+ */
+export function gridLayout(
+  width: number,
+  rows: number,
+  cols: number,
+  banded: boolean,
+  dpr: number,
+  below: "nothing" | "bar" | "name" = "nothing",
+): GridLayout {
+  const snap = (x: number) => Math.round(x * dpr) / dpr;
+  const [x0, y0, gap] = [snap(LABELS), snap(NUMBERS + (banded ? BANDS : 0)), snap(GAP)];
+  const smallest = below === "name" ? NAMED : SMALLEST;
+  const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
+  const cellOver = (band: number) => {
+    const down = (HIGHEST - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
+    return Math.floor(Math.max(smallest, Math.min(LARGEST, across, down)) * dpr) / dpr;
+  };
+  const text = below === "name" || (below === "bar" && cellOver(BAR_AND_TEXT) >= PRINTED);
+  const band = below === "nothing" ? 0 : snap(text ? BAR_AND_TEXT : BAR);
+  return { x0, y0, cell: cellOver(band), gap, band, dpr, rows, cols };
+}
+
+/** Whether there is a line of text under the cells. */
+export const hasText = ({ band }: GridLayout) => band > BAR + 1;
+
+/** Distances from one cell to the next, across and down. */
+export const pitches = ({ cell, gap, band }: GridLayout): [number, number] => [cell + gap, cell + band + gap];
+
+/** Top-left corner of a cell. */
+export function corner(layout: GridLayout, [row, col]: Cell): [x: number, y: number] {
+  const [across, down] = pitches(layout);
+  return [layout.x0 + col * across, layout.y0 + row * down];
+}
+
+/** Width and height of the whole canvas. */
+export function canvasSize(layout: GridLayout): [width: number, height: number] {
+  const [x, y] = corner(layout, [layout.rows, layout.cols]);
+  return [x + MARGIN, y + MARGIN];
+}
+
+/** The cell under a point; a gap belongs to the cell before it, so that the hovered cell does not flicker. */
+export function cellAt(layout: GridLayout, x: number, y: number): Cell | undefined {
+  const [across, down] = pitches(layout);
+  const row = Math.floor((y - layout.y0) / down);
+  const col = Math.floor((x - layout.x0) / across);
+  const inside = row >= 0 && row < layout.rows && col >= 0 && col < layout.cols;
+  return inside ? [row, col] : undefined;
+}
+
+export const sameCell = (a: Cell | undefined, b: Cell | undefined) => a?.[0] === b?.[0] && a?.[1] === b?.[1];
+
+/** The nearest cell that a grid has. */
+export const inside = ([row, col]: Cell, rows: number, cols: number): Cell => [
+  Math.max(0, Math.min(rows - 1, row)),
+  Math.max(0, Math.min(cols - 1, col)),
+];
+
+/** Page Up and Page Down jump over rows. */
+const STEPS: Record<string, Cell> = {
+  ...{ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] },
+  ...{ PageUp: [-4, 0], PageDown: [4, 0] },
+};
+
+/** The cell that a key moves to from `cell`, or undefined where the key is not one that moves. */
+export function moved(key: string, ends: boolean, [row, col]: Cell, rows: number, cols: number): Cell | undefined {
+  if (key === "Home") return inside([ends ? 0 : row, 0], rows, cols);
+  if (key === "End") return inside([ends ? rows - 1 : row, cols - 1], rows, cols);
+  const step = STEPS[key];
+  return step && inside([row + step[0], col + step[1]], rows, cols);
+}
+
+/** A frame of lines `width` wide round a cell, its middle `away` from the cell's edge. */
+export function outline(
+  pen: Pen,
+  layout: GridLayout,
+  cell: Cell,
+  colour: string,
+  ...[width, away = width / 2]: [width: number, away?: number]
+): void {
+  const [x, y] = corner(layout, cell);
+  const size = layout.cell + 2 * away;
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.strokeRect(x - away, y - away, size, size);
+}

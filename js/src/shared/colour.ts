@@ -1,0 +1,63 @@
+import anchors from "./scale.json" with { type: "json" };
+import type { Theme } from "./theme.js";
+import type { Scale } from "./types.js";
+
+/** Decades that the log scale spans below the largest weight. */
+export const LOG_DECADES = 3;
+
+/** The channels of the colour at `at` (0..1) between colours that stand equally far apart. */
+export function blend(points: number[][], at: number): number[] {
+  const place = at * (points.length - 1);
+  const low = Math.min(Math.floor(place), points.length - 2);
+  const [from = [], to = []] = points.slice(low);
+  return from.map((value, i) => Math.round(value + ((to[i] ?? 0) - value) * (place - low)));
+}
+
+function build(points: number[][]): Uint32Array {
+  return Uint32Array.from({ length: 256 }, (_, i) => {
+    const [red = 0, green = 0, blue = 0] = blend(points, i / 255);
+    // ImageData is read as bytes R, G, B, A: little-endian words hold them backwards.
+    return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  });
+}
+
+const TABLES = { light: build(anchors.light), dark: build(anchors.dark) };
+
+/** The sequential scale as 256 pixels (ABGR words); entry 0 is the background. */
+export const lookup = (dark: boolean) => (dark ? TABLES.dark : TABLES.light);
+
+const forced = new Map<string, Uint32Array>();
+
+/** The scale of a theme: its own, or from the system's ground to its text where the reader asks for the system's colours. */
+export function ramp(theme: Theme): Uint32Array {
+  if (!theme.forced) return lookup(theme.dark);
+  const key = `${theme.background} ${theme.text}`;
+  const known = forced.get(key);
+  if (known) return known;
+  const made = build([theme.background, theme.text].map(channels));
+  forced.set(key, made);
+  return made;
+}
+
+/** Red, green and blue of "#rrggbb". */
+export const channels = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+
+/** The scale's colour at t in 0..1 for CSS and canvas. */
+export function css(theme: Theme, t: number): string {
+  const word = ramp(theme)[Math.round(255 * Math.max(0, Math.min(1, t)))] ?? 0;
+  return `rgb(${word & 255} ${(word >> 8) & 255} ${(word >> 16) & 255})`;
+}
+
+/** Where a share of the maximum (0..1) lies on the colour scale (0..1). */
+export function transfer(scale: Scale): (x: number) => number {
+  if (scale === "linear") return (x) => x;
+  if (scale === "sqrt") return Math.sqrt;
+  return (x) => (x > 0 ? Math.max(0, 1 + Math.log10(x) / LOG_DECADES) : 0);
+}
+
+/** The inverse of `transfer`: the share of the maximum at a place on the scale. */
+export function inverse(scale: Scale): (t: number) => number {
+  if (scale === "linear") return (t) => t;
+  if (scale === "sqrt") return (t) => t * t;
+  return (t) => 10 ** ((t - 1) * LOG_DECADES);
+}

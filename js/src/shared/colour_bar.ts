@@ -1,0 +1,31 @@
+import { inverse, ramp } from "./colour.js";
+import { element } from "./dom.js";
+import { digits } from "./numbers.js";
+import { type Pen, paintRaster } from "./pen.js";
+import type { Theme } from "./theme.js";
+import type { Scale } from "./types.js";
+
+/** The values at the start, the middle and the end of a colour bar. */
+export function barTexts(scale: Scale, maximum: number, print: (x: number) => string = digits): [string, string, string] {
+  const at = inverse(scale);
+  const low = scale === "log" ? `≤${print(at(0) * maximum)}` : "0";
+  return [low, print(at(0.5) * maximum), print(maximum)];
+}
+
+/** A scale, left to right. */
+export function paintBar(pen: Pen, words: Uint32Array, ...box: [number, number, number, number]): void {
+  paintRaster(pen, { across: 256, down: 1, words }, ...box);
+}
+
+/** A colour bar over its three values; returns how to bring it up to date. */
+export function colourBar(parent: HTMLElement, className: string) {
+  const bar = element(parent, "div", { class: className });
+  const strip = element(bar, "canvas", { "aria-hidden": "true" });
+  const ends = [element(bar, "span"), element(bar, "span"), element(bar, "span")];
+  return (theme: Theme, texts: string[], words = ramp(theme)): void => {
+    [strip.width, strip.height] = [256, 1];
+    const context = strip.getContext("2d");
+    if (context) paintBar(context, words, 0, 0, 256, 1);
+    for (const [i, node] of ends.entries()) node.textContent = texts[i] ?? "";
+  };
+}

@@ -1,0 +1,136 @@
+import { element } from "./dom.js";
+import { save } from "./snapshot.js";
+import { type Model, type SharedState, SPECIALS, type Special } from "./types.js";
+
+export type Outcome = "right" | "wrong";
+
+/** The mark before an outcome, which is never told by its colour alone. */
+export const MARKS = { right: "✓", wrong: "×" } as const;
+
+/** A labelled select; returns how to offer values, hidden where there is no choice, and to show the one in force. */
+export function choice<T extends string>(
+  parent: HTMLElement,
+  name: string,
+  signal: AbortSignal,
+  onPick: (value: T) => void,
+  print: (value: T) => string = (value) => value,
+) {
+  const label = element(parent, "label", { "data-label": name }, `${name} `);
+  const select = element(label, "select", { "data-control": name });
+  select.addEventListener("change", () => onPick(select.value as T), { signal });
+  return (offered: readonly T[], value: T): void => {
+    label.hidden = offered.length < 2;
+    if (offered.join("\n") !== [...select.options].map((option) => option.value).join("\n")) {
+      select.replaceChildren();
+      for (const one of offered) element(select, "option", { value: one }, print(one));
+    }
+    select.value = value;
+  };
+}
+
+/** A labelled box to tick. */
+export function tick(parent: HTMLElement, name: string, signal: AbortSignal, onTick: (checked: boolean) => void) {
+  const label = element(parent, "label", { class: "attnw-tick", "data-label": name });
+  const input = element(label, "input", { type: "checkbox", "data-control": name });
+  const text = element(label, "span", {}, name);
+  input.addEventListener("change", () => onTick(input.checked), { signal });
+  return { label, input, text };
+}
+
+/** A slider that hears its arrow keys in a notebook too: JupyterLab would take them for its own. */
+export function slider(parent: HTMLElement, range: { max: number; step: number }) {
+  const input = element(parent, "input", { type: "range", min: 0, ...range });
+  input.addEventListener("keydown", (event) => {
+    if (/^Arrow/.test(event.key)) event.stopPropagation();
+  });
+  return input;
+}
+
+/** A box for each kind of special token, ticked while that kind is hidden; returns how to name those that there are. */
+export function hideTicks(parent: HTMLElement, model: Model<Pick<SharedState, "hidden">>, signal: AbortSignal) {
+  const group = element(parent, "span", { role: "group", "aria-label": "hide", "data-label": "hide" }, "hide ");
+  const ticks = SPECIALS.map((kind) => {
+    const parts = tick(group, kind, signal, (checked) => {
+      const before = model.get("hidden");
+      save(model, { hidden: SPECIALS.filter((one) => (one === kind ? checked : before.includes(one))) });
+    });
+    parts.input.dataset.hide = kind;
+    return { kind, ...parts };
+  });
+  return (nameOf: (kind: Special) => string | undefined): void => {
+    for (const { kind, label, input, text } of ticks) {
+      const name = nameOf(kind);
+      input.checked = model.get("hidden").includes(kind);
+      text.textContent = name ?? kind;
+      label.hidden = name === undefined && !input.checked;
+    }
+    group.hidden = ticks.every(({ label }) => label.hidden);
+  };
+}
+
+/** The button that shows the keys. */
+export function keysButton(parent: HTMLElement, className: string) {
+  const look = { type: "button", class: className, title: "keys", "aria-label": "show the keys" };
+  return element(parent, "button", { ...look, "aria-expanded": "false" }, "?");
+}
+
+/** The row of controls above a figure; what they do ends with the signal. */
+export function controlRow(parent: HTMLElement, signal: AbortSignal) {
+  const row = element(parent, "div", { class: "attnw-controls" });
+
+  const group = (name: string) => element(row, "span", { role: "group", "aria-label": name, class: "attnw-group" });
+
+  function button(at: HTMLElement, text: string, name: string, onClick: () => void) {
+    const shown = { type: "button", class: "attnw-button", title: name, "aria-label": name };
+    const node = element(at, "button", shown, text);
+    node.addEventListener("click", onClick, { signal });
+    return node;
+  }
+
+  /** A number between a button that steps back and one that steps on; returns how to bring it up to date. */
+  function stepper(name: string, go: (index: number) => void) {
+    const place = group(name);
+    let index = 0;
+    const back = button(place, "‹", `previous ${name}`, () => go(index - 1));
+    const label = element(place, "label", {}, `${name} `);
+    const number = element(label, "input", { type: "number", min: 0, step: 1 });
+    const last = element(label, "span", { class: "attnw-muted" });
+    const onChange = () => {
+      const asked = number.valueAsNumber;
+      number.value = String(index);
+      if (Number.isInteger(asked)) go(asked);
+    };
+    number.addEventListener("change", onChange, { signal });
+    const on = button(place, "›", `next ${name}`, () => go(index + 1));
+    return (now: number, count: number): void => {
+      index = now;
+      number.max = String(count - 1);
+      number.value = String(now);
+      last.textContent = ` of 0–${(count - 1).toLocaleString("en")}`;
+      back.disabled = now <= 0;
+      on.disabled = now >= count - 1;
+      place.hidden = count < 2;
+    };
+  }
+
+  /** Buttons to the next and the previous "mention", "for which" the head is right or wrong; returns how to allow them. */
+  function jumps(what: string, which: string, jump: (outcome: Outcome, step: 1 | -1) => void) {
+    const buttons = (["right", "wrong"] as const).flatMap((outcome) => {
+      const one = `${what} ${which} the head is ${outcome}`;
+      const place = group(one.replace(what, `${what}s`));
+      const mark = { class: `attnw-${outcome}`, "aria-hidden": "true" };
+      element(place, "span", mark, MARKS[outcome]);
+      const back = button(place, "‹", `previous ${one}`, () => jump(outcome, -1));
+      place.append(outcome);
+      return [back, button(place, "›", `next ${one}`, () => jump(outcome, 1))];
+    });
+    return (allowed: boolean): void => {
+      for (const node of buttons) node.disabled = !allowed;
+    };
+  }
+
+  /** The button that shows the keys, in the corner. */
+  const help = () => keysButton(row, "attnw-button attnw-keys-button");
+
+  return { row, stepper, jumps, help };
+}

@@ -1,0 +1,51 @@
+import { ramp, transfer } from "./colour.js";
+import type { Theme } from "./theme.js";
+import type { Scale } from "./types.js";
+
+/** The entry 0..255 of a colour table that a weight is drawn with. */
+export function levelOf(scale: Scale, maximum: number): (weight: number) => number {
+  const place = transfer(scale);
+  return (weight) => (maximum > 0 ? Math.round(255 * place(Math.min(1, weight / maximum))) : 0);
+}
+
+/** Colour tables of 256 ABGR words, all with the background at 0. */
+export interface Tables {
+  first: Uint32Array;
+  /** The first scale where a highlight claims the eye. */
+  faded: Uint32Array;
+  second: Uint32Array;
+}
+
+/** How strong the first scale stays beside a highlight. */
+export const FADE = 0.3;
+const channel = (word: number, shift: number) => (word >> shift) & 255;
+
+function mix(from: number, to: number, t: number): number {
+  const at = (shift: number) => Math.round(channel(from, shift) + (channel(to, shift) - channel(from, shift)) * t) << shift;
+  return ((255 << 24) | at(16) | at(8) | at(0)) >>> 0;
+}
+
+/** A colour as an ABGR word. */
+export function word(hex: string): number {
+  const rgb = Number.parseInt(hex.slice(1), 16);
+  return ((255 << 24) | (channel(rgb, 0) << 16) | (channel(rgb, 8) << 8) | channel(rgb, 16)) >>> 0;
+}
+
+/** The colours of a table, so far from the background. */
+export function mixed(theme: Theme, table: Uint32Array, strength: number): Uint32Array {
+  const background = word(theme.background);
+  return table.map((colour) => mix(background, colour, strength));
+}
+
+/** From the background to a colour, "#rrggbb". */
+export function rampTo(theme: Theme, colour: string): Uint32Array {
+  const [from, to] = [word(theme.background), word(colour)];
+  return Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
+}
+
+export function tables(theme: Theme): Tables {
+  const first = ramp(theme);
+  return { first, faded: mixed(theme, first, FADE), second: rampTo(theme, theme.second) };
+}
+
+export const cssWord = (colour = 0) => `rgb(${channel(colour, 0)} ${channel(colour, 8)} ${channel(colour, 16)})`;

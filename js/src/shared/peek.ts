@@ -1,0 +1,46 @@
+import type { Head } from "./types.js";
+
+/** A head that one figure points at, as far as its page has it, for linked figures to show meanwhile. */
+export interface Peeked {
+  head: Head;
+  quantity: string;
+  unit: string;
+  hidden: string[];
+  rows: number;
+  cols: number;
+  /** rows x cols: round(255 sqrt(value / maximum)). */
+  values: Uint8Array;
+  maximum: number;
+}
+
+interface Call {
+  circle: string;
+  peeked: Peeked | null;
+  shown: boolean;
+}
+
+// Each widget has a bundle of its own: what they share lies outside of modules.
+const PLACE = Symbol.for("attnwidget.peek");
+
+function calls(): EventTarget {
+  const page = globalThis as { [PLACE]?: EventTarget };
+  page[PLACE] ??= new EventTarget();
+  return page[PLACE];
+}
+
+/** Show a head in the linked figures of `circle`, null for their own again; returns whether one of them shows it. */
+export function peekOut(circle: string, peeked: Peeked | null): boolean {
+  if (!circle) return false;
+  const detail: Call = { circle, peeked, shown: false };
+  calls().dispatchEvent(new CustomEvent("peek", { detail }));
+  return detail.shown;
+}
+
+/** Hear of heads that linked figures point at, until the signal; a listener that cannot show one returns false. */
+export function onPeek(signal: AbortSignal, circle: () => string, listener: (peeked: Peeked | null) => unknown): void {
+  const hear = (event: Event) => {
+    const call = (event as CustomEvent<Call>).detail;
+    if (call.circle === circle() && listener(call.peeked) !== false) call.shown = true;
+  };
+  calls().addEventListener("peek", hear, { signal });
+}

@@ -1,0 +1,84 @@
+/**
+ * The part of a canvas's context that figures draw with. A page hands over a canvas's own, a picture one that writes SVG, so that
+ * both run the same code.
+ */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | "fillStyle"
+  | "strokeStyle"
+  | "lineWidth"
+  | "lineJoin"
+  | "font"
+  | "textAlign"
+  | "textBaseline"
+  | "direction"
+  | "globalAlpha"
+  | "globalCompositeOperation"
+  | "save"
+  | "restore"
+  | "translate"
+  | "rotate"
+  | "beginPath"
+  | "closePath"
+  | "moveTo"
+  | "lineTo"
+  | "bezierCurveTo"
+  | "quadraticCurveTo"
+  | "arc"
+  | "fill"
+  | "stroke"
+  | "fillRect"
+  | "strokeRect"
+  | "fillText"
+  | "strokeText"
+  | "measureText"
+  | "setLineDash"
+>;
+
+/** Pixels as ABGR words, the bytes R, G, B, A that `ImageData` holds; shown without smoothing. */
+export interface Raster {
+  across: number;
+  down: number;
+  words: Uint32Array;
+  /** What a page made of it, so that it is made once. */
+  canvas?: HTMLCanvasElement;
+}
+
+/** A pen that takes pixels as they are; a canvas's context does not. */
+export interface RasterPen extends Pen {
+  image(raster: Raster, x: number, y: number, width: number, height: number): void;
+}
+
+/** Place pixels in a rectangle. */
+export function paintRaster(pen: Pen, raster: Raster, ...[x, y, width, height]: [number, number, number, number]): void {
+  if (raster.across * raster.down === 0) return;
+  if ("image" in pen) {
+    (pen as RasterPen).image(raster, x, y, width, height);
+    return;
+  }
+  const context = pen as CanvasRenderingContext2D;
+  const { across, down, words } = raster;
+  if (!raster.canvas) {
+    raster.canvas = context.canvas.ownerDocument.createElement("canvas");
+    [raster.canvas.width, raster.canvas.height] = [across, down];
+    const inner = raster.canvas.getContext("2d");
+    const image = inner?.createImageData(across, down);
+    if (!inner || !image) return;
+    new Uint32Array(image.data.buffer).set(words);
+    inner.putImageData(image, 0, 0);
+  }
+  context.imageSmoothingEnabled = false;
+  context.drawImage(raster.canvas, x, y, width, height);
+}
+
+/** A canvas's context, sized to CSS pixels and cleared; null where there are no canvases. */
+export function fresh(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+  const ratio = globalThis.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}

@@ -1,0 +1,47 @@
+import { aligned, alignedWeights, digits, figures } from "./numbers.js";
+
+/** What a map shows of every pair of tokens, as a reader should name it. */
+interface Named {
+  /** One value, beside its number. */
+  symbol: string;
+  /** What is measured, and that rows are not shares of one. */
+  note: string;
+}
+
+const NAMED: Record<string, Named> = {
+  norms: {
+    symbol: "‖a·f(x)‖",
+    note: "norms: weight × length of the transformed value, ‖a·f(x)‖; rows do not sum to 1",
+  },
+  gradients: {
+    symbol: "|∂L/∂a|",
+    note: "gradients: change of the loss with the weight, |∂L/∂a|; rows do not sum to 1",
+  },
+};
+
+/** The symbol beside a value or a colour bar; weights need none. */
+export const symbolOf = (quantity: string): string => NAMED[quantity]?.symbol ?? "";
+
+/** What a caption says of a quantity; `loss` is what gradients are of. */
+export function quantityName(quantity: string, loss = ""): string {
+  const note = NAMED[quantity]?.note ?? "attention weights";
+  return quantity === "gradients" && loss ? `${note} · L: ${loss}` : note;
+}
+
+/** Prints a value: weights are shares of one, other quantities have any size; `largest` is that of those it stands with. */
+export function printValue(quantity: string, largest?: number): (x: number) => string {
+  if (largest === undefined) return quantity === "weights" ? digits : figures;
+  return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
+}
+
+/** Prints a value of a quantity, alone or with others, of which one is the largest. */
+export type Print = (value: number, largest?: number) => string;
+
+/** Prints values of a quantity; rounded ones say so. */
+export const printer =
+  (exact: boolean, quantity: string): Print =>
+  (value, largest) => {
+    if (Number.isNaN(value)) return "masked";
+    const text = printValue(quantity, largest)(value);
+    return exact || !(value > 0) || text.startsWith("<") ? text : `≈${text}`;
+  };

@@ -1,0 +1,72 @@
+import type { HeadsState } from "./head_types.js";
+import type { TextState } from "./text_frame.js";
+import type { Head } from "./types.js";
+import type { WireArray } from "./wire.js";
+
+/** Who attends to whom. */
+export const DIRECTIONS = ["dependent to governor", "governor to dependent"] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+/** Every word, of whatever relation. */
+export const ALL = "all";
+
+/** Traits of every figure of heads as predictors of governors. */
+export interface RelationsState extends HeadsState {
+  relation: string;
+  direction: Direction;
+}
+
+/** R relations. */
+export interface RelationNumbers {
+  stack: string;
+  relations: string[];
+  /** int32 [R]: words of each. */
+  counts: WireArray;
+  /** int32 [R]: words that the best fixed offset is right on, and that offset. */
+  baseline: WireArray;
+  offsets: WireArray;
+  /** int32 [R, 3]: layer, head and direction that are best. */
+  best: WireArray;
+  /** int32 [L, H, 2, R]: words that a head is right on. */
+  correct: WireArray;
+  /** float32 [L, H, 2, R]: that a head is no better than the offset, corrected. */
+  p_values: WireArray;
+}
+
+export const COLUMNS = [...["relation", "n", "head", "direction", "accuracy", "baseline", "gain"]] as Column[];
+export type Column = "relation" | "n" | "head" | "direction" | "accuracy" | "baseline" | "gain";
+
+export interface TableState extends RelationsState {
+  min_count: number;
+  significant: boolean;
+  search: string;
+  sort: Column;
+  descending: boolean;
+  _numbers: RelationNumbers | null;
+  _source: { model: string; note: string };
+}
+
+/** A sentence of m words, and what the shown head predicts for it. */
+export interface DrawnSentence {
+  sentence: number;
+  name: string;
+  words: string[];
+  /** Whether a space follows each word; empty = everywhere. */
+  spaces: boolean[];
+  relations: string[];
+  /** int32 [m], from 1; 0 is the root's. */
+  governors: WireArray;
+  head: Head | null;
+  /** int32 [2, m], from 1, by direction; and float32 [m, m], rows attend. */
+  predicted: { governors: WireArray; map: WireArray } | null;
+  /** Why there is nothing to draw. */
+  problem: string;
+}
+
+export interface ArcsState extends RelationsState, TextState {
+  sentence: number;
+  threshold: number;
+  _drawn: DrawnSentence | null;
+  /** How often the shown head is right on the relation, where that was measured. */
+  _measured: { correct: number; n: number; baseline: number; offset: number } | null;
+  _source: { model: string; note: string; count: number; layers: number; relations: string[] };
+}

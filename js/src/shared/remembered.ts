@@ -1,0 +1,8 @@
+/** `make`, which is called again only where it is given another value. */
+export function remembered<T, U>(make: (value: T) => U): (value: T) => U {
+  let last: { of: T; made: U } | undefined;
+  return (value) => {
+    if (last?.of !== value) last = { of: value, made: make(value) };
+    return last.made;
+  };
+}

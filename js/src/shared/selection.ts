@@ -1,0 +1,77 @@
+import type { HeadsState } from "./head_types.js";
+import { type Head, type Model, sameHead } from "./types.js";
+
+/** The head that a view of one head shows: the last one selected. */
+export function shownHead(model: Model<HeadsState>): Head | undefined {
+  return model.get("selected").at(-1);
+}
+
+/** Select heads and move the stepped row with them, in one message. */
+export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
+  const last = heads.at(-1);
+  model.set("selected", heads);
+  if (last) model.set("layer", last[0]);
+  model.save_changes();
+}
+
+/** Step to a layer; the selection follows to the same head of that layer. */
+export function stepTo(model: Model<HeadsState>, layer: number, nLayers: number): void {
+  const target = Math.max(0, Math.min(nLayers - 1, layer));
+  const last = shownHead(model);
+  model.set("layer", target);
+  if (last && last[0] !== target) model.set("selected", [[target, last[1], last[2]]]);
+  model.save_changes();
+}
+
+/** The selection after a head is chosen: alone, or added to the others, or taken from them where it is one. */
+export function chosenHeads(before: Head[], head: Head, add: boolean): Head[] {
+  const others = before.filter((other) => !sameHead(other, head));
+  if (!add) return [head];
+  return others.length < before.length ? others : [...before, head];
+}
+
+/** What the live region says after the selection changed. */
+export function announcement(selected: Head[]): string {
+  const last = selected.at(-1);
+  if (!last) return "no head selected";
+  const where = last[2] === "self" ? "" : `${last[2]} `;
+  const count = selected.length > 1 ? `, ${selected.length} heads selected` : " selected";
+  return `${where}layer ${last[0]} head ${last[1]}${count}`;
+}
+
+const HISTORY = 100;
+
+/** Choices that Escape takes back, one by one: those made here, and what the kernel or a linked figure chose. */
+export function undoable<T>(now: () => T, apply: (choice: T) => void) {
+  const history: T[] = [];
+  let last = now();
+  const isLast = (choice: T) => JSON.stringify(choice) === JSON.stringify(last);
+
+  /** Remember what was chosen elsewhere; called whenever the figure is brought up to date. */
+  function notice(): void {
+    const next = now();
+    if (isLast(next)) return;
+    history.push(last);
+    if (history.length > HISTORY) history.shift();
+    last = next;
+  }
+
+  return {
+    notice,
+    choose(next: T): void {
+      notice();
+      if (isLast(next)) return;
+      apply(next);
+      notice();
+    },
+    /** False where nothing is left to take back. */
+    undo(): boolean {
+      notice();
+      const before = history.pop();
+      if (before === undefined) return false;
+      last = before;
+      apply(before);
+      return true;
+    },
+  };
+}

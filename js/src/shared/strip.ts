@@ -1,0 +1,74 @@
+import type { Pen } from "./pen.js";
+import type { Theme } from "./theme.js";
+
+/** Room at both ends for a mark at an extreme. */
+const END = 4;
+/** How dark one tick is; where heads crowd, their ticks add up to that of `MOST`. */
+const OPACITY = 0.45;
+const MOST = 6;
+
+/** Where a value lies between two others on a strip of `width`, in pixels. */
+export function stripPlace(value: number, low: number, high: number, width: number): number {
+  const share = high > low ? (value - low) / (high - low) : 0.5;
+  return END + share * (width - 2 * END);
+}
+
+/** A tick for every value; the marked ones stand out, the last of them with an arrow head. */
+export function paintStrip(
+  pen: Pen,
+  [width, height]: [number, number],
+  theme: Theme,
+  values: Float32Array,
+  [low, high]: [number, number],
+  marked: number[],
+): void {
+  const place = (index: number) => stripPlace(values[index] ?? 0, low, high, width);
+  pen.fillStyle = theme.hairline;
+  pen.fillRect(END, height - 1, width - 2 * END, 1);
+  const places = Array.from(values, (_, i) => place(i));
+  paintTicks(pen, theme, places, height);
+  for (const [i, index] of marked.entries()) {
+    const x = place(index);
+    pen.fillStyle = theme.background;
+    pen.fillRect(x - 2, 3, 4, height - 4);
+    pen.fillStyle = theme.accent;
+    pen.fillRect(x - 1, 3, 2, height - 3);
+    if (i < marked.length - 1) continue;
+    pen.beginPath();
+    pen.moveTo(x - 4, 0);
+    pen.lineTo(x + 4, 0);
+    pen.lineTo(x, 5);
+    pen.fill();
+  }
+}
+
+/** Ticks of equal darkness are one path: a thousand are drawn as fast as ten, and take no more room. */
+function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): void {
+  const crowds = new Map<number, number>();
+  for (const place of places) {
+    // To half a pixel: what cannot be told apart is drawn once.
+    const x = Math.round(2 * place) / 2;
+    crowds.set(x, (crowds.get(x) ?? 0) + 1);
+  }
+  pen.strokeStyle = theme.muted;
+  pen.lineWidth = 1;
+  for (let count = 1; count <= MOST; count++) {
+    pen.globalAlpha = 1 - (1 - OPACITY) ** count;
+    pen.beginPath();
+    for (const [x, n] of crowds) {
+      if (Math.min(n, MOST) !== count) continue;
+      pen.moveTo(x, 5);
+      pen.lineTo(x, height - 1);
+    }
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+}
+
+/** The share of the other values that are smaller than one of them, ties by half, in per cent; NaN without others. */
+export function percentile(values: Float32Array, index: number): number {
+  const own = values[index] ?? 0;
+  let below = 0;
+  for (const [i, value] of values.entries()) if (i !== index) below += value < own ? 1 : value === own ? 0.5 : 0;
+  return (100 * below) / (values.length - 1);
+}

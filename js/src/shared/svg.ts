@@ -1,0 +1,39 @@
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An SVG element with attributes; text becomes a text node. */
+export function svgElement<K extends keyof SVGElementTagNameMap>(
+  parent: Element,
+  tag: K,
+  attributes: Record<string, string | number> = {},
+  text = "",
+): SVGElementTagNameMap[K] {
+  const node = parent.ownerDocument.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  if (text) node.append(text);
+  parent.append(node);
+  return node;
+}
+
+/**
+ * An SVG element that stands nowhere yet: a page places it, a picture writes it, so that both have the same. Classes and data are
+ * the page's alone.
+ */
+export interface Shape {
+  tag: keyof SVGElementTagNameMap;
+  attributes: Record<string, string | number>;
+  inside: string | Shape[];
+}
+
+export const shape = (tag: Shape["tag"], attributes: Shape["attributes"], inside: Shape["inside"] = ""): Shape => ({
+  tag,
+  attributes,
+  inside,
+});
+
+/** The element on a page, with all within it. */
+export function placed(parent: Element, { tag, attributes, inside }: Shape): SVGElement {
+  const isText = typeof inside === "string";
+  const node = svgElement(parent, tag, attributes, isText ? inside : "");
+  if (!isText) for (const each of inside) placed(node, each);
+  return node;
+}

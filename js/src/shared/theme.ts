@@ -1,0 +1,132 @@
+/** What the page's colours are, and when they change. */
+export interface Theme {
+  dark: boolean;
+  background: string;
+  text: string;
+  muted: string;
+  hairline: string;
+  /** Selection. */
+  accent: string;
+  /** Highlighted words. */
+  second: string;
+  /** Right and wrong predictions: blue and vermillion of Okabe and Ito, as dark or light as 4.5:1 asks. */
+  right: string;
+  wrong: string;
+  /** The reader's system chooses the colours: shapes and numbers have to do where hues told things apart. */
+  forced: boolean;
+}
+
+const LIGHT: Theme = {
+  ...{ dark: false, forced: false },
+  ...{ background: "#ffffff", text: "#1b1b1f", muted: "#5f6368", hairline: "#d9dade" },
+  ...{ accent: "#1565c0", second: "#c8102e", right: "#0067a3", wrong: "#b84e00" },
+};
+const DARK: Theme = {
+  ...{ dark: true, forced: false },
+  ...{ background: "#111111", text: "#ececf1", muted: "#a0a3ab", hairline: "#3a3b41" },
+  ...{ accent: "#64b5f6", second: "#ff6b57", right: "#56b4e9", wrong: "#f08a3c" },
+};
+export const THEMES = { light: LIGHT, dark: DARK };
+
+const FORCED = "(forced-colors: active)";
+/** What the system calls the colours that a canvas has to use by itself: browsers recolour everything else. */
+const SYSTEM = {
+  ...{ background: "Canvas", text: "CanvasText", muted: "GrayText", hairline: "GrayText" },
+  ...{ accent: "Highlight", second: "CanvasText" },
+  ...{ right: "LinkText", wrong: "CanvasText" },
+};
+
+/** How light a computed colour is, 0 to 1; undefined where it is mostly transparent. */
+export function luminance(colour: string): number | undefined {
+  const [values = "", alpha] = colour.replace(/^[a-z]+\((srgb )?/i, "").split("/");
+  const numbers = values.match(/-?[\d.]+(e-?\d+)?/g)?.map(Number) ?? [];
+  const opacity = alpha !== undefined ? Number.parseFloat(alpha) : (numbers[3] ?? 1);
+  if (numbers.length < 3 || opacity <= 0.5) return undefined;
+  const [r = 0, g = 0, b = 0] = numbers;
+  // Hosts whose style sheets mix colours have them in the newer notations.
+  if (/^(ok)?l(ab|ch)/.test(colour)) return colour.startsWith("ok") ? r : r / 100;
+  return (0.299 * r + 0.587 * g + 0.114 * b) / (colour.startsWith("color(") ? 1 : 255);
+}
+
+/** The nearest painted background, across shadow roots: it is right in every host, whatever it calls its themes. */
+function backgroundLuminance(el: Element): number | undefined {
+  for (let node: Node | null = el.parentNode; node; ) {
+    if (node instanceof ShadowRoot) {
+      node = node.host;
+      continue;
+    }
+    if (node instanceof Element) {
+      const found = luminance(getComputedStyle(node).backgroundColor);
+      if (found !== undefined) return found;
+    }
+    node = node.parentNode;
+  }
+  return undefined;
+}
+
+function isDark(el: Element): boolean {
+  const luminance = backgroundLuminance(el);
+  if (luminance !== undefined) return luminance < 0.5;
+  const scheme = getComputedStyle(el.ownerDocument.documentElement).colorScheme;
+  if (scheme === "dark") return true;
+  return scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** A system colour as "#rrggbb": figures mix colours, and names cannot be mixed. */
+function resolved(el: HTMLElement, name: string, otherwise: string): string {
+  const probe = el.ownerDocument.createElement("span");
+  probe.style.setProperty("forced-color-adjust", "none");
+  probe.style.color = name;
+  el.append(probe);
+  const channels =
+    getComputedStyle(probe)
+      .color.match(/[\d.]+/g)
+      ?.slice(0, 3) ?? [];
+  probe.remove();
+  if (channels.length < 3) return otherwise;
+  return `#${channels.map((x) => Math.round(Number(x)).toString(16).padStart(2, "0")).join("")}`;
+}
+
+function forcedTheme(el: HTMLElement, theme: Theme): Theme {
+  const colours = Object.entries(SYSTEM).map(([name, system]) => [
+    name,
+    resolved(el, system, theme[name as keyof typeof SYSTEM]),
+  ]);
+  const found = { ...theme, ...Object.fromEntries(colours), forced: true } as Theme;
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => Number.parseInt(found.background.slice(at, at + 2), 16));
+  return { ...found, dark: 0.299 * r + 0.587 * g + 0.114 * b < 128 };
+}
+
+function read(el: HTMLElement): Theme {
+  const theme = isDark(el) ? DARK : LIGHT;
+  if (matchMedia(FORCED).matches) return forcedTheme(el, theme);
+  const brand = getComputedStyle(el).getPropertyValue("--jp-brand-color1").trim();
+  return { ...theme, accent: /^#[0-9a-f]{6}$/i.test(brand) ? brand : theme.accent };
+}
+
+/** Keep `el`'s --attnw-* variables and `onChange` up to date with the host's theme. */
+export function watchTheme(el: HTMLElement, signal: AbortSignal, onChange: (theme: Theme) => void): void {
+  let last = "";
+  const update = () => {
+    const theme = read(el);
+    if (JSON.stringify(theme) === last) return;
+    last = JSON.stringify(theme);
+    el.dataset.theme = theme.dark ? "dark" : "light";
+    for (const [name, colour] of Object.entries(theme))
+      if (typeof colour === "string") el.style.setProperty(`--attnw-${name}`, colour);
+    onChange(theme);
+  };
+  // Hosts flip attributes first and load the style sheet after: look again once it can have arrived.
+  const soon = () => {
+    update();
+    for (const wait of [100, 500, 1500]) setTimeout(() => signal.aborted || update(), wait);
+  };
+  const observer = new MutationObserver(soon);
+  const { body, documentElement } = el.ownerDocument;
+  for (const node of [body, documentElement]) observer.observe(node, { attributes: true });
+  for (const query of ["(prefers-color-scheme: dark)", FORCED]) matchMedia(query).addEventListener("change", soon, { signal });
+  signal.addEventListener("abort", () => observer.disconnect());
+  // `render` runs before the host attaches `el`: only then is there a background to read.
+  soon();
+  requestAnimationFrame(update);
+}

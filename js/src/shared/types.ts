@@ -1,0 +1,93 @@
+import type { WireArray } from "./wire.js";
+
+/** [layer, head, stack], all 0-based, as `attnwidget.Head`. */
+export type Head = [layer: number, head: number, stack: string];
+export type Side = "query" | "key";
+export const SPECIALS = ["cls", "sep", "first"] as const;
+export type Special = (typeof SPECIALS)[number];
+export const SCALES = ["linear", "sqrt", "log"] as const;
+export type Scale = (typeof SCALES)[number];
+
+/** One axis of a map: an entry a token (or word). */
+export interface Axis {
+  text: string[];
+  raw: string[];
+  special: string[];
+  segments: number[];
+  /** How many are of a prompt, where a model wrote the rest. */
+  prompt?: number;
+}
+
+export interface Axes {
+  stack: string;
+  unit: string;
+  query: Axis;
+  key: Axis;
+}
+
+export interface StackInfo {
+  name: string;
+  n_layers: number;
+  n_heads: number;
+  n_key_heads: number;
+  n_query: number;
+  n_key: number;
+}
+
+/** Traits every widget has under the same names, so that any two can be linked. */
+export interface SharedState {
+  selected: Head[];
+  layer: number;
+  tokens: [Side, number][];
+  hidden: Special[];
+  /** "weights", "norms" or "gradients". */
+  quantity: string;
+  unit: "tokens" | "words";
+  scale: Scale;
+  /** `loss`: what the gradients are of; "" without any. */
+  _source: { model: string; note: string; loss: string };
+  /** The quantities that there are. */
+  _quantities: string[];
+  _axes: Axes;
+  _stacks: StackInfo[];
+  _error: string;
+  /** The same in all figures that are linked to each other, directly or not; "" in one alone. */
+  _circle: string;
+}
+
+/** The one map a view shows; NaN where the query may not see the key. */
+export interface AttentionMap {
+  stack: string;
+  layer: number;
+  head: number;
+  quantity: string;
+  unit: string;
+  /** False where the values were rounded to bytes, as in a standalone page. */
+  exact: boolean;
+  values: WireArray;
+}
+
+/** What a widget may do with its anywidget model: the least that it needs. */
+export interface Model<T> {
+  get<K extends keyof T>(key: K): T[K];
+  set<K extends keyof T>(key: K, value: T[K]): void;
+  on(event: string, callback: (message?: unknown) => void): void;
+  off(event: string, callback: (message?: unknown) => void): void;
+  save_changes(): void;
+  /** Not on a page without a kernel. */
+  send?(content: unknown, callbacks?: unknown): void;
+  /** Of Jupyter, which knows the kernel. */
+  widget_manager?: unknown;
+}
+
+export interface RenderContext<T> {
+  model: Model<T>;
+  el: HTMLElement;
+  signal: AbortSignal;
+}
+
+const inStack = (stack: string) => (stack === "self" ? "" : `${stack} `);
+export const headName = ([layer, head, stack]: Head) => `${inStack(stack)}L${layer} H${head}`;
+/** The 1-based name that papers print. */
+export const paperName = ([layer, head]: Head) => `${layer + 1}-${head + 1}`;
+export const sameHead = (a: Head, b: Head) => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];

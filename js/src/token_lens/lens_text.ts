@@ -1,0 +1,129 @@
+import { type Caption, caption, headNames, MERGED, SCALE_WORDS, type Table } from "../shared/caption.js";
+import type { Cell } from "../shared/cells.js";
+import { barTexts } from "../shared/colour_bar.js";
+import { labelOf, specialName } from "../shared/labels.js";
+import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { type Head, headName, paperName, type Side } from "../shared/types.js";
+import { lockedOf } from "./asked.js";
+import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
+
+export const FIGURE = "Token lens";
+export const HINT = "Point at a cell for its weight; click it to select its head, or a token to lock that one too.";
+export const FIRST_HINT =
+  "No word is locked: this is the first one. Choose one above, or click a token here or in a linked view.";
+export const PAIR_HINT = "Point at a square for its weight, click it to select its head.";
+const LOCK = "no word is locked: the first one is shown";
+
+/** The locked token of a side, quoted. */
+export function tokenOf({ lens, axes }: Pick<Scene, "lens" | "axes">, side: Side): string {
+  const index = lens[side];
+  return index === null ? "" : `“${labelOf(axes[side], index)}”`;
+}
+
+const plural = (count: number, what: string) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+const inStack = ({ lens }: Scene) => (lens.stack === "self" ? "" : `${lens.stack} `);
+
+/** Which heads these are: "12 heads of layer 3", "all 72 heads". */
+function which(scene: Scene): string {
+  const { lens, heads } = scene;
+  const count = plural(heads.length, `${inStack(scene)}head`);
+  return lens.layer === null ? `all ${count}` : `the ${count} of layer ${lens.layer}`;
+}
+
+/** What is seen, in one sentence. */
+export function titleOf(scene: Scene): string {
+  const [from, to] = [tokenOf(scene, "query"), tokenOf(scene, "key")];
+  if (scene.side === "query") return `From ${from}: where ${which(scene)} look`;
+  if (scene.side === "key") return `To ${to}: from where ${which(scene)} look at it`;
+  const count = goers(scene).length;
+  const of = `${count} of ${plural(scene.heads.length, `${inStack(scene)}head`)}`;
+  return `${of} ${count === 1 ? "goes" : "go"} from ${from} to ${to}`;
+}
+
+/** The heads that go from the one token to the other, the largest weight first. */
+export function goers({ heads, goes, values }: Scene): Head[] {
+  const found = [...heads.keys()].filter((i) => goes?.[i]);
+  return found.sort((a, b) => (values[b] ?? 0) - (values[a] ?? 0)).map((i) => heads[i] as Head);
+}
+
+/** A cell in words: both tokens, the weight, the head. */
+export function describe(scene: Scene, cell: Cell): string {
+  const head = headAt(scene, cell);
+  if (!head) return "";
+  const value = valueAt(scene, cell);
+  const weight = [scene.print(value), Number.isNaN(value) ? "" : symbolOf(scene.lens.quantity)].filter(Boolean).join(" ");
+  const other = labelOf(scene.other, scene.tokens[cell[0]] ?? -1);
+  const from = scene.side === "key" ? other : tokenOf(scene, "query").slice(1, -1);
+  const to = scene.side === "query" ? other : tokenOf(scene, "key").slice(1, -1);
+  const goes = scene.goes?.[cell[0] * scene.layout.cols + cell[1]] ? ", its strongest key" : "";
+  return `${headName(head)} (${paperName(head)}): ${from} → ${to} ${weight}${goes}`;
+}
+
+/** What is read where nothing is pointed at: the selected head, or the largest value of all. */
+export function leadCell(scene: Scene): Cell {
+  const { values, layout, maximum, selected, side } = scene;
+  const chosen = selected.at(-1);
+  if (chosen) return side ? [largestIn(scene, chosen[1]), chosen[1]] : chosen;
+  const at = Math.max(0, values.indexOf(maximum));
+  return [Math.floor(at / layout.cols), at % layout.cols];
+}
+
+/** The values under the colour bar, and what stands beside it. */
+export function legendOf({ state, lens, maximum, heads }: Scene) {
+  const texts = barTexts(state.scale, maximum, printValue(lens.quantity));
+  const shared = heads.length > 1 ? "one scale for all heads" : "";
+  return { texts, words: [symbolOf(lens.quantity), state.scale, shared].filter(Boolean).join(" · ") };
+}
+
+/** Whether no token is locked that could be seen. */
+export function isNone({ state, axes }: Pick<Scene, "state" | "axes">): boolean {
+  const { query, key } = lockedOf(state, axes);
+  return query === null && key === null;
+}
+
+/** What the lens shows, and what was left out, merged or masked. */
+export function captionOf(scene: Scene): Caption {
+  const { state, lens, axes, side, tokens, values, maximum, print } = scene;
+  const source = state._source;
+  const hidden = state.hidden.map((kind) => specialName(axes, kind) ?? "").filter(Boolean);
+  const [from, to] = [tokenOf(scene, "query"), tokenOf(scene, "key")];
+  const others = `${plural(tokens.length, lens.unit.slice(0, -1))}`;
+  const pair = `from ${from || others} to ${to || others}`;
+  const among = hidden.length ? ", among the tokens shown" : "";
+  const whole = lens.quantity === "weights" ? "weight" : lens.quantity.slice(0, -1);
+  return caption(FIGURE, {
+    model: source.model,
+    head: side ? which(scene) : titleOf(scene),
+    quantity: `${pair} · ${quantityName(lens.quantity, source.loss)}`,
+    scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${print(maximum)}, all heads`,
+    notes: [
+      state.selected.length ? `selected: ${headNames(state.selected)}` : "",
+      side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
+      side ? "" : `a head goes there (marked) where no other key has a larger ${whole} from ${from}${among}`,
+      isNone(scene) ? LOCK : "",
+      hidden.length ? `${hidden.join(", ")} hidden` : "",
+      values.some(Number.isNaN) ? "masked cells struck through" : "",
+      lens.unit === "words" ? MERGED : "",
+      lens.decade === null ? "" : "numbers to three digits",
+      lens.exact ? "" : "rounded to 8 bits",
+      source.note,
+    ],
+  });
+}
+
+/** A head a row, the largest value first: of one token with the token where it is. */
+export function tableOf(scene: Scene): Table {
+  const { side, heads, tokens, goes, print, other, lens } = scene;
+  const column = lens.quantity.slice(0, -1);
+  const rows = heads.map((head, i) => {
+    const { cols } = scene.layout;
+    const cell: Cell = side ? [largestIn(scene, i), i] : [Math.floor(i / cols), i % cols];
+    const place = side ? labelOf(other, tokens[cell[0]] ?? -1) : goes?.[i] ? "yes" : "";
+    return { name: `${headName(head)} (${paperName(head)})`, value: valueAt(scene, cell), place };
+  });
+  rows.sort((a, b) => (b.value || 0) - (a.value || 0));
+  return {
+    columns: ["head", side === "query" ? "to" : side === "key" ? "from" : "goes there", column],
+    rows: rows.map(({ name, value, place }) => [name, place, print(value)]),
+  };
+}

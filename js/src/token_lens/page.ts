@@ -1,0 +1,56 @@
+import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../page/embedded_maps.js";
+import { localModel } from "../page/local_model.js";
+import type { Kernel } from "../page/page_data.js";
+import { type Asked, askedOf, isHidden } from "./asked.js";
+import type { Lens, LensState } from "./state.js";
+
+/** What every head of the maps that the page holds gives from a token or to it. */
+export const pageModel: Kernel<LensState> = ({ state }, { maps = [] }) => {
+  const model = localModel<LensState>({ ...state, _lens: null });
+  const draw = () => {
+    const found = mapsIn(maps, model.get("stack"), model.get("unit"), model.get("quantity"));
+    if (!found) return model.set("_lens", null);
+    const hidden = model.get("hidden");
+    const asked = askedOf({ tokens: model.get("tokens"), hidden }, found.axes);
+    const layer = model.get("of") === "layer" ? Math.min(model.get("layer"), found.shape[0] - 1) : null;
+    model.set("_axes", found.axes);
+    model.set("_lens", asked.query === null && asked.key === null ? null : lensOf(found, asked, layer, hidden));
+  };
+  for (const name of ["layer", "stack", "of", "tokens", "unit", "quantity", "hidden"]) model.on(`change:${name}`, draw);
+  model.on("change:selected", () => {
+    const last = model.get("selected").at(-1);
+    if (last) model.set("stack", last[2]);
+  });
+  draw();
+  return model;
+};
+
+/** As Python answers, of rounded maps: what is rounded to the same byte is equal. */
+function lensOf(maps: EmbeddedMaps, { query, key }: Asked, layer: number | null, hidden: LensState["hidden"]): Lens {
+  const [layers, heads, queries, keys] = maps.shape;
+  const at = (head: number, q: number, k: number) => maps.values[(head * queries + q) * keys + k] ?? 0;
+  const { quantity, axes } = maps;
+  const about = { stack: axes.stack, quantity, unit: axes.unit, hidden, query, key, decade: null, exact: false };
+  const numbers = (bytes: number[][], first: number, shape: number[]) => {
+    const values = bytes.flatMap((row, i) => row.map((byte) => decodedByte(byte, maps.maxima[first + i] ?? 0)));
+    return { shape, values: wire(Float32Array.from(values), shape) };
+  };
+  if (query !== null && key !== null) {
+    const all = Array.from({ length: layers * heads }, (_, head) => head);
+    const goes = all.map((head) => {
+      const own = at(head, query, key);
+      const others = [...axes.key.text.keys()].filter((k) => !isHidden(axes.key, k, hidden));
+      return Number(own > 0 && others.every((k) => at(head, query, k) <= own));
+    });
+    const shape = [layers, heads];
+    const values = all.map((head) => [at(head, query, key)]);
+    return { ...about, layer: null, ...numbers(values, 0, shape), goes: wire(Uint8Array.from(goes), shape) };
+  }
+  const [first, count] = layer === null ? [0, layers * heads] : [layer * heads, heads];
+  const others = query === null ? queries : keys;
+  const rows = Array.from({ length: count }, (_, i) =>
+    Array.from({ length: others }, (_, other) => at(first + i, query ?? other, key ?? other)),
+  );
+  const shape = layer === null ? [layers, heads, others] : [heads, others];
+  return { ...about, layer, ...numbers(rows, first, shape), goes: null };
+}

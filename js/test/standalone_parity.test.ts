@@ -1,0 +1,136 @@
+import { describe, expect, it, test } from "vitest";
+import lensCases from "../../tests/parity/lens.json" with { type: "json" };
+import linkCases from "../../tests/parity/links.json" with { type: "json" };
+import mapCases from "../../tests/parity/maps.json" with { type: "json" };
+import numberCases from "../../tests/parity/numbers.json" with { type: "json" };
+import relationCases from "../../tests/parity/relations.json" with { type: "json" };
+import thumbnailCases from "../../tests/parity/thumbnails.json" with { type: "json" };
+import { hasRelation } from "../src/dependency_arcs/scene.js";
+import { thumbnails } from "../src/head_grid/page.js";
+import { decodedBytes, type EmbeddedMaps } from "../src/page/embedded_maps.js";
+import { fitting, SHARED } from "../src/page/link.js";
+import type { Limits } from "../src/page/page_data.js";
+import { bytesOf } from "../src/page/revive.js";
+import { wilson } from "../src/relation_table/scene.js";
+import { digits, figures, percent } from "../src/shared/numbers.js";
+import { percentile } from "../src/shared/strip.js";
+import { type Head, headName, paperName } from "../src/shared/types.js";
+import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
+import { pageModel as lensModel } from "../src/token_lens/page.js";
+import type { LensState } from "../src/token_lens/state.js";
+import { unpacked } from "../src/token_lens/three_digits.js";
+
+/** An axis on which some tokens are special. */
+function axis(length: number, kinds: (string | number)[][]) {
+  const special = new Array<string>(length).fill("");
+  for (const [at, kind] of kinds) special[Number(at)] = String(kind);
+  return { text: special, raw: special, special, segments: special.map(() => 0) };
+}
+
+describe("thumbnails are the kernel's", () => {
+  for (const one of thumbnailCases) {
+    const { queries, keys, hidden, kernel } = one;
+    it(`of ${queries} × ${keys} tokens${hidden.length ? ` without ${hidden}` : ""}`, () => {
+      const maps: EmbeddedMaps = {
+        ...{ quantity: "weights", shape: [1, 1, queries, keys], maxima: [one.maximum] },
+        axes: {
+          ...{ stack: "cross", unit: "tokens" },
+          query: axis(queries, one.query_special),
+          key: axis(keys, one.key_special),
+        },
+        values: bytesOf(one.bytes),
+      };
+      const found = thumbnails(maps, hidden);
+      expect(found.values.shape).toEqual(kernel.shape);
+      expect([...asUint8(found.values)]).toEqual([...bytesOf(kernel.values)]);
+      expect([...asInt32(found.strongest)]).toEqual(kernel.strongest);
+      expect(asFloat32(found.maxima)[0]).toBeCloseTo(kernel.maximum, 7);
+    });
+  }
+});
+
+test("bytes stand for their values, to half of one of 254 steps of the root", () => {
+  for (const { values, bytes, maximum } of mapCases) {
+    const found = decodedBytes(Uint8Array.from(bytes), maximum);
+    for (const [i, value] of values.entries()) {
+      if (bytes[i] === 0) expect(found[i]).toBeNaN();
+      else {
+        const [own, true_] = [found[i] ?? Number.NaN, value].map((x) => Math.sqrt(x / maximum || 0));
+        expect(Math.abs((own ?? 1) - (true_ ?? 0))).toBeLessThan(0.5 / 254 + 1e-6);
+      }
+    }
+  }
+});
+
+test("a linked figure takes what it takes in Python", () => {
+  expect(SHARED).toEqual(linkCases.shared);
+  for (const { name, value, taken, ...limits } of linkCases.cases)
+    expect(fitting(name, value, limits as unknown as Limits)).toEqual(taken);
+});
+
+test("Wilson's intervals are Python's", () => {
+  for (const [correct = 0, n = 0, low = 0, high = 0] of relationCases.wilson) {
+    const found = wilson(correct, n);
+    expect(found[0]).toBeCloseTo(low, 11);
+    expect(found[1]).toBeCloseTo(high, 11);
+  }
+});
+
+test("a relation has the words that it has in Python", () => {
+  const { labels, governors, words } = relationCases;
+  for (const [name, expected] of Object.entries(words)) {
+    const found = labels.flatMap((label, i) => (governors[i] && hasRelation(name, label) ? [i] : []));
+    expect(found).toEqual(expected);
+  }
+});
+
+test("numbers are printed as exact decimals round", () => {
+  for (const [share, n, text] of numberCases.percent) expect(percent(Number(share), Number(n))).toBe(text);
+  for (const [x, text] of numberCases.digits) expect(digits(Number(x))).toBe(text);
+  for (const [x, text] of numberCases.figures) expect(figures(Number(x))).toBe(text);
+});
+
+test("heads are called as in Python", () => {
+  for (const [head, name, paper] of numberCases.heads)
+    expect([headName(head as Head), paperName(head as Head)]).toEqual([name, paper]);
+});
+
+test("a head stands among all heads where it stands in Python", () => {
+  const values = Float32Array.from(numberCases.values);
+  for (const [i, expected] of numberCases.percentiles.entries()) expect(percentile(values, i)).toBeCloseTo(expected, 9);
+});
+
+describe("a lens shows what the kernel's does", () => {
+  const { text, cases, packed } = lensCases;
+  const special = text.map((one) => ({ "[CLS]": "cls", "[SEP]": "sep" })[one] ?? "");
+  const own = { text, raw: text, special, segments: text.map(() => 0) };
+  const maps: EmbeddedMaps = {
+    ...{ quantity: "weights", shape: [2, 3, text.length, text.length], values: bytesOf(lensCases.bytes) },
+    ...{ maxima: new Array(6).fill(lensCases.maximum), axes: { stack: "self", unit: "tokens", query: own, key: own } },
+  };
+  const about = { name: "", label: "", remark: "", relations: null, own: null, shapes: {} };
+
+  for (const { query, key, shape, values, goes, ...asked } of cases)
+    it(`for ${JSON.stringify(asked)}`, () => {
+      const state = { stack: "self", selected: [], unit: "tokens", quantity: "weights", ...asked };
+      const lens = lensModel({ ...about, state: state as unknown as LensState }, { maps: [maps] }).get("_lens");
+      expect([lens?.query, lens?.key, lens?.shape]).toEqual([query, key, shape]);
+      const found = lens ? [...asFloat32(lens.values)] : [];
+      for (const [i, value] of values.entries()) expect(found[i]).toBeCloseTo(value, 6);
+      const places = lens?.goes ? [...asUint8(lens.goes)].flatMap((on, i) => (on ? [[Math.floor(i / 3), i % 3]] : [])) : [];
+      expect(places).toEqual(goes);
+    });
+
+  it("with numbers that were packed to three digits", () => {
+    for (const { values, bytes, decade } of packed) {
+      const largest = Math.max(...values);
+      const found = unpacked(bytesOf(bytes), decade, values.length);
+      for (const [i, value] of values.entries()) {
+        const own = found[i] ?? Number.NaN;
+        if (value > largest / 1000) expect(Number(own.toPrecision(3))).toBe(Number(Number(value).toPrecision(3)));
+        else expect(Math.abs(own - value)).toBeLessThan(0.00051 * largest);
+        expect(own > 0).toBe(value > 0);
+      }
+    }
+  });
+});

@@ -1,0 +1,39 @@
+"""Text and controls of a figure that stand outside of it, or are cut off within it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator
+
+# What is in a box that scrolls can be reached; what is only read aloud is nowhere in sight.
+_FIND = """(root) => {
+  const style = (node) => getComputedStyle(node);
+  const scrolls = (node) => /auto|scroll/.test(style(node).overflowX);
+  const isPanel = (node) => node === root || node.matches(".attnw-ex-panel, .attnw-root");
+  const found = [];
+  for (const node of root.querySelectorAll("*")) {
+    const texts = [...node.childNodes].filter((one) => one.nodeType === 3 && one.data.trim());
+    const isControl = node.matches("button, input, select, textarea");
+    if (!texts.length && !isControl) continue;
+    if (node.closest(".attnw-unseen, option, svg")) continue;
+    const box = node.getBoundingClientRect();
+    if (!box.width || !box.height || style(node).visibility === "hidden") continue;
+    const said = `${node.className || node.tagName}: ${(node.textContent || "").slice(0, 40)}`;
+    let panel = node.parentElement;
+    while (!isPanel(panel) && !scrolls(panel)) panel = panel.parentElement;
+    const { left, right } = panel.getBoundingClientRect();
+    const out = box.left < left - 1 || box.right > right + 1;
+    if (out && isPanel(panel)) found.push(`outside: ${said}`);
+    const { overflowX, textOverflow } = style(node);
+    const cut = node.scrollWidth > node.clientWidth + 1 && /hidden|clip/.test(overflowX);
+    if (cut && texts.length && textOverflow !== "ellipsis") found.push(`cut: ${said}`);
+  }
+  for (const panel of root.querySelectorAll(".attnw-ex-panel"))
+    if (panel.scrollWidth > panel.clientWidth + 1) found.push(`wide: ${panel.dataset.panel}`);
+  return found;
+}"""
+
+
+def overflowing(root: Locator) -> list[str]:
+    """One line for each text or control that does not fit into its panel."""
+    found: list[str] = root.evaluate(_FIND)
+    return found

@@ -1,0 +1,150 @@
+"""How the explorer is laid out in JupyterLab, by its width: nothing cut, nothing that jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from browser.axe import AXE, complaints
+from browser.figures import GridOnPage
+from browser.notebook import LiveNotebook, OpenNotebook
+from browser.overflow import overflowing
+
+pytestmark = pytest.mark.browser
+DETAILS = ("token lens", "metrics", "map of heads", "relations", "arcs")
+CELLS = ["from attnwidget import explore", "explorer = explore()\nexplorer"]
+
+
+@pytest.fixture(autouse=True)
+def patient() -> Iterator[None]:
+    """Measuring takes longer than expectations wait by themselves."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+def opened(in_lab: OpenNotebook) -> tuple[LiveNotebook, Locator]:
+    notebook = in_lab(CELLS)
+    notebook.page.set_viewport_size({"width": 1900, "height": 1400})
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    root = notebook.output(1).locator(".attnw-ex-root")
+    expect(root.get_by_role("tab", name="arcs")).to_be_visible()
+    notebook.run_in_kernel("explorer.wait()")
+    return notebook, root
+
+
+def set_width(root: Locator, width: int) -> None:
+    root.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
+    root.page.wait_for_timeout(400)
+
+
+def height(root: Locator) -> float:
+    box = root.bounding_box()
+    assert box is not None
+    return box["height"]
+
+
+def open_tab(root: Locator, name: str) -> None:
+    root.get_by_role("tab", name=name).click()
+    expect(root.get_by_role("tabpanel", name=name)).to_be_visible()
+    root.page.wait_for_timeout(300)
+
+
+def test_nothing_is_cut_at_any_width(in_lab: OpenNotebook) -> None:
+    _, root = opened(in_lab)
+    for width in (480, 800, 1200, 1600):
+        set_width(root, width)
+        for name in DETAILS:
+            open_tab(root, name)
+            assert overflowing(root) == [], (width, name)
+            assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), (width, name)
+            if width == 1200:
+                assert height(root) <= 1050, name
+    # One panel of all at a time, and the controls behind a button.
+    set_width(root, 480)
+    root.get_by_role("button", name="controls").first.click()
+    for name in ("one head", "all heads"):
+        open_tab(root, name)
+        assert overflowing(root) == [], name
+    GridOnPage(root).click(4, 2)
+    expect(root.get_by_role("tabpanel", name="one head")).to_contain_text("L4 H2")
+
+
+def test_nothing_jumps_when_a_detail_is_opened_or_measured(in_lab: OpenNotebook) -> None:
+    notebook, root = opened(in_lab)
+    set_width(root, 1200)
+    before = height(root)
+    for name in DETAILS:
+        open_tab(root, name)
+        assert height(root) == before
+    notebook.run_in_kernel("explorer.tab = 'strip'; explorer.example = 'passive'")
+    expect(root.locator(".attnw-ex-look")).to_contain_text("L5 H11 looks from a passive verb")
+    shown = height(root)
+    notebook.run_in_kernel("explorer.wait()")
+    root.page.wait_for_timeout(300)
+    assert height(root) == shown
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_no_violations_in_any_tab_in_either_theme(in_lab: OpenNotebook) -> None:
+    notebook, root = opened(in_lab)
+    set_width(root, 1200)
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        expect(root).to_have_attribute("data-theme", theme)
+        for name in DETAILS:
+            open_tab(root, name)
+            notebook.page.wait_for_timeout(400)
+            assert complaints(notebook.page) == [], (theme, name)
+    set_width(root, 480)
+    assert complaints(notebook.page) == []
+
+
+def test_twice_the_size_forced_colours_and_less_motion(in_lab: OpenNotebook) -> None:
+    notebook, root = opened(in_lab)
+    set_width(root, 1200)
+    notebook.page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    slot = root.locator(".attnw-ex-slot").first
+    expect(slot).to_have_css("transition-property", "none")
+    assert overflowing(root) == []
+    notebook.page.emulate_media(forced_colors="none", reduced_motion="no-preference")
+    # At 200 % a window has half as many pixels of CSS.
+    root.evaluate("(root) => { root.style.width = ''; document.body.style.zoom = '2' }")
+    notebook.page.wait_for_timeout(600)
+    assert overflowing(root) == []
+
+
+def test_from_example_to_example_with_the_keyboard_alone(in_lab: OpenNotebook) -> None:
+    notebook, root = opened(in_lab)
+    root.get_by_role("textbox", name="text").focus()
+    keyboard = notebook.page.keyboard
+    keyboard.press("Tab")
+    keyboard.press("Tab")
+    expect(root.get_by_role("combobox", name="examples")).to_be_focused()
+    keyboard.press("ArrowDown")
+    notebook.wait_for_value("explorer.example", "objects")
+    expect(root.locator(".attnw-ex-look")).to_contain_text("L0 H4 looks from the verb")
+    expect(root.get_by_role("textbox", name="text")).to_have_value(
+        "The old woman opened the heavy door and saw her younger brother in the garden."
+    )
+    keyboard.press("ArrowDown")
+    notebook.wait_for_value("tuple(explorer.view.head)", (2, 4, "self"))
+    assert notebook.value("explorer.view.tokens") == [("query", 8)]
+    keyboard.press("ArrowUp")
+    notebook.wait_for_value("explorer.example", "objects")
+    # The details, by their list of tabs.
+    root.get_by_role("tab", name="token lens").focus()
+    keyboard.press("ArrowLeft")
+    expect(root.get_by_role("tab", name="arcs")).to_be_focused()
+    notebook.wait_for_value("explorer.tab", "arcs")
+    keyboard.press("Tab")
+    expect(root.get_by_role("tabpanel", name="arcs")).to_be_focused()
+    notebook.page.keyboard.press("Tab")
+    expect(root.get_by_role("button", name="read this sentence above")).to_be_focused()
+    keyboard.press("Enter")
+    text = notebook.value("explorer.arcs.sentences[explorer.arcs.sentence].text")
+    notebook.wait_for_value("explorer.text", text)
+    assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 2, "a key reached the notebook"

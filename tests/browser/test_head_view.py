@@ -1,0 +1,107 @@
+"""A HeadView of a long input in Chromium: zooming by mouse and keys, locks that are scrolled to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from attnwidget import Attention, HeadView
+from attnwidget.widgets.pages.write import write_page
+from browser.pages import watched
+
+pytestmark = pytest.mark.browser
+IN_SIGHT = re.compile(r"queries (\d+) to (\d+) and keys (\d+) to (\d+) of 300 in sight")
+
+
+@pytest.fixture(scope="module")
+def attention() -> Attention:
+    weights = np.random.default_rng(0).dirichlet(np.full(300, 0.1), size=(1, 1, 300))
+    return Attention.from_weights(weights.astype(np.float32), [f"t{i}" for i in range(300)])
+
+
+def in_sight(page: Page) -> tuple[int, ...]:
+    """First and last query and key that the caption names, where it names none all."""
+    found = IN_SIGHT.search(page.locator(".attnw-caption").text_content() or "")
+    return tuple(map(int, found.groups())) if found else (0, 299, 0, 299)
+
+
+def seen(page: Page, holds: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
+    """What is in sight, once it is as it should be."""
+    for _ in range(100):
+        if holds(now := in_sight(page)):
+            return now
+        page.wait_for_timeout(50)
+    raise AssertionError(f"in sight are {in_sight(page)}")
+
+
+def test_a_matrix_is_zoomed_by_mouse_and_keys(
+    browser: Browser, attention: Attention, tmp_path: Path
+) -> None:
+    path = write_page(HeadView(attention, 0, 0), tmp_path / "page.html")
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        canvas = page.locator("canvas.attnw-matrix")
+        expect(canvas).to_be_visible()
+        box = canvas.bounding_box()
+        layout = canvas.evaluate("canvas => JSON.parse(canvas.dataset.layout)")
+        assert box is not None
+        left, top = box["x"] + layout["x0"], box["y"] + layout["y0"]
+        cell = layout["cellWidth"]
+        page.mouse.move(left + 100.5 * cell, top + 150.5 * cell)
+        page.mouse.down()
+        page.mouse.move(left + 130.5 * cell, top + 170.5 * cell, steps=4)
+        expect(page.locator(".attnw-zoom-frame")).to_be_visible()
+        page.mouse.up()
+        now = seen(page, lambda at: at[1] - at[0] < 60)
+        assert now[0] <= 150 and now[1] >= 170 and now[2] <= 100 and now[3] >= 130
+        expect(page.locator(".attnw-strongest")).to_be_hidden()
+        # Nothing beside the matrix has moved.
+        assert canvas.bounding_box() == box
+
+        page.mouse.wheel(0, -240)
+        assert in_sight(page) == now, "a wheel alone scrolls the page"
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, -120)
+        page.keyboard.up("Control")
+        nearer = seen(page, lambda at: at[1] - at[0] < now[1] - now[0])
+
+        page.locator(".attnw-matrix-figure").focus()
+        page.keyboard.press("Home")
+        seen(page, lambda at: at[0] == 0 and at[1] == nearer[1] - nearer[0])
+        page.keyboard.press("-")
+        seen(page, lambda at: at[1] - at[0] > nearer[1] - nearer[0])
+        page.keyboard.press("0")
+        seen(page, lambda at: at == (0, 299, 0, 299))
+        page.keyboard.press("+")
+        seen(page, lambda at: at[1] < 299)
+        page.mouse.dblclick(left + 40, top + 40)
+        seen(page, lambda at: at == (0, 299, 0, 299))
+        expect(page.locator(".attnw-strongest")).to_be_hidden()
+        there.assert_quiet()
+
+
+def test_a_lock_is_in_sight_and_its_strongest_are_gone_to(
+    browser: Browser, attention: Attention, tmp_path: Path
+) -> None:
+    view = HeadView(attention, 0, 0, mode="lines", tokens=[("query", 200)])
+    path = write_page(view, tmp_path / "page.html")
+    strongest = np.argsort(-attention.weights(0, 0)[200])[:8]
+    with watched(browser) as there:
+        page = there.page
+        page.goto(path.as_uri())
+        expect(page.locator(".attnw-caption")).to_contain_text("tokens 179 to 221 of 300 in sight")
+        names = page.locator(".attnw-strongest-go span:first-child")
+        assert names.all_text_contents() == [f"t{i}" for i in strongest]
+        names.first.click()
+        expect(page.locator("[aria-live]")).to_contain_text(f"t{strongest[0]} ←")
+        found = re.search(
+            r"tokens (\d+) to (\d+) of", page.locator(".attnw-caption").text_content() or ""
+        )
+        assert found and int(found[1]) <= strongest[0] <= int(found[2])
+        there.assert_quiet()

@@ -1,0 +1,221 @@
+"""What is saved is what is seen: a widget's picture and its page, pixel by pixel, word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+
+import zoo
+from attnwidget import (
+    Attention,
+    DependencyArcs,
+    HeadGrid,
+    HeadMap,
+    HeadView,
+    MetricStrip,
+    RelationTable,
+    TokenLens,
+    load_model,
+)
+from attnwidget.drawing.engine import ThemeName
+from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.shared.head_widget import HeadWidget
+from browser.pages import watched
+from browser.parity import drawn_twice
+from vocabularies import word_tokenizer
+
+pytestmark = pytest.mark.browser
+PROSE = "The captain told his men that he would not leave the ship , and they sat down to wait . "
+
+
+def of_length(n: int) -> Attention:
+    """Attention of the embedded model over exactly `n` tokens."""
+    model = load_model()
+    words = (PROSE * 60).split()
+    for count in range(max(1, n - 2 - n // 4), n):
+        attention = model.attend(" ".join(words[:count]))
+        if len(attention.tokens) == n:
+            return attention
+    raise AssertionError(f"no text of {n} tokens")
+
+
+@pytest.fixture(scope="module")
+def inputs() -> dict[str, Attention]:
+    model = load_model()
+    llama = load_model(zoo.build("llama"))
+    return {
+        "6 tokens": of_length(6),
+        "40 tokens": of_length(40),
+        "122 tokens": of_length(122),
+        "502 tokens": of_length(502),
+        "a pair": model.attend("The cat sat on the mat.", "It was very tired."),
+        "causal": llama.attend(zoo.inputs("llama", batch=1, padded=0)),
+    }
+
+
+def several(attention: Attention, arrangement: str, mode: str) -> HeadView:
+    heads, locked = [(0, 1), (1, 0), (1, 2)], [("query", 2)]
+    return HeadView(attention, selected=heads, tokens=locked, arrangement=arrangement, mode=mode)
+
+
+VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
+    "lines": lambda attention: HeadView(attention, 1, 2, mode="lines"),
+    "locked lines": lambda attention: HeadView(
+        attention, 1, 2, mode="lines", tokens=[("query", len(attention.tokens) * 2 // 3)]
+    ),
+    "matrix": lambda attention: HeadView(attention, 1, 2, mode="matrix"),
+    "side by side": lambda attention: several(attention, "beside", "lines"),
+    "matrices side by side": lambda attention: several(attention, "beside", "matrix"),
+    "overlaid": lambda attention: several(attention, "overlay", "lines"),
+    "overlaid matrices": lambda attention: several(attention, "overlay", "matrix"),
+}
+
+
+@pytest.mark.parametrize("length", [40, 502])
+def test_a_zoomed_matrix_is_saved_as_it_is_seen(
+    browser: Browser, inputs: dict[str, Attention], length: int
+) -> None:
+    window = (length // 4, length // 4 + 20, 3, 18)
+    options = {"tokens": [("query", window[0] + 2)], "highlight": ["he"], "token_size": "L"}
+    assert_all_alike(
+        browser, HeadView(inputs[f"{length} tokens"], 1, 2, mode="matrix", window=window, **options)
+    )
+
+
+def test_what_a_model_wrote_is_saved_as_it_is_seen(browser: Browser) -> None:
+    model = load_model(zoo.build("llama"), word_tokenizer(template=False))
+    written = model.generate("w1 w2 w3 w4", max_new_tokens=5)
+    for mode in ("lines", "matrix"):
+        assert_all_alike(browser, HeadView(written, 1, 1, mode=mode))
+
+
+@pytest.mark.parametrize(
+    "name", ["6 tokens", "40 tokens", "122 tokens", "502 tokens", "a pair", "causal"]
+)
+@pytest.mark.parametrize("kind", VIEWS)
+def test_a_view_is_saved_as_it_is_seen(
+    browser: Browser, inputs: dict[str, Attention], kind: str, name: str
+) -> None:
+    assert_all_alike(browser, VIEWS[kind](inputs[name]))
+
+
+HERE = [(1, 2), (3, 5)]
+GRIDS: dict[str, dict[str, object]] = {
+    "plain": {},
+    "with a metric": {"metric": "largest"},
+    "sorted": {"metric": "largest", "sort": "all", "filter": (0.9, 1.0)},
+    "within layers": {"metric": "largest", "sort": "rows", "shared_scale": True},
+}
+
+
+@pytest.mark.parametrize("options", GRIDS)
+def test_a_grid_is_saved_as_it_is_seen(
+    browser: Browser, inputs: dict[str, Attention], options: str
+) -> None:
+    names = ["6 tokens", "122 tokens"]
+    for name in [*names, "502 tokens", "a pair"] if options == "plain" else names:
+        attention = inputs[name]
+        largest = {"largest": attention.weights().max(axis=(-2, -1))}
+        widget = HeadGrid(attention, selected=HERE, metrics=largest, **GRIDS[options])
+        assert_all_alike(browser, widget)
+    widget = HeadGrid(inputs["causal"], selected=[(1, 1)])
+    assert_all_alike(browser, widget)
+
+
+LENSES: dict[str, dict[str, object]] = {
+    "from": {"tokens": [("query", 3)], "layer": 1},
+    "to": {"tokens": [("key", 2)], "of": "model", "hidden": ["cls", "sep"]},
+    "sorted": {"tokens": [("query", 2)], "of": "model", "sort": "weight"},
+    "a pair": {"tokens": [("query", 3), ("key", 2)], "unit": "words"},
+}
+
+
+@pytest.mark.parametrize("options", LENSES)
+def test_a_lens_is_saved_as_it_is_seen(
+    browser: Browser, inputs: dict[str, Attention], options: str
+) -> None:
+    for name in ["6 tokens", "122 tokens"]:
+        widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
+        assert_all_alike(browser, widget)
+    assert_all_alike(browser, TokenLens(inputs["causal"], **LENSES[options]))
+
+
+def assert_all_alike(browser: Browser, widget: HeadWidget) -> None:
+    with watched(browser) as seen:
+        for theme in ("light", "dark"):
+            for width in (480, 1200):
+                assert_alike(seen.page, widget, width, theme)
+        seen.assert_quiet()
+    widget.close()
+
+
+@pytest.mark.parametrize("selected", [[], [(2, 8)]])
+@pytest.mark.parametrize("relation", ["all", "det"])
+def test_a_sentence_is_saved_as_it_is_seen(
+    browser: Browser, selected: list[tuple[int, int]], relation: str
+) -> None:
+    words, governors = ["The", "old", "cat", "sat", "on", "my", "mat"], [3, 3, 4, 0, 7, 7, 4]
+    relations = ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"]
+    mat = Sentence.from_lists(words, governors, relations, name="mat")
+    widget = DependencyArcs(load_model(), mat, selected=selected, relation=relation)
+    assert_all_alike(browser, widget)
+
+
+def measured() -> dict[str, HeadWidget]:
+    """Maps and strips of 12 x 12 heads, small and large names, many and few heads."""
+    random = np.random.default_rng(0)
+    positions, values = random.normal(size=(12, 12, 2)), random.normal(size=(12, 12))
+    names = np.array(["to [SEP]", "other", "a behaviour whose name is longer than a line is wide"])
+    labels, here = names[random.integers(0, 3, size=(12, 12))], [(0, 1), (7, 9)]
+    metrics = {"entropy": values, "x" * 60 + " of words": 1e7 * values, "same": 0 * values}
+    return {
+        "layers": HeadMap.from_positions(positions, model_name="a model", selected=here),
+        "behaviours": HeadMap.from_positions(positions, labels, selected=here),
+        "a thousand": HeadMap.from_positions(random.normal(size=(32, 32, 2))),
+        "metrics": MetricStrip(metrics, selected=here),
+    }
+
+
+@pytest.mark.parametrize("name", ["layers", "behaviours", "a thousand", "metrics"])
+def test_maps_and_strips_are_saved_as_they_are_seen(browser: Browser, name: str) -> None:
+    assert_all_alike(browser, measured()[name])
+
+
+@pytest.fixture(scope="module")
+def relations() -> RelationAccuracies:
+    words = ["The", "old", "cat", "sat", "on", "my", "mat"]
+    labels = ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"]
+    sentence = Sentence.from_lists(words, [3, 3, 4, 0, 7, 7, 4], labels)
+    return probe_relations(load_model(), [sentence] * 40, progress=False)
+
+
+TABLES: dict[str, dict[str, object]] = {
+    "all rows": {"relation": "det", "selected": [(3, 8), (1, 2)]},
+    "wishes": {"search": "o", "significant": True, "sort": "accuracy", "relation": "obl"},
+    "empty": {"search": "zz"},
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_of_relations_is_saved_as_it_is_seen(
+    browser: Browser, relations: RelationAccuracies, kind: str
+) -> None:
+    widget = RelationTable(relations, **TABLES[kind])
+    with watched(browser) as seen:
+        for theme in ("light", "dark"):
+            for width in (480, 700, 1200):
+                assert_alike(seen.page, widget, width, theme)
+        seen.assert_quiet()
+    widget.close()
+
+
+def assert_alike(page: object, widget: HeadWidget, width: int, theme: ThemeName) -> None:
+    for twice in drawn_twice(page, widget, width=width, theme=theme):  # type: ignore[arg-type]
+        where = f"{width} px, {theme}"
+        assert twice.texts_apart() == [], where
+        assert twice.apart() <= 0.01, where
+        assert twice.page_caption == twice.picture_caption, where

@@ -1,0 +1,168 @@
+"""A notebook that is reopened without its kernel, and a kernel that ends while the page is open."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from browser.figures import SETUP, GridOnPage
+from browser.notebook import LiveNotebook, OpenNotebook
+from browser.pages import Watched
+
+pytestmark = pytest.mark.browser
+
+LOST = "Not connected: run the cell again"
+BAR = """
+from attnwidget.studies.progress_bar import progress_bar
+with progress_bar(2, "segment") as bar:
+    bar.update(2)
+"""
+CELLS = [
+    f"{SETUP}grid = HeadGrid(attention, selected=[(3, 5)])\ngrid",
+    "view = HeadView(attention, layer=0, head=0)\nlink(grid, view)\nview",
+]
+SEVERAL = [
+    f"{SETUP}view = HeadView(attention, layer=3, head=5)\ndisplay(view)\nHeadGrid(attention)",
+    f"view\n{BAR}",
+    "display(view)",
+]
+
+
+@pytest.fixture(params=["in_lab", "in_notebook7"])
+def open_notebook(request: pytest.FixtureRequest) -> OpenNotebook:
+    """`open_notebook(cells)` opens a notebook in JupyterLab, then in Notebook 7."""
+    opener: OpenNotebook = request.getfixturevalue(request.param)
+    return opener
+
+
+def shown(output: Locator) -> list[bool]:
+    """For each picture of an output, whether it is seen."""
+    return [picture.is_visible() for picture in output.locator("[data-kept] img").all()]
+
+
+def forget(seen: Watched, said: str) -> None:
+    """Jupyter logs that a model is gone; the reader shall not see it."""
+    assert seen.errors and all(said in error for error in seen.errors), seen.errors
+    seen.errors.clear()
+
+
+def test_a_reopened_notebook_shows_pictures_and_no_error(
+    open_notebook: OpenNotebook, seen: Watched
+) -> None:
+    notebook = open_notebook(SEVERAL)
+    for cell, live in enumerate((2, 0, 1)):
+        notebook.run_cell(cell)
+        expect(notebook.output(cell).locator(".attnw-root:visible")).to_have_count(live)
+        expect(notebook.output(cell).locator("[data-kept]")).to_have_count(live)
+        assert not any(shown(notebook.output(cell)))
+    notebook.reopen()
+    cells = "window.jupyterapp.shell.currentWidget.content.widgets"
+    assert seen.page.evaluate(f"{cells}.every(cell => cell.model.trusted)")
+    for cell, pictures in enumerate((2, 0, 1)):
+        output = notebook.output(cell)
+        expect(output.locator("[data-kept] img:visible")).to_have_count(pictures)
+        expect(output.locator("figcaption:visible")).to_have_count(pictures)
+        # Nothing but pictures, captions and folded tables, however long one waits.
+        seen.page.wait_for_timeout(500)
+        assert "rror" not in output.inner_text() and "Loading" not in output.inner_text()
+    table = notebook.output(2).locator("table")
+    expect(table).not_to_be_visible()
+    notebook.output(2).locator("summary").click()
+    expect(table).to_be_visible()
+    forget(seen, "widget model not found")
+    # Live again, and the picture gone.
+    notebook.run_cell(0)
+    output = notebook.output(0)
+    expect(output.locator(".attnw-root:visible")).to_have_count(2)
+    expect(output.locator("[data-kept] img:visible")).to_have_count(0)
+    seen.errors.clear()
+
+
+def linked(notebook: LiveNotebook) -> tuple[GridOnPage, list[Locator]]:
+    for cell in range(2):
+        notebook.run_cell(cell)
+    roots = [notebook.output(cell).locator(".attnw-root") for cell in range(2)]
+    for root in roots:
+        expect(root).to_have_count(1)
+    return GridOnPage(notebook.output(0)), roots
+
+
+def test_a_restarted_kernel_is_missed_and_running_again_connects(
+    open_notebook: OpenNotebook, seen: Watched
+) -> None:
+    notebook = open_notebook(CELLS)
+    grid, roots = linked(notebook)
+    grid.click(1, 1)
+    expect(roots[1]).to_contain_text("L1 H1")
+    expect(roots[0]).to_have_attribute("data-link", "live")
+    notebook.restart_kernel()
+    for root in roots:
+        expect(root).not_to_contain_text(LOST)
+    grid.click(2, 2)
+    started = time.monotonic()
+    # What was linked says so too: two choices at a time would contradict each other.
+    for root in roots:
+        expect(root.locator(":scope > .attnw-link")).to_have_text([LOST], timeout=2000)
+        assert (
+            float(
+                root.locator(":scope > .attnw-link + div").evaluate(
+                    "e => getComputedStyle(e).opacity"
+                )
+            )
+            < 1
+        )
+    assert time.monotonic() - started < 20
+    grid, roots = linked(notebook)
+    grid.click(2, 2)
+    expect(roots[1]).to_contain_text("L2 H2")
+    for cell, root in enumerate(roots):
+        expect(root).not_to_contain_text(LOST)
+        assert shown(notebook.output(cell)) == [False]
+
+
+def test_a_kernel_that_died_is_missed(in_lab: OpenNotebook, seen: Watched) -> None:
+    notebook = in_lab(CELLS)
+    grid, roots = linked(notebook)
+    seen.page.evaluate(
+        "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+        ".requestExecute({ code: 'import os; os._exit(1)' }).done.catch(() => 0); 0"
+    )
+    seen.page.locator(".jp-Dialog button").click()
+    grid.click(2, 2)
+    for root in roots:
+        expect(root.locator(":scope > .attnw-link")).to_have_text([LOST], timeout=2000)
+    seen.errors.clear()
+
+
+def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook) -> None:
+    notebook = in_notebook7([*CELLS, "hold()"])
+    grid, roots = linked(notebook)
+    # A sleep within C keeps all threads of the kernel.
+    notebook.run_in_kernel("import ctypes\ndef hold():\n    ctypes.PyDLL(None).sleep(4)")
+    notebook.page.evaluate(
+        "window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2;"
+        "window.jupyterapp.commands.execute('notebook:run-cell'); 0"
+    )
+    notebook.page.wait_for_timeout(300)
+    grid.click(2, 2)
+    expect(roots[0].locator(":scope > .attnw-link")).to_have_text("Waiting for the kernel")
+    expect(roots[1]).to_contain_text("L2 H2")
+    expect(roots[0]).not_to_contain_text("kernel")
+
+
+def test_what_takes_long_says_so_until_it_is_done(in_lab: OpenNotebook) -> None:
+    notebook = in_lab(
+        [
+            "from attnwidget.studies.progress_bar import said_when_slow\nimport time",
+            "with said_when_slow('Reading the text …'):\n    time.sleep(3)",
+        ]
+    )
+    notebook.run_cell(0)
+    notebook.page.evaluate(
+        "window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1;"
+        "window.jupyterapp.commands.execute('notebook:run-cell'); 0"
+    )
+    expect(notebook.output(1)).to_contain_text("Reading the text …")
+    expect(notebook.output(1)).not_to_contain_text("Reading")

@@ -1,0 +1,342 @@
+"""What Python and the pages both compute: seeded cases with Python's answers.
+
+`python tests/parity_vectors.py` writes them to `tests/parity`; `js/test/standalone_parity.test.ts`
+asserts them against the pages' code, `tests/test_parity_vectors.py` that they are what Python says.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget import Attention, Head, MetricStrip, TokenLens
+from attnwidget.studies.significance import wilson_interval
+from attnwidget.text.tokens import Tokens
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.head_view.several import drawn_heads
+from attnwidget.widgets.pages.encoding import rounded
+from attnwidget.widgets.shared.linked_traits import SHARED, fitting
+from attnwidget.widgets.shared.relation_words import relation_names, words_of
+from attnwidget.widgets.token_lens.three_digits import three_digits
+
+FOLDER = Path(__file__).with_name("parity")
+#: Around every multiple of the 64 cells of a thumbnail, and between.
+LENGTHS = (
+    *(6, 7, 63, 64, 65, 66, 96, 100, 127, 128, 129, 130, 191, 192, 193, 200),
+    *(255, 256, 257, 300),
+)
+Bytes = NDArray[np.uint8]
+
+
+def vectors() -> dict[str, bytes]:
+    """The files by name."""
+    found = {
+        "thumbnails": thumbnail_cases(),
+        "maps": map_cases(),
+        "links": link_cases(),
+        "relations": relation_cases(),
+        "numbers": number_cases(),
+        "heads": head_cases(),
+        "lens": lens_cases(),
+    }
+    return {f"{name}.json": _lines(cases) for name, cases in found.items()}
+
+
+def head_cases() -> list[dict[str, Any]]:
+    """Selections, and the heads of them that a view draws together."""
+    selections = [
+        [],
+        [(2, 7)],
+        [(0, 1), (1, 4), (2, 9)],
+        [(h % 3, h) for h in range(12)],
+        [(1, 1, "cross"), (0, 3), (2, 5), (0, 2, "cross")],
+    ]
+    cases = []
+    for selected in [[Head(*(*head, "self")[:3]) for head in heads] for heads in selections]:
+        for arrangement in ("beside", "overlay"):
+            for of in ("selected", "layer"):
+                for n_heads, cells in ((12, 81), (40, 81), (12, 2000**2), (14, 9000**2)):
+                    drawn = drawn_heads(selected, arrangement, of, n_heads, cells)
+                    wish = {"selected": selected, "arrangement": arrangement, "of": of}
+                    cases.append({**wish, "n_heads": n_heads, "cells": cells, "drawn": drawn})
+    return cases
+
+
+def thumbnail_cases() -> list[dict[str, Any]]:
+    """Maps as a page holds them, and the kernel's thumbnails of the values that they stand for."""
+    rng = np.random.default_rng(13)
+    cases = [
+        _thumbnails(_map(rng, *shape)) for length in LENGTHS for shape in ((length, 4), (4, length))
+    ]
+    cases.append(_thumbnails(_map(rng, 65, 100)))
+    # Padding and causal masks: bytes of 0.
+    masked = _map(rng, 70, 70)
+    cases.append(_thumbnails(np.where(np.tri(70, dtype=bool), masked, np.uint8(0))))
+    cases.append(_thumbnails(np.ones((3, 3), np.uint8), maximum=0.0))
+    words = ["[CLS]", *"abcdefgh", "[SEP]"]
+    for hidden in (["cls"], ["sep"], ["cls", "sep"]):
+        cases.append(_thumbnails(_map(rng, 80, 10), words * 8, words, hidden))
+    cases.append(_thumbnails(_map(rng, 66, 5), hidden=["first"]))
+    specials = ["[CLS]", "[SEP]"]
+    cases.append(_thumbnails(_map(rng, 2, 2), specials, specials, ["cls", "sep"]))
+    cases.append(_thumbnails(_map(rng, 2, 3), specials, ["a", "b", "c"], ["cls", "sep"]))
+    cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["cls"]))
+    cases.append(_thumbnails(_map(rng, 1, 1), ["[CLS]"], ["[CLS]"], ["sep"]))
+    return cases
+
+
+def _map(rng: np.random.Generator, queries: int, keys: int) -> Bytes:
+    """Even bytes: no share of an odd number of steps is a half, which would round either way."""
+    drawn: Bytes = (2 * rng.integers(1, 119, (queries, keys))).astype(np.uint8)
+    # A largest one, and others that are so where it is hidden.
+    places = rng.permutation(queries * keys)[:8]
+    drawn.flat[places] = 254 - 2 * np.arange(len(places))
+    return drawn
+
+
+def _thumbnails(
+    held: Bytes,
+    query: list[str] | None = None,
+    key: list[str] | None = None,
+    hidden: list[str] | None = None,
+    *,
+    maximum: float = 0.625,
+) -> dict[str, Any]:
+    tokens = [
+        Tokens.plain(given or [f"t{i}" for i in range(count)])
+        for given, count in zip((query, key), held.shape, strict=True)
+    ]
+    steps = np.maximum(held, 1) - 1.0
+    values = (maximum * (steps / 254) ** 2).astype(np.float32)
+    attention = Attention.from_weights(
+        values[None, None],
+        tokens[0],
+        key_tokens=tokens[1],
+        stack="cross",
+        allow_unnormalised=True,
+    )
+    kernel = attention.thumbnails("cross", hidden=hidden or [])
+    return {
+        "queries": held.shape[0],
+        "keys": held.shape[1],
+        "query_special": _runs(tokens[0].special),
+        "key_special": _runs(tokens[1].special),
+        "hidden": hidden or [],
+        "maximum": maximum,
+        "bytes": _text(held),
+        "kernel": {
+            "shape": list(kernel.values.shape),
+            "values": _text(kernel.values),
+            "maximum": float(kernel.maxima[0, 0]),
+            "strongest": kernel.strongest[0, 0].tolist(),
+        },
+    }
+
+
+def map_cases() -> list[dict[str, Any]]:
+    """Values, and the bytes that a page holds of them."""
+    rng = np.random.default_rng(14)
+    cases = []
+    values = rng.random((6, 6)).astype(np.float32)
+    for _ in range(4):
+        # From even weights to heavy tails.
+        values = values * values
+        visible = np.tri(6, dtype=bool)
+        for shown in (None, visible):
+            given = values if shown is None else np.where(shown, values, np.float32(0))
+            levels, maximum = rounded(given, shown)
+            cases.append(
+                {
+                    "values": [float(value) for value in given.ravel()],
+                    "bytes": levels.ravel().tolist(),
+                    "maximum": maximum,
+                }
+            )
+    levels, maximum = rounded(np.zeros((2, 2), np.float32))
+    cases.append({"values": [0.0] * 4, "bytes": levels.ravel().tolist(), "maximum": maximum})
+    return cases
+
+
+def link_cases() -> dict[str, Any]:
+    """What a figure takes of a linked figure's value."""
+    relations = ["all", "nsubj", "nmod (all)"]
+    figures = [
+        ({"self": [6, 12]}, None),
+        ({"self": [2, 3]}, relations),
+        ({"encoder": [4, 2], "decoder": [3, 8], "cross": [3, 8]}, None),
+        ({"encoder": [1, 1]}, ["all"]),
+    ]
+    heads = [[0, 0, "self"], [5, 11, "self"], [2, 2, "self"], [1, 3, "self"], [1, 2, "self"]]
+    heads += [[3, 1, "encoder"], [2, 7, "cross"], [3, 7, "decoder"], [0, 0, "encoder"]]
+    values: list[tuple[str, Any]] = [
+        *(("selected", heads[:count]) for count in (0, 1, len(heads))),
+        ("selected", heads[::-1]),
+        *(("layer", layer) for layer in (0, 1, 3, 11)),
+        *(("relation", name) for name in ("all", "nsubj", "obj")),
+        ("direction", "governor to dependent"),
+        ("tokens", [["query", 3], ["key", 900]]),
+        ("hidden", ["cls"]),
+        ("quantity", "norms"),
+        ("unit", "words"),
+        ("scale", "log"),
+        ("token_size", "L"),
+    ]
+    cases = [
+        {
+            "name": name,
+            "value": value,
+            "shapes": shapes,
+            "relations": known,
+            "taken": fitting(name, value, {s: (n, m) for s, (n, m) in shapes.items()}, known),
+        }
+        for shapes, known in figures
+        for name, value in values
+    ]
+    return {"shared": list(SHARED), "cases": cases}
+
+
+def relation_cases() -> dict[str, Any]:
+    """Wilson's intervals, and the words that a relation has with its subtypes."""
+    counts = [(k, n) for n in (1, 2, 7, 10, 100, 2416) for k in sorted({0, 1, n // 3, n - 1, n})]
+    labels = ["nmod", "nmod:poss", "nsubj", "nsubj:pass", "root", "all", "obl"]
+    governors = [5, 5, 5, 5, 0, 5, 5]
+    sentence = Sentence.from_lists([f"w{i}" for i in range(len(labels))], governors, labels)
+    names = [*relation_names([sentence]), "obj", "nmod:tmod"]
+    return {
+        "wilson": [
+            [k, n, *(_digits(float(end)) for end in wilson_interval(k, n))]
+            for k, n in [(0, 0), *counts]
+        ],
+        "labels": labels,
+        "governors": governors,
+        "words": {name: words_of(sentence, name) for name in names},
+    }
+
+
+def number_cases() -> dict[str, Any]:
+    """Numbers as figures print them, by exact decimals; names of heads; percentiles."""
+    rng = np.random.default_rng(15)
+    shares = [0.0, 0.125, 0.005, 0.8671, 1.0, -0.25, 0.0449999, *rng.random(8).tolist()]
+    sizes = [0.25, 1.0, 12.34, 99.95, 1995.0, 123456.0, 0.00051, 0.065, *rng.random(6).tolist()]
+    values = rng.integers(0, 6, (3, 4)).astype(float)
+    strip = MetricStrip({"ties": values})
+    percentiles = []
+    for layer in range(3):
+        for head in range(4):
+            strip.selected = [(layer, head)]
+            percentiles.append(_digits(float(strip.to_frame()["percentile"][0])))
+    strip.close()
+    heads = [Head(0, 0), Head(7, 9), Head(2, 10, "cross")]
+    return {
+        "percent": [[x, n, _percent(x, n)] for x in shares for n in (8, 100, 1591)],
+        "digits": [[x, _significant(x)] for x in sizes],
+        "figures": [[x, _significant(x).replace("-", "−")] for s in sizes for x in (s, -s)],
+        "heads": [[list(head), str(head), head.paper_name] for head in heads],
+        "values": values.ravel().tolist(),
+        "percentiles": percentiles,
+    }
+
+
+def lens_cases() -> dict[str, Any]:
+    """What a lens shows of maps as a page holds them, and numbers packed to three digits."""
+    rng = np.random.default_rng(16)
+    names = ["[CLS]", "he", "saw", "her", "[SEP]"]
+    held = np.stack([_map(rng, 5, 5) for _ in range(6)]).reshape(2, 3, 5, 5)
+    maximum = 0.625
+    values = (maximum * ((held - 1.0) / 254) ** 2).astype(np.float32)
+    lens = TokenLens(Attention.from_weights(values, names, allow_unnormalised=True))
+    marks: list[list[list[Any]]] = [
+        *([], [["query", 3]], [["key", 0]], [["query", 0], ["key", 4]]),
+        *([["query", 2], ["key", 2], ["query", 3]], [["query", 9], ["key", 1]]),
+    ]
+    kinds: list[list[str]] = [[], ["cls", "sep"]]
+    cases = []
+    for tokens in marks:
+        for hidden in kinds:
+            for of, layer in (("layer", 1), ("model", 0)):
+                lens.tokens, lens.hidden, lens.of, lens.layer = tokens, hidden, of, layer
+                assert lens.values is not None
+                cases.append(
+                    {
+                        "tokens": tokens,
+                        "hidden": hidden,
+                        "of": of,
+                        "layer": layer,
+                        "query": lens.query,
+                        "key": lens.key,
+                        "shape": list(lens.values.shape),
+                        "values": [_digits(round(float(x), 7)) for x in lens.values.ravel()],
+                        "goes": sorted([head.layer, head.head] for head in lens.heads),
+                    }
+                )
+    lens.close()
+    numbers = [0.0, 1e-9, 0.0005, 0.00123, 0.0999999, 0.1, 0.12345, 0.5, 0.9994, 0.9996, 1.0]
+    numbers += (10.0 ** rng.uniform(-4, 0, 30)).tolist()
+    packed = []
+    for size in (1.0, 0.3, 1e-6, 8000.0):
+        given = np.array(numbers, np.float32) * np.float32(size)
+        code, decade = three_digits(given)
+        packed.append(
+            {"values": [_digits(float(x)) for x in given], "bytes": _text(code), "decade": decade}
+        )
+    return {
+        "text": names,
+        "maximum": maximum,
+        "bytes": _text(held.reshape(-1)),
+        "cases": cases,
+        "packed": packed,
+    }
+
+
+def _percent(share: float, n: int) -> str:
+    """Per cent of exactly this double, with as many digits as a count of `n` bears."""
+    step = Decimal("0.1") if n >= 100 else Decimal(1)
+    return str(Decimal(100 * share).quantize(step, ROUND_HALF_UP)).replace("-", "−")
+
+
+def _significant(x: float) -> str:
+    """Three significant digits of exactly this double, without closing zeros."""
+    exact = Decimal(x)
+    step = Decimal(1).scaleb(exact.adjusted() - 2)
+    text = f"{exact.quantize(step, ROUND_HALF_UP):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _digits(x: float) -> float:
+    """As many as every build of numpy and scipy agrees on."""
+    return float(f"{x:.12g}")
+
+
+def _runs(kinds: tuple[str, ...]) -> list[list[Any]]:
+    """Kinds of special tokens by position; others have none."""
+    return [[i, kind] for i, kind in enumerate(kinds) if kind]
+
+
+def _text(array: NDArray[np.uint8]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def _lines(cases: Any) -> bytes:
+    """JSON with a case a line, so that a change shows as one."""
+    if isinstance(cases, dict):
+        parts = [f"{json.dumps(name)}: {_list(part)}" for name, part in cases.items()]
+        return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+    return f"{_list(cases)}\n".encode()
+
+
+def _list(part: Any) -> str:
+    if not isinstance(part, list):
+        return json.dumps(part, ensure_ascii=False)
+    return "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in part) + "\n]"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, data in vectors().items():
+        (FOLDER / name).write_bytes(data)

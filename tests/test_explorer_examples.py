@@ -1,0 +1,277 @@
+"""The explorer's examples, the head that it opens on, and what it says there is to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import comm
+import ipywidgets
+import numpy as np
+import pytest
+import traitlets
+
+from attnwidget import Attention, AttentionModel, Head, demo_texts, load_model
+from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.text.demonstrations import demo_treebank
+from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
+from attnwidget.widgets.explorer.widget import Explorer, explore
+from recording import RecordingComm, from_page, updates
+from vocabularies import word_tokenizer
+from zoo import build
+
+TOKENS = ["[CLS]", "an", "old", "cat", "sat", "on", "the", "mat", ".", "[SEP]"]
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+    yield
+    for widget in list(ipywidgets.widgets.widget._instances.values()):
+        if isinstance(widget, Explorer):
+            widget.close()
+    ipywidgets.Widget.close_all()
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.fixture(scope="module")
+def own() -> AttentionModel:
+    """A model that comes with nothing known about its heads."""
+    return load_model("attnwidget/genre")
+
+
+def test_it_opens_on_the_first_example_and_says_what_is_to_be_seen(model: AttentionModel) -> None:
+    explorer = explore(model)
+    demo = demo_texts()["pronouns"]
+    assert (explorer.example, explorer.text, explorer.head) == ("pronouns", demo.text, Head(1, 3))
+    assert explorer.tokens == explorer.view.tokens == [("query", 7)]
+    assert explorer.hidden == explorer.grid.hidden == ["cls", "sep"]
+    told = f"{demo.look}; hidden: [CLS] and [SEP] (37 % of its attention)"
+    assert explorer.get_state()["_look"] == told
+    assert [one["name"] for one in explorer.get_state()["_examples"]] == list(demo_texts())
+    assert demo.look in str(explorer.caption)
+
+
+def test_an_example_is_one_pass_and_one_message_a_figure(
+    model: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = explore(model, treebank=False)
+    demo = demo_texts()["question and answer"]
+    attend, read, drawn = AttentionModel.attend, [], []
+    thumbnails = Attention.thumbnails
+
+    def attended(self: AttentionModel, *given: object, **more: object) -> Attention:
+        read.append(given)
+        return attend(self, *given, **more)
+
+    def counted(self: Attention, *given: object, **more: object) -> object:
+        drawn.append(more["hidden"])
+        return thumbnails(self, *given, **more)
+
+    monkeypatch.setattr(AttentionModel, "attend", attended)
+    monkeypatch.setattr(Attention, "thumbnails", counted)
+    figures = (explorer.grid, explorer.view)
+    for one in (explorer, *figures):
+        one.comm.sent.clear()
+    from_page(explorer, {"example": demo.name, "text": demo.text, "pair": demo.pair})
+    assert read == [(demo.text, demo.pair)] and len(drawn) == 1
+    assert [len(updates(one)) for one in figures] == [1, 1]
+    (grid, _), (view, _) = updates(explorer.grid)[0], updates(explorer.view)[0]
+    assert grid["selected"] == view["selected"] == [(5, 2, "self")]
+    assert view["tokens"] == [("query", 10)] and "_map" in view and "_thumbnails" in grid
+    told = [state for state, _ in updates(explorer) if "_shown" in state]
+    assert len(told) == 1
+    assert told[0]["_look"] == demo.look and told[0]["_shown"]["pair"] == demo.pair
+
+
+def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionModel) -> None:
+    explorer = explore(model, treebank=False)
+    for name, demo in demo_texts().items():
+        explorer.example = name
+        assert explorer.head == Head(*demo.head) and demo.look in explorer._look
+        ((side, place),) = explorer.tokens
+        row = explorer.view.weights[place]
+        words = explorer.attention.tokens
+        assert (side, words[place]) == ("query", demo.query)
+        others = [i for i, word in enumerate(words) if word not in ("[CLS]", "[SEP]")]
+        assert words[max(others, key=lambda i: row[i])] == demo.key, name
+
+
+def test_the_line_stands_while_its_head_and_its_text_are_shown(model: AttentionModel) -> None:
+    explorer = explore(model, treebank=False)
+    told = explorer._look
+    explorer.selected = [(2, 4)]
+    assert explorer._look == "" and explorer.example == "pronouns"
+    explorer.selected = [(1, 3)]
+    assert explorer._look == told
+    explorer.hidden = []
+    assert explorer._look == demo_texts()["pronouns"].look
+    explorer.hidden = ["cls", "sep"]
+    explorer.text = "The cat sat."
+    assert (explorer.example, explorer._look, explorer.tokens) == (None, "", [])
+    # What was hidden for the example is shown again, what a reader hides stays hidden.
+    assert explorer.hidden == explorer.view.hidden == []
+    explorer.hidden = ["sep"]
+    explorer.text = "The dog sat."
+    assert explorer.hidden == ["sep"]
+    explorer.example = "conjuncts"
+    before = explorer.attention
+    explorer.example = "objects"
+    assert explorer.attention is before and explorer.head == Head(0, 4)
+    explorer.attention = model.attend("Short.")
+    assert (explorer.example, explorer._look) == (None, "")
+
+
+def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
+    with pytest.raises(traitlets.TraitError, match=r"is one of 'pronouns', .* got 'poem'"):
+        explore(model, example="poem")
+    explorer = explore(model, example="passive", selected=[(0, 1)], hidden=["sep"], treebank=False)
+    assert explorer.text.startswith("The letter") and explorer.head == Head(0, 1)
+    assert (explorer._look, explorer.tokens, explorer.hidden) == ("", [], ["sep"])
+    with pytest.raises(traitlets.TraitError, match="got 'poem'"):
+        explorer.example = "poem"
+    with pytest.raises(ValueError, match="the example 'passive' has a text of its own"):
+        explore(model, "The cat.", example="passive")
+
+
+def test_a_state_keeps_its_example(model: AttentionModel) -> None:
+    explorer = explore(model, example="clauses", treebank=False)
+    again = Explorer.from_state(explorer.to_state(), model)
+    assert (again.example, again._look, again.tokens) == ("clauses", explorer._look, [("query", 6)])
+    assert again.to_state() == explorer.to_state()
+    old = explorer.to_state()
+    for name in ("tab", "example", "target"):
+        del old["explorer"][name]
+    old |= {"version": 1, "treebank": None}
+    migrated = Explorer.from_state(old, model)
+    assert migrated.text == explorer.text and migrated._offer == ""
+
+
+def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
+    """Maps of 2 x 3 heads to [SEP], to the neighbour, and in one head from each word far off."""
+    maps = np.zeros((2, 3, n, n), "f4")
+    maps[..., -1] = 1
+    maps[0, 1] = np.roll(np.eye(n), 1, axis=1)
+    maps[1, 2] = np.eye(n)[[n // 2] * n]
+    maps[layer, head] = np.eye(n)[(np.arange(n) + 3) % n]
+    return maps
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 1)])
+def test_the_sharpest_head_looks_at_other_words_of_each_words_own(place: tuple[int, int]) -> None:
+    found = sharpest_head(Attention.from_weights(planted(*place), TOKENS))
+    assert found is not None and found.head == Head(*place)
+    assert found.line.startswith(f"L{place[0]} H{place[1]}: of all heads the one that looks most")
+
+
+def test_long_texts_and_texts_without_words_are_read_too() -> None:
+    n = 200
+    words = ["[CLS]", *[f"word{i}" for i in range(n - 2)], "[SEP]"]
+    long = planted(1, 1, n)
+    long[1, 1] = np.eye(n)[(np.arange(n) + 50) % n]
+    found = sharpest_head(Attention.from_weights(long, words))
+    assert found is not None and found.head == Head(1, 1)
+    dots = Attention.from_weights(planted(0, 0, 4), ["[CLS]", ".", "!", "[SEP]"])
+    assert sharpest_head(dots) is None
+
+
+def test_a_model_of_ones_own_opens_on_that_head(own: AttentionModel) -> None:
+    explorer = explore(own)
+    found = sharpest_head(explorer.attention)
+    assert found is not None and explorer.head == explorer.view.head == found.head
+    assert explorer._look == found.line and explorer.hidden == [] and explorer.tokens == []
+    assert explorer.example == "pronouns"
+    # Nothing is known of its heads on an example: the one chosen stays.
+    explorer.example = "passive"
+    assert explorer.head == found.head and explorer._look == ""
+    assert explore(own, "The cat sat.", layer=3).head == Head(3, 0)
+    typed = explore(load_model(), "The rain fell on the hill, the rain fell on the town.")
+    assert typed.example is None and typed._look.startswith("L2 H9: of all heads")
+
+
+def test_only_texts_that_a_model_reads_are_offered() -> None:
+    causal = load_model(build("gpt2"), word_tokenizer(template=False))
+    assert "pronouns" in examples_for(causal) and "paraphrase" not in examples_for(causal)
+    assert examples_for(load_model(build("bert"))) == {}
+    assert list(examples_for(load_model())) == list(demo_texts())
+
+
+def test_an_encoder_decoder_reads_a_target_and_others_do_not(model: AttentionModel) -> None:
+    translating = load_model(build("t5"), word_tokenizer())
+    explorer = explore(translating, "w1 w2", target="w3 w4")
+    assert explorer.get_state()["_second"] == "target" and explorer.target == "w3 w4"
+    before = len(explorer.attention.stacks["decoder"].query)
+    from_page(explorer, {"target": "w3 w4 w5 w6"})
+    assert len(explorer.attention.stacks["decoder"].query) == before + 2
+    assert explorer._shown["target"] == "w3 w4 w5 w6"
+    again = Explorer.from_state(explorer.to_state(), translating)
+    assert again.target == "w3 w4 w5 w6" and again._shown == explorer._shown
+    assert explore(model).get_state()["_second"] == "pair"
+    causal = explore(load_model(build("gpt2"), word_tokenizer(template=False)), "w1 w2 w3")
+    assert causal.get_state()["_second"] == ""
+    with pytest.raises(TypeError, match="target is for encoder-decoders"):
+        explore(model, "The cat.", target="The mat.")
+
+
+# Relations on demand
+
+
+def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: AttentionModel) -> None:
+    explorer = explore(own, "The cat sat.")
+    assert explorer._offer == "measure on the 115 demonstration sentences"
+    assert explorer.to_state()["treebank"] is True and explorer.table is None
+    assert Explorer.from_state(explorer.to_state(), own)._offer == explorer._offer
+    from_page(explorer, {"_accepted": True})
+    assert explorer._offer == "" and set(explorer.progress) >= {"table", "arcs"}
+    assert explorer.wait(120) and explorer.table is not None
+    explorer.choose("obj")
+    assert explorer.arcs.relation == "obj"
+    kept = explorer.to_state()
+    assert kept["treebank"]["source"] == "demo_treebank()"
+    assert set(explore(own, "The cat sat.", treebank=True).progress) >= {"table", "arcs"}
+    none = explore(own, "The cat sat.", treebank=False)
+    assert none._offer == "" and none.to_state()["treebank"] is False
+
+
+def test_arcs_show_a_sentence_on_which_the_head_is_right(model: AttentionModel) -> None:
+    explorer = explore(model, selected=[(2, 0)], relation="obj")
+    explorer.wait(120)
+
+    def right() -> bool:
+        arcs, sentence = explorer.arcs, demo_treebank()[explorer.arcs.sentence]
+        found = arcs.predictions.governors[arcs.head[:2]][DIRECTIONS.index(arcs.direction)]
+        words = [i for i, name in enumerate(sentence.relations) if name == arcs.relation]
+        return any(found[i] == sentence.governors[i] for i in words)
+
+    assert explorer.arcs.relation == "obj" and right()
+    for relation in ("det", "nsubj", "aux"):
+        explorer.choose(relation)
+        assert explorer.arcs.head == explorer.table.head and right()
+    # A row of the table is chosen with its head, in one message.
+    best = explorer.table.to_frame().set_index("relation").loc["case"]
+    head = [int(best["layer"]), int(best["head"]), "self"]
+    row = {"relation": "case", "direction": best["direction"], "selected": [head], "layer": head[0]}
+    from_page(explorer.table, row)
+    assert explorer.arcs.relation == "case" and list(explorer.arcs.head) == head and right()
+
+
+def test_the_sentence_of_the_arcs_can_be_read_in_all_figures(model: AttentionModel) -> None:
+    explorer = explore(model, example="question and answer")
+    with pytest.raises(RuntimeError, match="there are no arcs"):
+        explorer.read_sentence()
+    explorer.wait(120)
+    explorer.arcs.sentence = 39
+    from_page(explorer, {"_sentence_asked": 1})
+    assert explorer.text == demo_treebank()[39].text == explorer._shown["text"]
+    assert (explorer.pair, explorer.example) == (None, None)
+    assert "flour" in explorer.view.attention.tokens
+
+
+def test_a_story_of_one_head_is_told_of_no_other(model: AttentionModel) -> None:
+    demo = demo_texts()["objects"]
+    story = story_of(model.attend(demo.text), demo)
+    assert story.told(Head(0, 4), []) == demo.look and story.told(Head(0, 5), []) == ""
+    assert story.told(None, []) == ""

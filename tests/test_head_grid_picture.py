@@ -1,0 +1,345 @@
+"""The picture of a HeadGrid: the same maps, numbers, marks and words as on the page."""
+
+from __future__ import annotations
+
+import io
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import zoo
+from attnwidget import Attention, HeadGrid, load_model
+from attnwidget.charts.theme import DARK, LIGHT
+from attnwidget.drawing.engine import ThemeName
+from svg_picture import elements, fills, images, levels, number, offset, ramp_table, strokes, texts
+
+TEXT = "The captain told his men that he would not leave the unsinkable ship."
+
+
+@pytest.fixture(scope="module")
+def attention() -> Attention:
+    return load_model().attend(TEXT)
+
+
+@pytest.fixture(scope="module")
+def translating() -> Attention:
+    return load_model(zoo.build("bart")).attend(zoo.inputs("bart", batch=1, padded=0))
+
+
+@pytest.fixture(scope="module")
+def causal() -> Attention:
+    return load_model(zoo.build("llama")).attend(zoo.inputs("llama", batch=1, padded=0))
+
+
+@pytest.fixture(scope="module")
+def long() -> Attention:
+    """Two heads and more tokens than a thumbnail has cells."""
+    weights = np.random.default_rng(0).dirichlet(np.full(512, 0.1), size=(1, 2, 512))
+    return Attention.from_weights(weights.astype(np.float32), [f"t{i}" for i in range(512)])
+
+
+@pytest.fixture(scope="module")
+def wide() -> Attention:
+    """24 x 16 heads."""
+    weights = np.random.default_rng(0).dirichlet(np.full(6, 0.5), size=(24, 16, 6))
+    return Attention.from_weights(weights.astype(np.float32), list("abcdef"))
+
+
+def place(element: ElementTree.Element) -> tuple[float, float]:
+    """Where a rectangle or an image is in the picture."""
+    x, y = offset(element)
+    return x + number(element, "x"), y + number(element, "y")
+
+
+#: Pixels of the line round a cell, at two for each of the picture's.
+EDGE = 2
+
+
+def cell_side(width: float, columns: int, rows: int = 1) -> float:
+    """Pixels of a cell in a picture of this width: whole ones at two for each of the picture's."""
+    room = (width - 16 - 48 - 4) / columns - 2
+    high = (720 - 20 - 4) / rows - 2
+    return float(np.floor(2 * max(26, min(64, room, high))) / 2)
+
+
+def corner(side: int, layer: int, head: int) -> tuple[int, int]:
+    """Where a head begins in the image."""
+    return EDGE + layer * (side + 4), EDGE + head * (side + 4)
+
+
+def resized(cells: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """A map of `side` x `side` pixels: the largest cell that a pixel covers, or the nearest one."""
+    for axis, n in enumerate(cells.shape):
+        pixel = np.arange(side)
+        nearest = ((pixel + 0.5) * n / side).astype(int)
+        first = pixel * n // side if side < n else nearest
+        end = -(-(pixel + 1) * n // side) if side < n else nearest + 1
+        spans = (np.arange(*span) for span in zip(first, end, strict=True))
+        cells = np.stack([cells.take(span, axis).max(axis) for span in spans], axis)
+    return cells
+
+
+def assert_thumbnails(
+    grid: HeadGrid, theme: ThemeName = "light", width: float | None = None
+) -> None:
+    """Every pixel of the image is the thumbnails' bytes through the scale, every head in place."""
+    image = images(grid.figure(theme=theme, width=width))[0]
+    maps = grid.attention.thumbnails(
+        grid.stack, unit=grid.unit, hidden=grid.hidden, quantity=grid.quantity
+    )
+    n_layers, n_heads = maps.maxima.shape
+    side = round(2 * cell_side(width or 656, n_heads, n_layers))
+    assert image.shape == (*corner(side, n_layers, n_heads), 3)
+    scale = ramp_table(theme)
+    maxima = maps.maxima.astype(np.float64)
+    for layer in range(n_layers):
+        for head in range(n_heads):
+            y, x = corner(side, layer, head)
+            gain = maxima[layer, head] / maxima.max() if grid.shared_scale else 1
+            shares = (resized(maps.values[layer, head], side) / 255) ** 2 * gain
+            np.testing.assert_array_equal(
+                image[y : y + side, x : x + side],
+                scale[levels(shares, 1, grid.scale)],
+                err_msg=f"L{layer} H{head}",
+            )
+    lines = (DARK if theme == "dark" else LIGHT).hairline
+    ruled = [int(lines[i : i + 2], 16) for i in (1, 3, 5)]
+    rows = n_layers * (side + 4)
+    assert (image[:rows, EDGE + side : EDGE + side + 4][:, :2] == ruled).all()
+    assert (image[:rows, :EDGE] == ruled).all() and (image[:EDGE, :-EDGE] == ruled).all()
+
+
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+@pytest.mark.parametrize(("shared", "theme"), [(False, "light"), (True, "dark")])
+def test_the_image_is_the_thumbnails(
+    attention: Attention, scale: str, shared: bool, theme: ThemeName
+) -> None:
+    grid = HeadGrid(attention, scale=scale, shared_scale=shared)
+    assert_thumbnails(grid, theme)
+    top = attention.weights().max()
+    named = f"shared, max {top:.3g}" if shared else "per head"
+    assert f"{scale} · {named}" in texts(grid.figure())
+    said = f"0 to {top:.3g}, shared by all heads" if shared else "per head"
+    words = {"linear": "linear", "sqrt": "square-root", "log": "logarithmic"}[scale]
+    assert grid.caption.scale == f"{words} colour scale, {said}"
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])
+def test_every_stack_has_its_picture(translating: Attention, stack: str) -> None:
+    grid = HeadGrid(translating, stack=stack, selected=[(1, 2, stack)])
+    assert_thumbnails(grid)
+    axes = translating.stacks[stack]
+    assert f"{stack} attention" in grid.caption.figure
+    assert grid.caption.head == f"{stack} L1 H2 (2-3)"
+    count = f"{len(axes.query)} × {len(axes.key)}" if stack == "cross" else str(len(axes.key))
+    assert grid.caption.quantity == f"attention weights · {count} tokens"
+    assert grid._table()["head"][0] == f"{stack} L1 H2 (2-3)"
+
+
+def test_hidden_tokens_and_words_change_the_thumbnails(attention: Attention) -> None:
+    grid = HeadGrid(attention, hidden=["cls", "sep"])
+    assert_thumbnails(grid)
+    assert "[CLS], [SEP] hidden" in grid.caption.notes
+    grid.unit = "words"
+    assert_thumbnails(grid)
+    assert any(note.startswith("words: sum over") for note in grid.caption.notes)
+
+
+def test_nothing_but_hidden_tokens_is_said(attention: Attention) -> None:
+    alone = Attention.from_weights(np.ones((1, 2, 1, 1), np.float32), ["[CLS]"])
+    picture = HeadGrid(alone, hidden=["cls"]).figure()
+    assert "Every token is hidden: show some again." in picture.caption.notes
+    # The cells are there, with nothing in them.
+    cells = fills(picture, LIGHT.hairline)
+    assert [(number(cell, "width"), number(cell, "height")) for cell in cells] == [(64, 64)] * 2
+    assert picture.table["from → to"].tolist() == ["", ""]
+
+
+def test_sixty_four_cells_stand_for_long_inputs(long: Attention) -> None:
+    grid = HeadGrid(long)
+    assert_thumbnails(grid)
+    assert "shown as 64 × 64 block maxima" in grid.caption.notes
+
+
+@pytest.mark.parametrize("width", [480, 720, 1200])
+def test_a_thumbnail_smaller_than_its_map_keeps_its_strongest_cells(width: int) -> None:
+    weights = np.zeros((2, 16, 64, 64), np.float32)
+    weights[..., 5, 41] = 1
+    tokens = [f"t{i}" for i in range(64)]
+    grid = HeadGrid(Attention.from_weights(weights, tokens, allow_unnormalised=True))
+    image = images(grid.figure(width=width))[0]
+    side = round(2 * cell_side(width, 16))
+    assert (side < 64) == (width == 480)
+    for layer, head in np.ndindex(2, 16):
+        y, x = corner(side, layer, head)
+        strongest = (image[y : y + side, x : x + side] == ramp_table("light")[255]).all(axis=-1)
+        assert strongest[int(5.5 * side / 64), int(41.5 * side / 64)]
+        assert 1 <= strongest.sum() <= 4
+    assert_thumbnails(grid, width=width)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_selected_heads_are_framed_in_their_cells(attention: Attention, theme: ThemeName) -> None:
+    colours = DARK if theme == "dark" else LIGHT
+    picture = HeadGrid(attention, selected=[(1, 2), (3, 5)]).figure(theme=theme)
+    x0, y0 = place(elements(picture, "image")[0])
+    cell = cell_side(656, 12)
+    frames = strokes(picture, colours.accent)
+    assert [
+        (*place(frame), number(frame, "width"), number(frame, "height")) for frame in frames
+    ] == [
+        (x0 + head * (cell + 2), y0 + layer * (cell + 2), cell + 2, cell + 2)
+        for layer, head in ((1, 2), (3, 5))
+    ]
+    assert all(number(frame, "stroke-width") == 2 for frame in frames)
+    # Solid on the head that a view shows, with a hole on the others.
+    notches = [path for path in elements(picture, "path") if path.get("fill") != "none"]
+    assert [path.get("fill") for path in notches].count(colours.accent) == 2
+    assert [path.get("fill") for path in notches].count(colours.ground) == 3
+    assert {"head", "layer 0", "5", "11"} <= set(texts(picture))
+    # Rows and columns of the selected heads are strong; what the next step starts from is no
+    # part of a picture.
+    assert fills(picture, colours.text) == []
+    strong = [text for text in elements(picture, "text") if text.get("fill") == colours.text]
+    numbers = [text.text for text in strong if (text.text or "").isdecimal()]
+    assert numbers == ["2", "5", "1", "3", "0"]
+
+
+def test_metrics_sort_filter_and_print(attention: Attention) -> None:
+    strongest = attention.weights().max(axis=(-2, -1))
+    grid = HeadGrid(attention, metrics={"strongest": strongest}, metric="strongest")
+    wished = {f"{value:.3f}" for value in strongest.astype(np.float32).ravel()}
+    assert wished <= set(texts(grid.figure()))
+    bars = fills(grid.figure(), "#008060")
+    cell = cell_side(656, 12)
+    lengths = [number(bar, "width") for bar in bars]
+    np.testing.assert_allclose(lengths, cell * (strongest / strongest.max()).ravel(), atol=1e-3)
+    assert len(fills(grid.figure(theme="dark"), "#00a87b")) == 72
+    grid.sort, grid.filter = "all", (0.9, 1.0)
+    picture = grid.figure()
+    order = np.argsort(-strongest.astype(np.float32), axis=None, kind="stable")
+    names = [text for text in texts(picture) if re.fullmatch(r"\d·\d+", text)]
+    assert names == [f"{i // 12}·{i % 12}" for i in order]
+    assert {"rank", "strongest, largest first →", "61"} <= set(texts(picture))
+    veils = [area for area in fills(picture, LIGHT.ground) if area.get("fill-opacity") == "0.8"]
+    assert len(veils) == 72 - len(grid.passing) > 0
+    assert f"{len(grid.passing)} of 72 heads have 0.9 to 1, the others dimmed" in grid.caption.notes
+    grid.outside = "remove"
+    left = [text for text in texts(grid.figure()) if re.fullmatch(r"\d·\d+", text)]
+    assert len(left) == len(grid.passing)
+    table = grid._table()
+    assert len(table) == min(20, len(grid.passing))
+    assert table["head"][0].startswith(f"L{order[0] // 12} H{order[0] % 12} ")
+    assert table["strongest"][0] == f"{strongest.max():.3g}"
+    grid.sort = "rows"
+    picture = grid.figure()
+    names = [text for text in texts(picture) if re.fullmatch(r"H\d+", text)]
+    in_rows = [head for head in order if strongest.astype(np.float32).flat[head] >= np.float32(0.9)]
+    assert names == [f"H{i % 12}" for i in sorted(in_rows, key=lambda head: head // 12)]
+    assert "heads of each layer by strongest, largest first" in grid.caption.notes
+    assert "bars: strongest, 0 to 1" in grid.caption.notes
+
+
+def test_what_is_said_of_the_order_is_as_long_as_there_is_room() -> None:
+    two = Attention.from_weights(np.full((1, 2, 3, 3), 1 / 3, np.float32), list("abc"))
+    for title, width in (("a metric with a name", None), ("a long name " * 20, 300)):
+        grid = HeadGrid(two, metrics={title: np.ones((1, 2))}, metric=title, sort="all")
+        picture = grid.figure(width=width)
+        said = [text for text in texts(picture) if text.startswith("a ")]
+        assert (f"{title}, largest first →" in said) == (width is None)
+        assert said[0].endswith("…") == (width is not None)
+        assert f"all heads by {title}, largest first" in picture.caption.notes
+        assert width is None or picture.drawing.width == width
+
+
+def test_large_grids_and_shared_keys(wide: Attention, causal: Attention) -> None:
+    for width in (480, 1200):
+        assert_thumbnails(HeadGrid(wide), width=width)
+        picture = HeadGrid(wide).figure(width=width)
+        assert picture.drawing.width <= max(width, 16 + 48 + 4 + 16 * 28)
+        assert ElementTree.fromstring(picture.svg).get("width") == str(width)
+    grid = HeadGrid(causal)
+    assert "bands: heads that share keys (2)" in grid.caption.notes
+    picture = grid.figure()
+    bands, image = fills(picture, LIGHT.muted), elements(picture, "image")[0]
+    assert [(place(band)[0], number(band, "height")) for band in bands] == [
+        (place(image)[0] + 2 + half * (number(image, "width") - 1) / 2, 2) for half in (0, 1)
+    ]
+
+
+def test_the_table_names_heads_and_pairs(attention: Attention) -> None:
+    grid = HeadGrid(attention, selected=[(3, 5)])
+    table = grid._table()
+    weights = attention.weights(3, 5)
+    query, key = np.unravel_index(weights.argmax(), weights.shape)
+    assert table.loc[0].to_dict() == {
+        "head": "L3 H5 (4-6)",
+        "selected": "yes",
+        "largest weight": f"{weights.max():.3g}",
+        "from → to": f"{attention.tokens[query]} → {attention.tokens[key]}",
+    }
+    assert len(table) == 20
+    # The others in the order of their largest values.
+    largest = attention.weights().max(axis=(-2, -1)).ravel()
+    order = [i for i in np.argsort(-largest, kind="stable") if i != 3 * 12 + 5]
+    assert table["head"][1:].tolist() == [
+        f"L{i // 12} H{i % 12} ({i // 12 + 1}-{i % 12 + 1})" for i in order[:19]
+    ]
+
+
+def test_of_many_selected_heads_the_caption_names_some(attention: Attention) -> None:
+    grid = HeadGrid(attention, selected=[(0, head) for head in range(8)])
+    assert grid.caption.head.startswith("L0 H0 (1-1), L0 H1 (1-2)")
+    assert grid.caption.head.endswith("L0 H5 (1-6) and 2 more")
+    assert HeadGrid(attention).caption.head == ""
+
+
+def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
+    grid = HeadGrid(attention, quantity="norms", shared_scale=True)
+    assert_thumbnails(grid)
+    top = f"{max(attention.norms(layer).max() for layer in range(6)):.3g}"
+    assert f"‖a·f(x)‖ · sqrt · shared, max {top}" in texts(grid.figure())
+    assert grid.caption.quantity.startswith("norms: weight × length")
+    assert "largest norm" in grid._table().columns and float(
+        grid._table()["largest norm"][0]
+    ) == float(top)
+
+
+def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:
+    said = HeadGrid(attention, selected=[(3, 5)]).caption
+    assert said.to_dict() == {
+        "figure": "All heads, self-attention",
+        "model": "small BERT (in the package)",
+        "head": "L3 H5 (4-6)",
+        "quantity": f"attention weights · {len(attention.tokens)} tokens",
+        "scale": "square-root colour scale, per head",
+        **({"notes": attention.note} if attention.note else {}),
+    }
+
+
+def test_what_could_not_be_computed_is_said_in_the_pictures_place(attention: Attention) -> None:
+    grid = HeadGrid(attention)
+    with pytest.raises(ValueError, match="gradients"):
+        grid.quantity = "gradients"
+    picture = grid.figure()
+    assert grid._error in " ".join(texts(picture))
+    assert not images(picture) and picture.table.empty
+
+
+def test_pixels_of_a_file_are_those_of_the_thumbnails() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.full(70, 0.1), size=(2, 16, 70))
+    tokens = [f"t{i}" for i in range(70)]
+    picture = HeadGrid(Attention.from_weights(weights.astype(np.float32), tokens)).figure()
+    for scale in (1, 2, 3):
+        drawing = picture.drawn(density=float(scale))
+        assert drawing.width == picture.drawing.width
+        maps, (left, top, *_) = drawing.rasters[0], drawing.figures[0]
+        wanted = np.frombuffer(maps.data, np.uint8).reshape(maps.down, maps.across, 4)[..., :3]
+        x, y = round(scale * (left + 47)), round(scale * (top + 19))
+        with Image.open(io.BytesIO(picture.png(scale=scale))) as file:
+            drawn = np.asarray(file.convert("RGB"))[y : y + maps.down, x : x + maps.across]
+        np.testing.assert_array_equal(drawn, wanted)

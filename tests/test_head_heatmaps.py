@@ -1,0 +1,56 @@
+"""Several heat maps of heads side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnwidget.charts.head_heatmap import head_heatmaps
+
+
+def panels_of(chart: Any) -> list[Any]:
+    return [panel for row in chart.to_dict()["vconcat"] for panel in row["hconcat"]]
+
+
+def test_every_panel_has_its_cells_and_its_own_scale() -> None:
+    rng = np.random.default_rng(0)
+    values = {f"p{i}": rng.random((3, 4)) * (i + 1) for i in range(5)}
+    values["p4"][1, 2] = np.nan
+    chart = head_heatmaps(values, title="Panels\nof heads", value_title="weight")
+    panels, data = panels_of(chart), chart.to_dict()["datasets"]
+    assert [len(row["hconcat"]) for row in chart.to_dict()["vconcat"]] == [3, 2]
+    for panel, (name, array) in zip(panels, values.items(), strict=True):
+        rows = data[panel["data"]["name"]]
+        assert len(rows) == np.isfinite(array).sum()
+        assert all(row["value"] == array[row["layer"], row["head"]] for row in rows)
+        top = np.nanmax(array)
+        assert panel["encoding"]["color"]["scale"]["domain"] == [0.0, top]
+        assert panel["title"]["text"] == f"{name}: up to {top:.2g}"
+        assert panel["encoding"]["y"]["scale"]["domain"] == [0, 1, 2]
+
+
+def test_it_draws(tmp_path: Any) -> None:
+    chart = head_heatmaps(
+        {"nothing": np.zeros((2, 3)), "not measured": np.full((2, 3), np.nan)},
+        title="Empty",
+        value_title="weight",
+    )
+    chart.save(tmp_path / "panels.svg")
+    assert "not measured" in (tmp_path / "panels.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "one or more arrays"),
+        ({"a": np.zeros(3)}, "arrays .* of one shape"),
+        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, "arrays .* of one shape"),
+        ({"a": np.array([[-1.0]])}, "finite values from 0 on; 'a' has others"),
+        ({"a": np.array([[np.inf]])}, "finite values from 0 on; 'a' has others"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(values: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        head_heatmaps(values, title="Panels", value_title="weight")

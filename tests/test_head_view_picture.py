@@ -1,0 +1,398 @@
+"""The picture of a HeadView: the same numbers, colours and marks as on the page."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+
+import numpy as np
+import pytest
+import traitlets
+from PIL import Image
+
+import zoo
+from attnwidget import Attention, HeadView, load_model
+from attnwidget.charts.theme import LIGHT
+from attnwidget.drawing.engine import ThemeName
+from attnwidget.drawing.png import png
+from svg_picture import (
+    css,
+    elements,
+    fills,
+    images,
+    levels,
+    number,
+    offset,
+    ramp_table,
+    strokes,
+    texts,
+)
+from vocabularies import word_tokenizer
+
+TEXT = "The captain told his men that he would not leave the unsinkable ship."
+# As on the page: more lines than these cannot be told apart.
+MOST_LINES = 12_000
+ROW = 18
+
+
+@pytest.fixture(scope="module")
+def attention() -> Attention:
+    return load_model().attend(TEXT)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Attention:
+    return load_model().attend("The cat sat on the mat.", "It was very tired.")
+
+
+@pytest.fixture(scope="module")
+def causal() -> Attention:
+    return load_model(zoo.build("llama")).attend(zoo.inputs("llama", batch=1, padded=0))
+
+
+@pytest.fixture(scope="module")
+def long() -> Attention:
+    random = np.random.default_rng(0)
+    weights = random.dirichlet(np.full(512, 0.1), size=(1, 2, 512)).astype(np.float32)
+    return Attention.from_weights(weights, [f"t{i}" for i in range(512)])
+
+
+def share(value: float) -> str:
+    """A weight as it is printed."""
+    if not value > 0:
+        return "0"
+    return "<0.0005" if value < 0.0005 else f"{float(f'{value:.3g}'):.10g}"
+
+
+def aligned(value: float) -> str:
+    """A weight among others of which the largest is at least 0.1."""
+    return "<0.0005" if round(value, 3) == 0 else f"{value:.3f}"
+
+
+def line_ends(view: HeadView, row: int = ROW) -> dict[tuple[int, int], str]:
+    """The colour of the line between a query and a key, rows being `row` pixels high."""
+    found = {}
+    for path in elements(view.figure(), "path"):
+        for piece in re.findall(r"M[^MZ]*L[^MZ]*", path.get("d", "") if path.get("stroke") else ""):
+            numbers = [float(x) for x in re.findall(r"-?[\d.]+", piece)]
+            ends = (numbers[1] - 4) / row - 0.5, (numbers[-1] - 4) / row - 0.5
+            found[round(ends[0]), round(ends[1])] = path.get("stroke", "")
+    return found
+
+
+@pytest.mark.parametrize("scale", ["linear", "sqrt", "log"])
+def test_lines_have_the_colours_of_their_weights(attention: Attention, scale: str) -> None:
+    view = HeadView(attention, 3, 5, scale=scale)
+    weights = attention.weights(3, 5)
+    level = levels(weights, float(weights.max()), scale)
+    table = ramp_table("light")
+    expected = {(q, k): css(table[level[q, k]]) for q, k in np.argwhere(level > 0).tolist()}
+    assert line_ends(view) == expected
+
+
+def test_a_locked_token_has_its_weights_beside_the_other_side(attention: Attention) -> None:
+    view = HeadView(attention, 3, 5, tokens=[("query", 3)])
+    row = attention.weights(3, 5)[3]
+    written = texts(view.figure())
+    assert [text for text in written if re.fullmatch(r"<?[\d.]+\d|0|1", text)][: len(row)] == [
+        aligned(float(weight)) for weight in row
+    ]
+    table = view._table()
+    order = np.argsort(-row, kind="stable")[:15]
+    assert table["from"].unique().tolist() == ["told"]
+    assert table["weight"].tolist() == [aligned(float(row[i])) for i in order]
+    assert table["to"].tolist() == [attention.tokens[i] for i in order]
+    listed = " · ".join(f"{attention.tokens[i]} {aligned(float(row[i]))}" for i in order[:8])
+    assert "strongest from told" in written and listed in " ".join(written)
+    # Its lines are scaled to the strongest of them, and the legend says so.
+    assert "sqrt · this token" in written and share(float(row.max())) in written
+    assert view.caption.scale.endswith(f"0 to {share(float(row.max()))}, this token")
+    assert len(strokes(view.figure(), css(ramp_table("light")[255]))) == 1
+    view.tokens = [("key", 0)]
+    column = attention.weights(3, 5)[:, 0]
+    assert {aligned(float(weight)) for weight in column} <= set(texts(view.figure()))
+
+
+def test_top_mass_keeps_the_strongest_of_each_row(attention: Attention) -> None:
+    view = HeadView(attention, 3, 5, top_mass=0.8)
+    weights = attention.weights(3, 5).astype(float)
+    lines = line_ends(view)
+    for q, row in enumerate(weights):
+        kept = sorted((row[k] for a, k in lines if a == q), reverse=True)
+        assert sum(kept) >= 0.8 * row.sum() * (1 - 1e-5)
+        assert sum(kept[:-1]) < 0.8 * row.sum()
+    assert "lines that make up 80 % of each row" in view.caption.notes
+
+
+def test_what_is_hidden_renormalised_and_filtered_is_said(pair: Attention) -> None:
+    view = HeadView(pair, 3, 5, hidden=["cls", "sep"], renormalise=True, mode="matrix")
+    weights = pair.weights(3, 5)
+    special = [i for i, kind in enumerate(pair.stacks["self"].key.special) if kind]
+    rows = [i for i in range(len(weights)) if i not in special]
+    shown = weights[np.ix_(rows, rows)]
+    shown = shown / shown.sum(axis=1, keepdims=True)
+    assert float(view._table()["weight"][0]) == pytest.approx(float(shown.max()), abs=6e-4)
+    assert cell_colours(view) == expected_cells(shown)
+    part = 100 * weights[rows][:, special].sum() / weights[rows].sum()
+    notes = view.caption.notes
+    assert f"hidden: [CLS] [SEP] ({part:.1f} % of the weight)" in notes
+    assert "rows renormalised" in notes
+    view = HeadView(pair, 3, 5, sentences="ab", mode="matrix")
+    segments = np.array(pair.stacks["self"].query.segments)
+    assert cell_colours(view) == expected_cells(weights[np.ix_(segments == 0, segments == 1)])
+    other = 100 * weights[segments == 0][:, segments == 0].sum() / (segments == 0).sum()
+    assert f"only A → B ({other:.1f} % of the weight goes to the other sentence)" in (
+        view.caption.notes
+    )
+
+
+def cell_colours(view: HeadView, theme: ThemeName = "light") -> dict[tuple[int, int], str]:
+    """The colour of each cell that is drawn one by one, from the picture's paths."""
+    found, places = {}, []
+    for path in elements(view.figure(theme=theme), "path"):
+        boxes = re.findall(r"M([\d.]+) ([\d.]+)h[\d.]+v[\d.]+h-[\d.]+Z", path.get("d", ""))
+        places += [(float(y), float(x), path.get("fill", "")) for x, y in boxes]
+    rows = sorted({y for y, _, _ in places})
+    columns = sorted({x for _, x, _ in places})
+    for y, x, fill in places:
+        found[rows.index(y), columns.index(x)] = fill
+    return found
+
+
+def expected_cells(
+    weights: np.ndarray, theme: str = "light", scale: str = "sqrt"
+) -> dict[tuple[int, int], str]:
+    colours = ramp_table(theme)[levels(weights, float(np.nanmax(weights)), scale)]
+    return {at: css(colours[at]) for at in np.ndindex(*weights.shape) if weights[at] == weights[at]}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_cells_have_the_colours_of_their_weights(attention: Attention, theme: ThemeName) -> None:
+    view = HeadView(attention, 3, 5, mode="matrix")
+    assert cell_colours(view, theme) == expected_cells(attention.weights(3, 5), theme)
+    # Wordpieces are written in two parts, the mark paler.
+    assert {token.removeprefix("##") for token in attention.tokens} <= set(
+        texts(view.figure(theme=theme))
+    )
+
+
+def test_masked_cells_are_hatched_not_drawn(causal: Attention) -> None:
+    view = HeadView(causal, 1, 1, mode="matrix")
+    visible = causal.visible(1, 1)
+    assert visible is not None
+    assert set(cell_colours(view)) == set(map(tuple, np.argwhere(visible).tolist()))
+    assert any(path.get("stroke-opacity") == "0.4" for path in elements(view.figure(), "path"))
+    assert "causal mask" in view.caption.notes and "shares keys with H0–H1" in view.caption.notes
+    view.mode = "lines"
+    assert all(k <= q for q, k in line_ends(view))
+
+
+def test_a_large_matrix_is_an_image_of_its_cells(long: Attention) -> None:
+    view = HeadView(long, 0, 1, mode="matrix")
+    picture = view.figure()
+    assert len(elements(picture, "path")) < 10
+    image = images(picture)[0]
+    weights = long.weights(0, 1)
+    expected = ramp_table("light")[levels(weights, float(weights.max()), "sqrt")]
+    step = image.shape[0] // 512
+    np.testing.assert_array_equal(image[::step, ::step], expected)
+    assert not any("block maxima" in note for note in view.caption.notes)
+
+
+def test_a_locked_pair_is_outlined_and_read_out(attention: Attention) -> None:
+    view = HeadView(attention, 3, 5, mode="matrix", tokens=[("query", 3), ("key", 4)])
+    frames = strokes(view.figure(), LIGHT.accent)
+    assert len(frames) == 2 and all(number(frame, "stroke-width") == 2 for frame in frames)
+    weight = share(float(attention.weights(3, 5)[3, 4]))
+    assert f"told → his {weight}" in texts(view.figure())
+    assert view._table().values.tolist() == [["told", "his", weight]]
+
+
+def test_highlighted_words_have_the_second_colour(attention: Attention) -> None:
+    view = HeadView(attention, 3, 5, highlight=["captain"], mode="matrix")
+    second = [int(LIGHT.second[i : i + 2], 16) for i in (1, 3, 5)]
+    weights = attention.weights(3, 5)
+    strongest = levels(weights, float(weights.max()), "sqrt")[2, 0] / 255
+    mixed = [int(255 + (c - 255) * strongest + 0.5) for c in second]
+    assert cell_colours(view)[2, 0] == css(mixed)
+    assert "second colour: attention from and to captain" in texts(view.figure())
+    view.mode = "lines"
+    assert "mix-blend-mode:darken" in view.figure().svg
+    assert "mix-blend-mode:lighten" in view.figure(theme="dark").svg
+
+
+def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
+    view = HeadView(attention, 3, 5, quantity="norms", tokens=[("query", 3)])
+    norms = attention.norms(3, 5)[3]
+    written = texts(view.figure())
+    assert f"{norms.max():.3g}" in written
+    assert view.caption.quantity.startswith("norms: weight × length")
+    assert "‖a·f(x)‖ · sqrt · this token" in written
+    assert view._table().columns.tolist() == ["from", "to", "norm"]
+
+
+def test_many_tokens_show_the_lines_in_sight(long: Attention) -> None:
+    view = HeadView(long, 0, 1, mode="lines")
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        svg = view.figure().svg
+        seconds.append(time.process_time() - start)
+    # Of this process: what else the machine was doing is no matter.
+    assert min(seconds) < 1
+    assert len(elements(view.figure(), "path")) <= 256 and len(svg) < 2_000_000
+    weights = long.weights(0, 1)
+    level = levels(weights, float(weights.max()), "sqrt")
+    rows, columns = np.indices(weights.shape)
+    seen = (level > 0) & ((rows < 42) | (columns < 42))
+    drawn = line_ends(view, 13)
+    assert len(drawn) == min(MOST_LINES, seen.sum())
+    weakest = min(level[at] for at in drawn)
+    assert all(at in drawn for at in map(tuple, np.argwhere(seen & (level > weakest)).tolist()))
+    notes = view.caption.notes
+    assert "tokens 0 to 41 of 512 in sight, with their lines" in notes
+    assert (f"the strongest {MOST_LINES} lines in sight are drawn" in notes) == (
+        seen.sum() > MOST_LINES
+    )
+    view.tokens = [("query", 300)]
+    assert "t300" in texts(view.figure())
+    (first, last), *_ = re.findall(r"tokens (\d+) to (\d+) of 512", view.caption.text())
+    assert int(first) < 300 <= int(last) and {f"t{first}", f"t{last}"} <= set(texts(view.figure()))
+
+
+def test_lines_that_go_on_outside_are_cut_at_the_figure(long: Attention) -> None:
+    figure = HeadView(long, 0, 1, mode="lines").figure()
+    inner = [each for each in elements(figure, "svg") if each.get("x")]
+    width, height = figure.drawing.figures[0][2:]
+    # What the columns are is written over them.
+    assert [round(number(inner[0], name)) for name in ("width", "height")] == [width, height - 18]
+    assert {"from", "to"} <= set(texts(figure))
+
+
+@pytest.mark.parametrize(("tokens", "mass"), [(40, 1.0), (122, 0.9)])
+@pytest.mark.parametrize("highlight", [[], ["t3"]])
+def test_thousands_of_lines_are_the_same_as_pixels(
+    tokens: int, mass: float, highlight: list[str]
+) -> None:
+    random = np.random.default_rng(1)
+    weights = random.dirichlet(np.full(tokens, 0.4), size=(1, 1, tokens)).astype(np.float32)
+    attention = Attention.from_weights(weights, [f"t{i}" for i in range(tokens)])
+    picture = HeadView(attention, 0, 0, top_mass=mass, highlight=highlight, mode="lines").figure()
+    drawings = [picture.drawn(density=1, dense=dense) for dense in (False, True)]
+    assert [len(drawing.rasters) for drawing in drawings] == [1, 2]
+    stroked, painted = (
+        np.asarray(Image.open(io.BytesIO(png(drawing, pixels=round(drawing.width), scale=1))))
+        for drawing in drawings
+    )
+    apart = np.abs(stroked.astype(int) - painted.astype(int)).max(axis=-1)
+    assert (apart > 16).mean() < 0.01
+
+
+@pytest.mark.parametrize("mode", ["lines", "matrix"])
+def test_sides_are_named_and_letters_are_as_large_as_wished(
+    attention: Attention, mode: str
+) -> None:
+    largest = []
+    for size in "SML":
+        picture = HeadView(attention, 3, 5, mode=mode, token_size=size).figure(width=900)
+        assert {"from", "to", "captain"} <= set(texts(picture))
+        (written,) = {
+            number(text, "font-size") for text in elements(picture, "text") if text.text == "told"
+        }
+        largest.append(written)
+    assert largest == ([11, 12, 17] if mode == "lines" else [10, 11, 16])
+    with pytest.raises(traitlets.TraitError, match="token_size"):
+        HeadView(attention, token_size="XL")
+
+
+def test_a_window_shows_a_part_of_the_matrix_and_the_caption_says_which(long: Attention) -> None:
+    view = HeadView(long, 0, 1, window=(100, 120, 300, 320), tokens=[("query", 105)])
+    assert view.mode == "matrix"
+    weights = long.weights(0, 1)
+    # Colours are those of the whole map: zooming changes none.
+    colours = ramp_table("light")[levels(weights, float(weights.max()), "sqrt")]
+    expected = {at: css(colours[100 + at[0], 300 + at[1]]) for at in np.ndindex(20, 20)}
+    assert cell_colours(view) == expected
+    assert "zoomed: queries 100 to 119 and keys 300 to 319 of 512 in sight" in view.caption.notes
+    assert {"t100", "t119", "t300", "t319"} <= set(texts(view.figure()))
+    assert not {"t99", "t120"} & set(texts(view.figure()))
+    assert view._table()["from"].tolist() == ["t105"] * 15
+    assert set(view._table()["to"]) <= {f"t{i}" for i in range(300, 320)}
+    view.window = None
+    assert not any("zoomed" in note for note in view.caption.notes)
+
+
+def test_the_frame_of_a_locked_row_covers_none_of_its_cells(long: Attention) -> None:
+    view = HeadView(long, 0, 1, tokens=[("query", 300)])
+    (frame,) = strokes(view.figure(), LIGHT.accent)
+    # A stroke is one pixel wide unless it says otherwise, half of it to either side.
+    assert frame.get("stroke-width") is None and number(frame, "height") - 1 == pytest.approx(1)
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_what_a_model_wrote_is_set_apart_from_its_prompt(unit: str) -> None:
+    model = load_model(zoo.build("llama"), word_tokenizer(template=False))
+    written = model.generate("w1 w2 w3 w4", max_new_tokens=5)
+    for mode in ("lines", "matrix"):
+        view = HeadView(written, 0, 1, unit=unit, mode=mode)
+        assert {"prompt", "continuation"} <= set(texts(view.figure()))
+        (note,) = [note for note in view.caption.notes if note.startswith("prompt")]
+        assert note == f"prompt: the first 4 {unit}, then the continuation"
+    assert "prompt" not in texts(HeadView(load_model().attend("The cat."), 0, 1).figure())
+
+
+def test_a_refused_quantity_is_said_in_the_picture(attention: Attention) -> None:
+    view = HeadView(attention, 3, 5)
+    with pytest.raises(ValueError, match="no loss was given"):
+        view.quantity = "gradients"
+    said = " ".join(texts(view.figure()))
+    assert "no loss was given" in said and "Select a head" not in said
+    assert view.caption.head == "L3 H5 (4-6)"
+
+
+def test_nothing_selected_says_what_to_do(attention: Attention) -> None:
+    view = HeadView(attention, selected=[])
+    assert "Select a head: click one in a HeadGrid" in " ".join(texts(view.figure()))
+    assert view.caption.head == "no head selected"
+    assert view._table().empty
+    everything = HeadView(
+        Attention.from_weights(np.ones((1, 1, 1, 1), np.float32), ["[CLS]"]), hidden=["cls"]
+    )
+    assert "Every token is hidden: show some again." in texts(everything.figure())
+    assert everything._table().empty
+
+
+def test_captions_have_the_facts_of_the_page(attention: Attention) -> None:
+    caption = HeadView(attention, 3, 5).caption
+    top = share(float(attention.weights(3, 5).max()))
+    assert caption.to_dict() == {
+        "figure": "One attention head",
+        "model": "small BERT (in the package)",
+        "head": "L3 H5 (4-6)",
+        "quantity": f"attention weights · {len(attention.tokens)} tokens",
+        "scale": f"square-root colour scale, 0 to {top}, this head",
+        **({"notes": attention.note} if attention.note else {}),
+    }
+
+
+def test_hostile_tokens_stay_text() -> None:
+    tokens = ["</text><script>x</script>", "a\x00b\x1b", "‮abc", " ", "##\n", "\ud800"]
+    attention = Attention.from_weights(np.full((1, 1, 6, 6), 1 / 6, np.float32), tokens)
+    for mode in ("lines", "matrix"):
+        picture = HeadView(attention, mode=mode, tokens=[("query", 1)]).figure()
+        assert {tokens[0][:8], "a␀b␛"} <= {text[:8] for text in texts(picture)}
+        assert "<script" not in picture.svg
+
+
+def test_a_matrix_with_hardly_any_room_is_small_and_not_mirrored() -> None:
+    tokens = [f"{'long' * 6}{i}" for i in range(12)]
+    view = HeadView(Attention.from_weights(np.full((1, 1, 12, 12), 1 / 12), tokens), mode="matrix")
+    picture = view.figure(width=100)
+    assert len(cell_colours(view)) == 144
+    assert 'width="100"' in picture.svg
+    for path in elements(picture, "path") + elements(picture, "rect"):
+        assert number(path, "width") >= 0 and number(path, "height") >= 0
+    x, _ = offset(fills(picture, LIGHT.ground)[1])
+    assert x >= 0
+    view.close()

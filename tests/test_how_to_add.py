@@ -1,0 +1,224 @@
+"""The page on how to add: its examples are applied to the sources, built, run and counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnwidget
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "pages" / "about" / "how-to-add.md"
+# What the examples of the page would make.
+EXAMPLES = re.compile(r"(diagonal|governor.weights|received_bars(/\w+)?)\.(test\.)?\w+$")
+_SHOWN = re.compile(r'^```(?P<kind>\w+) title="(?P<path>[\w/.]+)"\n(?P<text>.*?)^```$', re.M | re.S)
+
+
+@dataclass(frozen=True)
+class ShownFile:
+    """A file that the page shows, whole or as what changes in it.
+
+    Attributes:
+        path: from the root of the repository.
+        text: all of it, or hunks of a diff, with a line of "@@" between two.
+        changes: whether it is there already, and the text says what changes.
+    """
+
+    path: str
+    text: str
+    changes: bool
+
+    def write(self, root: Path) -> None:
+        """Apply it to the sources below `root`."""
+        path = root / self.path
+        if not self.changes:
+            assert not path.exists(), f"{self.path} is there already: show what changes in it"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(self.text, "utf-8")
+            return
+        text = path.read_text("utf-8")
+        for hunk in self.text.split("@@\n"):
+            lines = hunk.splitlines(keepends=True)
+            before = "".join(line[1:] or line for line in lines if line[0] != "+")
+            after = "".join(line[1:] or line for line in lines if line[0] != "-")
+            assert text.count(before) == 1, f"{self.path} has not, or not once:\n{before}"
+            text = text.replace(before, after)
+        path.write_text(text, "utf-8")
+
+
+def section(title: str) -> str:
+    """What the page says of one kind of thing."""
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S)
+    assert found, f"the page on how to add has no section {title!r}"
+    return found[1]
+
+
+def shown_files(title: str) -> list[ShownFile]:
+    """The files of an example, from the top."""
+    return [
+        ShownFile(found["path"], found["text"], found["kind"] == "diff")
+        for found in _SHOWN.finditer(section(title))
+    ]
+
+
+@pytest.fixture(scope="module")
+def page_code() -> ModuleType:
+    spec = spec_from_file_location("docs_page_code", ROOT / "docs" / "page_code.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_metric_and_the_study_have_the_right_numbers(page_code: ModuleType) -> None:
+    names: dict[str, Any] = {}
+    blocks = page_code.code_blocks(PAGE.read_text("utf-8"))
+    *blocks, last = [block for block in blocks if block.runs]
+    for block in blocks:
+        page_code.run_block(block, names, "<how-to-add>")
+    study = page_code.run_block(last, names, "<how-to-add>")
+    model, of_segments = names["model"], names["over_segments"]["diagonal"]
+
+    maps = model.attend("The cat sat on the mat.").weights()
+    expected = np.trace(maps, axis1=2, axis2=3) / maps.shape[-1]
+    np.testing.assert_allclose(names["over_one_text"]["diagonal"].itself, expected, atol=1e-6)
+    alone = [
+        attnwidget.measure(model, [segment], [names["Diagonal"]()], progress=False)
+        for segment in names["segments"]
+    ]
+    expected = np.mean([one["diagonal"].itself for one in alone], axis=0)
+    np.testing.assert_allclose(of_segments.itself, expected, atol=1e-6)
+    assert of_segments.n_documents == len(alone) == 4
+    assert of_segments.to_frame()["metric"].unique().tolist() == ["to itself"]
+    assert "to itself" in str(of_segments.chart().to_dict())
+
+    means = []
+    for sentence in attnwidget.demo_treebank()[:8]:
+        between = attnwidget.predict_governors(model, sentence).maps
+        pairs = [(word, g - 1) for word, g in enumerate(sentence.governors) if g]
+        means.append(np.mean([between[:, :, word, governor] for word, governor in pairs], axis=0))
+    np.testing.assert_allclose(study.weights, np.mean(means, axis=0), atol=1e-6)
+    assert (study.n_sentences, study.n_skipped, study.complete) == (8, 0, True)
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    text = PAGE.read_text("utf-8")
+    named = set(re.findall(r"`((?:attnwidget|tests|docs|js)/[\w/.-]+|CHANGELOG\.md)`", text))
+    there = {name for name in named if not EXAMPLES.search(name)}
+    assert len(there) >= 20 and [name for name in there if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(("title", "most"), [("A control", 6), ("A widget", 16)])
+def test_the_files_of_an_example_are_those_of_its_list_and_few(title: str, most: int) -> None:
+    listed = re.findall(r"^\| `((?:attnwidget|js/src)/[^`]+)` \|", section(title), re.M)
+    assert listed == [shown.path for shown in shown_files(title)]
+    assert len(listed) <= most
+    numbers = {5: "five", 13: "thirteen"}
+    assert f"{numbers[len(listed)]} files" in " ".join(section(title).split())
+
+
+# Both examples together, as a script would use them: pictures, captions, a page.
+SCRIPT = """
+import json, sys
+import numpy as np
+from attnwidget import Attention, HeadView, ReceivedBars
+
+tokens = ["one", "two", "three", "four"]
+maps = np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 4)).astype("f4")
+attention = Attention.from_weights(maps, tokens)
+found = {"means": maps[1, 2].mean(0).tolist()}
+for mode in ("matrix", "lines"):
+    view = HeadView(attention, 1, 2, mode=mode)
+    plain = view.figure().svg
+    view.diagonal = True
+    framed = view.figure()
+    found[mode] = [plain, framed.svg, framed.caption.text()]
+bars = ReceivedBars(attention, selected=[(1, 2)], tokens=[("key", 1)])
+picture = bars.figure(width=480)
+found["bars"] = [picture.svg, picture.caption.text(), picture.table.values.tolist()]
+bars.hidden = ["first"]
+found["hidden"] = bars.figure().table["token"].tolist()
+bars.selected = []
+found["nothing"] = bars.figure().svg
+bars.selected = [(0, 1)]
+found["page"] = bars.save(sys.argv[1]).read_text("utf-8")
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script finds, in a copy of the sources with the examples, whose types agree."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed: the examples cannot be built")
+    if not (ROOT / "js" / "node_modules").is_dir():
+        pytest.skip("js/node_modules is missing: run `make build` once")
+    copy = tmp_path_factory.mktemp("sources")
+    leave = shutil.ignore_patterns("__pycache__", "*.safetensors")
+    shutil.copytree(ROOT / "attnwidget", copy / "attnwidget", ignore=leave)
+    shutil.copytree(ROOT / "js" / "src", copy / "js" / "src")
+    for name in ("build.mjs", "tsconfig.json"):
+        shutil.copy(ROOT / "js" / name, copy / "js")
+    (copy / "js" / "node_modules").symlink_to(ROOT / "js" / "node_modules")
+    for shown in [*shown_files("A control"), *shown_files("A widget")]:
+        shown.write(copy)
+    subprocess.run([node, "build.mjs", "--quiet"], cwd=copy / "js", check=True)
+    types = subprocess.Popen(
+        [node, "node_modules/typescript/bin/tsc"],
+        cwd=copy / "js",
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(copy / "bars.html")],
+        cwd=copy,
+        env=os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said, _ = types.communicate()
+    assert run.returncode == 0, run.stderr
+    assert types.returncode == 0, said
+    found: dict[str, Any] = json.loads(run.stdout)
+    return found
+
+
+def test_the_control_is_drawn_and_said(made: dict[str, Any]) -> None:
+    plain, framed, caption = made["matrix"]
+    assert "diagonal framed" in caption
+    added = framed.count('stroke="#1565c0"') - plain.count('stroke="#1565c0"')
+    assert added == 4, "a frame a token"
+    plain, framed, caption = made["lines"]
+    assert "diagonal" not in caption
+    assert re.sub("<metadata>.*?</metadata>", "", framed) == re.sub(
+        "<metadata>.*?</metadata>", "", plain
+    )
+
+
+def test_the_widget_is_drawn_said_and_saved(made: dict[str, Any]) -> None:
+    svg, caption, rows = made["bars"]
+    assert caption.startswith("Attention that tokens receive")
+    assert "L1 H2 (2-3)" in caption and "mean over queries" in caption
+    tokens, values = zip(*rows, strict=True)
+    assert tokens == ("one", "two", "three", "four")
+    np.testing.assert_allclose(values, made["means"], rtol=1e-6)
+    widths = [float(w) for w in re.findall(r'<rect [^>]*width="([\d.]+)" height="10"', svg)]
+    np.testing.assert_allclose(widths, 240 * np.divide(values, max(values)), atol=0.01)
+    assert len(re.findall('<rect [^>]*fill="#1565c0"', svg)) == 1, "the locked token"
+    assert made["hidden"] == ["two", "three", "four"]
+    assert "Select a head" in made["nothing"]
+    assert "Attention that tokens receive" in made["page"] and "attnw-received_bars" in made["page"]

@@ -1,0 +1,307 @@
+"""The picture of a RelationTable: its rows, the chosen relation, the map of all heads."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+from xml.etree import ElementTree
+
+import comm
+import ipywidgets
+import numpy as np
+import pytest
+
+from attnwidget import load_model
+from attnwidget.charts.theme import DARK, LIGHT
+from attnwidget.drawing.engine import ThemeName
+from attnwidget.drawing.picture import Picture
+from attnwidget.drawing.static_figure import static_figure
+from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.relation_table.widget import RelationTable
+from recording import RecordingComm
+from svg_picture import css, elements, fills, number, offset, ramp_table, strokes, texts
+
+HOSTILE = "<script>alert('x')</script> & \"quotes\" ]]> \\n"
+SENTENCES = [
+    Sentence.from_lists(
+        ["The", "old", "cat", "sat", "on", "my", "mat"],
+        [3, 3, 4, 0, 7, 7, 4],
+        ["det", "amod", "nsubj", "root", "case", HOSTILE, "obl"],
+    ),
+    Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"]),
+    Sentence.from_lists(
+        ["The", "end", "of", "the", "day"],
+        [2, 0, 5, 5, 2],
+        ["det", "root", "case", "det", "nmod"],
+    ),
+]
+#: Height of a row, of a bar, and of the tick of the best offset.
+ROW, BAR, TICK = 25, 8, 14
+
+
+@pytest.fixture(scope="module")
+def found() -> RelationAccuracies:
+    return probe_relations(load_model(), SENTENCES, progress=False)
+
+
+@pytest.fixture(scope="module")
+def many() -> RelationAccuracies:
+    words = [f"w{i}" for i in range(25)]
+    labels = [f"rel{i:02}" for i in range(25)]
+    sentence = Sentence.from_lists(words, [0, *range(1, 25)], labels)
+    return probe_relations(load_model(), [sentence], progress=False)
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+    yield
+    ipywidgets.Widget.close_all()
+
+
+def place(element: ElementTree.Element) -> tuple[float, float]:
+    (x, y), (dx, dy) = offset(element), (number(element, "x"), number(element, "y"))
+    return x + dx, y + dy
+
+
+def text_at(picture: Picture, text: str) -> tuple[float, float]:
+    return next(place(element) for element in elements(picture, "text") if element.text == text)
+
+
+def rectangles(picture: Picture, height: float) -> list[ElementTree.Element]:
+    """Filled rectangles of a height, from top to bottom."""
+    found = [each for each in elements(picture, "rect") if number(each, "height") == height]
+    return sorted((each for each in found if each.get("fill") != "none"), key=lambda e: place(e)[1])
+
+
+def percent(share: float, n: int) -> str:
+    """A share in per cent, with as many digits as a count of `n` bears."""
+    digits = Decimal("0.1") if n >= 100 else Decimal(1)
+    return str(Decimal(100 * share).quantize(digits, ROUND_HALF_UP)).replace("-", "−")
+
+
+def printed_row(row: dict[str, Any]) -> list[str]:
+    n = row["n"]
+    return [
+        str(row["relation"]),
+        f"{n:,}",
+        f"L{row['layer']} H{row['head']}",
+        "dep → gov" if row["direction"] == "dependent to governor" else "gov → dep",
+        *(percent(row["accuracy"], n), f"{percent(row['low'], n)}–{percent(row['high'], n)}"),
+        *(percent(row["baseline"], n), f"{row['offset']:+}".replace("-", "−")),
+        percent(row["gain"], n),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sort", ["relation", "n", "head", "direction", "accuracy", "baseline", "gain"]
+)
+def test_every_row_is_text_in_the_order_shown(found: RelationAccuracies, sort: str) -> None:
+    table = RelationTable(found, min_count=2, sort=sort, descending=sort != "relation")
+    frame = table.to_frame()
+    picture = table.figure()
+    ordered = sorted((place(e)[1], e.text) for e in elements(picture, "text"))
+    names = [text for _, text in ordered if text in set(frame["relation"])]
+    assert names == list(frame["relation"]) and len(names) > 2
+    for row in frame.to_dict("records"):
+        y = text_at(picture, row["relation"])[1]
+        beside = {e.text for e in elements(picture, "text") if place(e)[1] == y}
+        assert set(printed_row(row)) <= beside
+        assert ("*" in beside) == row["significant"]
+    assert f"{len(frame)} of {len(table._relations())} rows" in " ".join(texts(picture))
+
+
+def test_bars_are_as_long_as_accuracies(found: RelationAccuracies) -> None:
+    table = RelationTable(found, min_count=1)
+    picture = table.figure()
+    frame = table.to_frame()
+    bars = rectangles(picture, BAR)
+    tracks = [each for each in fills(picture, LIGHT.hairline) if number(each, "x") == 1]
+    length = number(tracks[0], "width")
+    assert length > 90 and len(bars) == len(tracks) == len(frame)
+    lengths = [number(bar, "width") for bar in bars]
+    np.testing.assert_allclose(lengths, length * frame["accuracy"], atol=0.001)
+    ticks = rectangles(picture, TICK)
+    assert {tick.get("fill") for tick in ticks} == {LIGHT.second}
+    at = [number(tick, "x") + 1 for tick in ticks]
+    np.testing.assert_allclose(at, 1 + length * frame["baseline"], atol=0.001)
+    # The interval is drawn twice: its halo, then the line, from one end to the other.
+    drawn = strokes(picture, LIGHT.text)
+    ends = [list(map(float, re.findall(r"[ML]([\d.]+)", each.get("d", "")))) for each in drawn]
+    expected = 1 + length * frame[["low", "high"]].to_numpy()
+    np.testing.assert_allclose([each[:2] for each in ends], expected, atol=0.001)
+    assert len(strokes(picture, LIGHT.ground)) == len(drawn)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_cell_has_its_heads_accuracy(found: RelationAccuracies, theme: ThemeName) -> None:
+    table = RelationTable(found, min_count=1, relation="det", selected=[(3, 8), (1, 2)])
+    picture = table.figure(theme=theme)
+    accuracy = found.accuracy[:, :, 0, found.relations.index("det")]
+    squares = [e for e in elements(picture, "rect") if e.get("width") == e.get("height")]
+    cells = [e for e in squares if e.get("fill") != "none"]
+    columns, rows = (sorted({place(cell)[i] for cell in cells}) for i in (0, 1))
+    assert (len(columns), len(rows)) == accuracy.shape[::-1] == (12, 6)
+    levels = np.floor(255 * accuracy / accuracy.max() + 0.5).astype(int)
+    colours = ramp_table(theme)[levels]
+    for cell in cells:
+        x, y = place(cell)
+        assert cell.get("fill") == css(colours[rows.index(y), columns.index(x)])
+    accent = (DARK if theme == "dark" else LIGHT).accent
+    frames = [e for e in squares if e.get("stroke") == accent]
+    at = [(rows.index(y + 1), columns.index(x + 1)) for x, y in map(place, frames)]
+    assert at == [(3, 8), (1, 2)]
+    said = " ".join(texts(picture))
+    assert "every head on det" in said and "dependent to governor" in said
+    hits, n = round(3 * accuracy[1, 2]), 3
+    assert f"L1 H2: {percent(hits / n, n)} % of 3 words (95 % interval" in said
+
+
+def test_a_dot_marks_heads_that_are_better_than_the_offset(found: RelationAccuracies) -> None:
+    p_values = np.ones_like(found.p_values)
+    p_values[2, 5, 0], p_values[4, 1, 0], p_values[4, 2, 0] = 0.01, 0.049, 0.051
+    marked = dataclasses.replace(found)
+    vars(marked)["p_values"] = p_values
+    picture = RelationTable(marked, min_count=1, relation="det").figure()
+    squares = [e for e in elements(picture, "rect") if e.get("width") == e.get("height")]
+    cells = [place(e) for e in squares if e.get("fill") != "none"]
+    dots = [e for e in elements(picture, "path") if "A" in e.get("d", "")]
+    starts = [re.findall(r"M([\d.]+) ([\d.]+)", dot.get("d", ""))[0] for dot in dots]
+    columns, rows = (sorted({cell[i] for cell in cells}) for i in (0, 1))
+    at = [
+        tuple(
+            int((float(place) + moved - first[0]) // (first[1] - first[0]))
+            for place, moved, first in zip(start, offset(dot), (columns, rows), strict=True)
+        )
+        for start, dot in zip(starts, dots, strict=True)
+    ]
+    assert at == [(5, 2), (1, 4)]
+
+
+def test_a_notebook_keeps_the_first_rows_and_the_chosen_one(many: RelationAccuracies) -> None:
+    table = RelationTable(many, min_count=1, sort="relation", descending=False, relation="rel24")
+    kept = static_figure(table.figure(), brief=True)
+    assert "21 of 26 rows · the first 20 and the chosen one" in kept.caption.text()
+    assert "26 of 26 rows · by relation, A to Z" in table.caption.text()
+    assert kept.height < table.static().height - 80
+    drawn = table.figure().drawn(brief=True).body
+    assert re.findall(r"rel\d\d(?=</text>)", drawn)[-1] == "rel24" and ">rel23<" not in drawn
+    table.relation = "rel03"
+    text = static_figure(table.figure(), brief=True).caption.text()
+    assert "20 of 26 rows · the first 20 · by" in text
+
+
+def test_the_chosen_row_is_marked(found: RelationAccuracies) -> None:
+    table = RelationTable(found, min_count=1)
+    table.choose("nsubj")
+    picture = table.figure()
+    (name,) = [e for e in elements(picture, "text") if e.text == "nsubj"]
+    assert name.get("font-weight") == "700"
+    others = [e for e in elements(picture, "text") if e.text in {"det", "obj", "all"}]
+    assert len(others) == 3 and not any(e.get("font-weight") for e in others)
+    band, mark = fills(picture, LIGHT.accent)
+    assert band.get("fill-opacity") == "0.14" and number(band, "height") == ROW
+    assert 0 < place(name)[1] - place(band)[1] < ROW and place(mark) == place(band)
+
+
+def test_an_empty_table_says_so(found: RelationAccuracies) -> None:
+    table = RelationTable(found, search="zz")
+    said = " ".join(texts(table.figure(width=480)))
+    assert "No relation is left" in said and "every head on all words" in said
+    assert "0 of" in table.caption.text() and "“zz”" in table.caption.text()
+    assert table._table().empty and "relation" in table._table().columns
+
+
+@pytest.mark.parametrize("width", [None, 320, 416, 480, 700, 1200])
+def test_nothing_lies_outside_the_figure(found: RelationAccuracies, width: int | None) -> None:
+    table = RelationTable(found, min_count=2, relation="det", selected=[(3, 8)])
+    picture = table.figure(width=width)
+    root = ElementTree.fromstring(picture.svg)
+    _, _, whole_width, height = map(float, root.attrib["viewBox"].split())
+    if width and width >= 416:
+        assert whole_width == width
+    for element in [*elements(picture, "text"), *elements(picture, "rect")]:
+        x, y = place(element)
+        wide, high = number(element, "width"), number(element, "height")
+        assert x >= 0 and y >= 0
+        assert x + wide <= whole_width and y + high <= height
+    assert min(number(e, "font-size") for e in elements(picture, "text") if e.text != "▼") >= 10
+
+
+@pytest.mark.parametrize(
+    ("width", "bars", "intervals"), [(700, 1, 1), (480, 1, 1), (448, 0, 1), (416, 0, 0)]
+)
+def test_narrow_tables_leave_out_bars_then_intervals(
+    found: RelationAccuracies, width: int, bars: int, intervals: int
+) -> None:
+    table = RelationTable(found, min_count=2)
+    picture = table.figure(width=width)
+    frame = table.to_frame()
+    assert len(rectangles(picture, BAR)) == bars * len(frame)
+    assert sum("–" in text for text in texts(picture)) == intervals * len(frame)
+    assert ("bar: accuracy" in picture.caption.text()) == bool(bars)
+
+
+@pytest.mark.parametrize(
+    ("width", "beside"), [(None, True), (1200, True), (976, True), (900, False)]
+)
+def test_the_map_stands_beside_the_table_where_both_fit(
+    found: RelationAccuracies, width: int | None, beside: bool
+) -> None:
+    picture = RelationTable(found, min_count=2, relation="det").figure(width=width)
+    table, heat = picture.drawing.figures
+    assert (heat[0] >= table[0] + table[2]) == beside
+    assert (heat[1] >= table[1] + table[3]) == (not beside)
+    assert table[2] > 500 and heat[2] > 350
+
+
+def test_a_long_name_is_cut_short_where_it_has_to_be_and_stays_text(
+    found: RelationAccuracies,
+) -> None:
+    table = RelationTable(found, min_count=1, search="script")
+    assert HOSTILE in texts(table.figure(width=900))
+    picture = table.figure(width=320)
+    assert float(ElementTree.fromstring(picture.svg).attrib["viewBox"].split()[2]) == 320
+    name = next(e for e in elements(picture, "text") if (e.text or "").startswith("<script"))
+    assert (name.text or "").endswith("…") and HOSTILE.startswith((name.text or "")[:-1])
+    gain = table.to_frame()["gain"].iloc[0]
+    row = [e for e in elements(picture, "text") if place(e)[1] == place(name)[1]]
+    assert f"{100 * gain:.0f}".replace("-", "−") in {e.text for e in row}
+    assert list(picture.table["relation"]) == [HOSTILE]
+
+
+def test_the_accessible_table_has_the_numbers_of_the_frame(
+    found: RelationAccuracies, many: RelationAccuracies
+) -> None:
+    table = RelationTable(found, min_count=1)
+    frame, short = table.to_frame(), table._table()
+    assert len(short) == min(20, len(frame))
+    for row, shown in zip(frame.to_dict("records"), short.to_dict("records"), strict=False):
+        assert shown["accuracy %"] == percent(row["accuracy"], row["n"])
+        assert shown["gain"].rstrip("*") == percent(row["gain"], row["n"])
+        assert shown["gain"].endswith("*") == row["significant"]
+        assert shown["best head"] == f"L{row['layer']} H{row['head']}"
+        assert (shown["n"], shown["direction"]) == (row["n"], row["direction"])
+        assert shown["95 % interval"] == printed_row(row)[5]
+        assert [shown["offset %"], shown["offset"]] == printed_row(row)[6:8]
+    long = RelationTable(many, min_count=1, sort="relation", descending=False)
+    assert len(long._table()) == 20
+    long.relation = "rel24"
+    assert [len(long._table()), long._table()["relation"].iloc[-1]] == [21, "rel24"]
+
+
+def test_a_caption_names_what_is_shown(found: RelationAccuracies) -> None:
+    table = RelationTable(found, min_count=2, significant=True, relation="det", selected=[(3, 8)])
+    text = table.caption.text()
+    for part in ("L3 H8 (4-9)", "at least 2 words", "only better than the offset", "Wilson"):
+        assert part in text
+    assert "map: every head on det, dependent to governor" in text
+    assert "15 words in 3 sentences" in text and found.model_name in text
+    most = found.accuracy[:, :, 0, found.relations.index("det")].max()
+    assert table.caption.scale == f"map: linear colour scale, 0 to {percent(most, 100)} %"
+    table.selected = [(layer, head) for layer in range(2) for head in range(4)]
+    assert table.caption.head.endswith("L1 H1 (2-2) and 2 more")

@@ -1,0 +1,185 @@
+"""Several heads in one HeadView: which ones, what crosses to the page, and their picture."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import comm
+import numpy as np
+import pytest
+import traitlets
+from PIL import Image
+
+import zoo
+from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
+from attnwidget.widgets.head_view import several
+from recording import RecordingComm, updates
+from svg_picture import texts
+
+TEXT = "The captain told his men that he would not leave the ship."
+THREE = [(1, 2), (2, 4), (2, 7)]
+
+
+@pytest.fixture(scope="module")
+def attention() -> Attention:
+    return load_model().attend(TEXT)
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+
+
+def test_nothing_more_is_sent_of_one_head(attention: Attention) -> None:
+    view = HeadView(attention, selected=THREE)
+    assert view._maps is None
+    view.selected = [*THREE, (3, 3)]
+    assert "_maps" not in updates(view)[-1][0]
+
+
+def test_maps_of_the_drawn_heads_cross_once_in_one_message(attention: Attention) -> None:
+    view = HeadView(attention, selected=THREE, arrangement="beside")
+    assert view._maps["heads"] == [Head(*head, "self") for head in THREE]
+    assert view._maps["exact"] and view._maps["values"]["dtype"] == "<f4"
+    values = np.frombuffer(view._maps["values"]["view"], "<f4").reshape(3, *view.weights.shape)
+    for one, head in zip(values, THREE, strict=True):
+        np.testing.assert_array_equal(one, attention.weights(*head))
+    # What the page has is not sent again.
+    before = len(updates(view))
+    view.selected = THREE[:2]
+    view.arrangement = "overlay"
+    assert not any("_maps" in state for state, _ in updates(view)[before:])
+    view.of = "layer"
+    (state, buffers), *_ = updates(view)[-1:]
+    assert state["_maps"]["values"]["shape"][0] == 12 and len(buffers) == 1
+    view.selected = [(2, 0)]
+    assert "_maps" not in updates(view)[-1][0]
+    view.unit = "words"
+    assert updates(view)[-1][0]["_maps"]["unit"] == "words"
+    view.arrangement = "one"
+    assert view._maps is None
+    view.close()
+
+
+def test_another_input_sends_its_own_maps(attention: Attention) -> None:
+    view = HeadView(attention, selected=THREE, arrangement="overlay")
+    view.attention = load_model().attend("The cat sat.")
+    assert view._maps["values"]["shape"] == [3, 6, 6]
+
+
+def test_many_maps_are_bytes_with_their_maxima(
+    attention: Attention, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(several, "_EXACT_CELLS", 100)
+    view = HeadView(attention, selected=THREE, arrangement="overlay")
+    maps = view._maps
+    assert not maps["exact"] and maps["values"]["dtype"] == "|u1"
+    expected = [attention.weights(*head) for head in THREE]
+    assert maps["maxima"] == pytest.approx([one.max() for one in expected])
+    levels = np.frombuffer(maps["values"]["view"], "u1").reshape(maps["values"]["shape"])
+    for one, level, most in zip(expected, levels, maps["maxima"], strict=True):
+        decoded = np.sqrt(most) * (level.astype(float) - 1) / 254
+        np.testing.assert_allclose(decoded, np.sqrt(one), atol=0.5 / 254)
+    assert "rounded to 8 bits" in view.caption.notes
+
+
+def test_masked_cells_are_masked_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    causal = load_model(zoo.build("llama")).attend(zoo.inputs("llama", batch=1, padded=0))
+    view = HeadView(causal, selected=[(0, 1), (1, 1)], arrangement="beside")
+    shape = view._maps["values"]["shape"]
+    later = np.triu(np.ones(shape[1:], bool), 1)
+    values = np.frombuffer(view._maps["values"]["view"], "<f4").reshape(shape)
+    assert (np.isnan(values) == later).all()
+    monkeypatch.setattr(several, "_EXACT_CELLS", 1)
+    view._maps = None
+    view.selected = [(1, 1), (0, 1)]
+    levels = np.frombuffer(view._maps["values"]["view"], "u1").reshape(shape)
+    assert ((levels == 0) == later).all()
+    assert "causal mask" in view.caption.notes
+
+
+def test_a_long_layer_is_as_much_as_a_page_holds() -> None:
+    selected = [Head(0, 9, "self")]
+    drawn = several.drawn_heads(selected, "overlay", "layer", 32, 2000 * 2000)
+    assert [head.head for head in drawn] == [8, 9, 10, 11]
+
+
+@pytest.mark.parametrize("name", ["arrangement", "of"])
+def test_what_there_is_not_is_refused(attention: Attention, name: str) -> None:
+    with pytest.raises(traitlets.TraitError):
+        HeadView(attention, **{name: "all"})
+
+
+@pytest.mark.parametrize("mode", ["lines", "matrix"])
+@pytest.mark.parametrize("arrangement", ["beside", "overlay"])
+def test_the_picture_has_all_heads(attention: Attention, arrangement: str, mode: str) -> None:
+    view = HeadView(attention, selected=THREE, arrangement=arrangement, mode=mode)
+    picture = view.figure(width=800)
+    written = texts(picture)
+    assert {"L1 H2", "L2 H4", "L2 H7"} <= set(written)
+    assert picture.caption.figure == "Attention heads"
+    assert picture.caption.head == "L1 H2 (2-3), L2 H4 (3-5), L2 H7 (3-8)"
+    most = max(float(attention.weights(*head).max()) for head in THREE)
+    assert picture.caption.scale.endswith(f"0 to {most:.3g}, all heads")
+    table = picture.table
+    assert table.columns.tolist() == ["from", "to", "L1 H2", "L2 H4", "L2 H7"]
+    at = [attention.tokens.index(table[side][0]) for side in ("from", "to")]
+    assert [float(x) for x in table.iloc[0, 2:]] == pytest.approx(
+        [float(attention.weights(*head)[tuple(at)]) for head in THREE], abs=6e-4
+    )
+
+
+def test_one_scale_makes_the_same_weight_the_same_colour() -> None:
+    weights = np.full((1, 2, 2, 2), 0.5, "f4")
+    weights[0, 1] = [[1, 0], [0.5, 0.5]]
+    attention = Attention.from_weights(weights, ["a", "b"])
+    view = HeadView(attention, selected=[(0, 0), (0, 1)], arrangement="beside", mode="matrix")
+    image = Image.open(io.BytesIO(view.figure(width=480).png(1))).convert("RGB")
+    colours = sorted(image.getcolors(1 << 20) or [], reverse=True)
+    # Six cells of a half, one of 1; the same half in both heads.
+    half = next(colour for _, colour in colours if colour[2] - colour[0] > 60)
+    alone = HeadView(attention, 0, 0, mode="matrix").figure(width=480).png(1)
+    own = Image.open(io.BytesIO(alone)).convert("RGB").getcolors(1 << 20) or []
+    assert half not in [colour for _, colour in own]
+
+
+def test_what_is_not_shown_is_said(attention: Attention) -> None:
+    view = HeadView(attention, 2, 7, arrangement="beside", of="layer")
+    assert "6 of 12 heads side by side" in view.caption.notes
+    assert view.caption.head == "L2 H6 (3-7) to L2 H11 (3-12)"
+    view.of = "selected"
+    view.selected = [(layer, layer) for layer in range(6)] + [(0, 5)]
+    assert "6 of 7 heads side by side" in view.caption.notes
+    view.arrangement = "overlay"
+    view.of = "layer"
+    assert any(note.startswith("in grey: L0 H8") for note in view.caption.notes)
+
+
+def test_heads_of_another_stack_are_left_out_and_said() -> None:
+    t5 = load_model(zoo.build("t5"))
+    attention = t5.attend(zoo.inputs("t5", batch=1, padded=0))
+    stacks = list(attention.stacks)
+    selected = [(0, 0, stacks[0]), (0, 1, stacks[0]), (0, 0, stacks[1])]
+    view = HeadView(attention, selected=selected, arrangement="overlay")
+    assert "1 of 3 heads in one drawing" in view.caption.notes
+
+
+@pytest.mark.parametrize("arrangement", ["beside", "overlay"])
+def test_a_page_holds_all_heads_and_how_they_are_drawn(
+    attention: Attention, arrangement: str, tmp_path: Path
+) -> None:
+    view = HeadView(attention, selected=THREE, arrangement=arrangement)
+    page = view.save(tmp_path / "heads.html").read_text("utf-8")
+    start = page.index('id="attnw-data">') + len('id="attnw-data">')
+    (figure,) = json.loads(page[start : page.index("</script>", start)])["figures"]
+    assert figure["state"]["arrangement"] == arrangement
+    assert "_maps" not in figure["state"]
+
+
+def test_a_grid_selects_for_it(attention: Attention) -> None:
+    grid, view = HeadGrid(attention), HeadView(attention, arrangement="beside")
+    with link(grid, view):
+        grid.selected = THREE
+        assert view._maps["heads"] == [Head(*head, "self") for head in THREE]
