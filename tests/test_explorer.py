@@ -76,7 +76,7 @@ def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: Attention
     opened = explorer.get_state()
     assert opened["grid"] == f"anywidget:{explorer.grid.model_id}"
     assert opened["view"] == f"anywidget:{explorer.view.model_id}"
-    assert [opened[name] for name in PANELS[2:]] == [None] * 4
+    assert [opened[name] for name in PANELS[2:]] == [None] * (len(PANELS) - 2)
     assert set(explorer.progress) == set(PANELS[2:])
     explorer.comm.sent.clear()
     from_page(explorer, {"_painted": True})
@@ -98,7 +98,7 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     assert list(explorer.children) == list(PANELS)
     assert {one._circle for one in explorer.children.values()} == {explorer._circle} != {""}
     from_page(explorer.grid, {"selected": [[3, 5, "self"]], "layer": 3})
-    assert [one.selected for one in explorer.children.values()] == [[Head(3, 5)]] * 6
+    assert [one.selected for one in explorer.children.values()] == [[Head(3, 5)]] * len(PANELS)
     from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
     assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
     explorer.layer = 4
@@ -137,7 +137,7 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False)
-    assert explorer.strip is not None and set(explorer.progress) == {"head_map"}
+    assert explorer.strip is not None and set(explorer.progress) == {"lens", "head_map"}
     explorer.wait(60)
     assert explorer._notes == {} and (explorer.table, explorer.arcs) == (None, None)
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
@@ -499,7 +499,7 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
 
 
 def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
-    explorer = measured(model)
+    explorer = measured(model, tab="strip")
     for width, theme in ((1000, "light"), (480, "dark")):
         picture = explorer.figure(width=width, theme=theme)
         written = " ".join(texts(picture))

@@ -62,7 +62,7 @@ EDGE = 2
 def cell_side(width: float, columns: int, rows: int = 1) -> float:
     """Pixels of a cell in a picture of this width: whole ones at two for each of the picture's."""
     room = (width - 16 - 48 - 4) / columns - 2
-    high = (720 - 20 - 4) / rows - 2
+    high = (780 - 20 - 4) / rows - 2
     return float(np.floor(2 * max(26, min(64, room, high))) / 2)
 
 

@@ -126,7 +126,7 @@ def test_feature_result(model: Any) -> None:
         (
             {"sentences": [Sentence.from_lists(["a"] * 10_000, range(10_000), ["dep"] * 10_000,
                                                tags=["X"] * 10_000)]},
-            "10000 words have 10000 tokens, it takes 510",
+            "10,000 words have 10,000 tokens; this model reads 510 at most",
         ),
     ],
 )  # fmt: skip

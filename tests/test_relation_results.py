@@ -124,7 +124,7 @@ def test_what_cannot_be_probed(tmp_path: Path) -> None:
         ["a"] * 10_000, range(10_000), ["root"] + ["dep"] * 9_999, name="s9"
     )
     lost = Sentence.from_lists(["a", "\u200d"], [0, 1], ["root", "dep"], name="s8")
-    with pytest.raises(ValueError, match="sentence 's9' is too long: 10000 words"):
+    with pytest.raises(ValueError, match="sentence 's9' is too long: 10,000 words"):
         probe_relations(model, [*SENTENCES, chain], progress=False, checkpoint=path)
     assert not path.exists()
     model = load_model()

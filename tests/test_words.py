@@ -118,7 +118,7 @@ def test_words_without_tokens_are_named_or_left_out() -> None:
 
 def test_what_is_too_long_is_named(tokenizers: dict[str, Any]) -> None:
     segmenter = WordSegmenter(reader(tokenizers["wordpiece"], positions=16))
-    with pytest.raises(ValueError, match="sentence 's1' is too long: 10000 words"):
+    with pytest.raises(ValueError, match="sentence 's1' is too long: 10,000 words"):
         segmenter(["a"] * 10_000, label="sentence 's1'")
 
 

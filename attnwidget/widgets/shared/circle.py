@@ -44,7 +44,7 @@ def _name_circles(tied: Tie) -> None:
     for widget in tied.widgets:
         circle = circle_of(widget)
         # One that is closed has no name and shows nothing.
-        names = [one.model_id for one in circle if one.model_id]
+        names = [one.model_id for one in circle if one.comm is not None]
         name = min(names) if len(names) > 1 else ""
         for one in circle:
             one._circle = name
