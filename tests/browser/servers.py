@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from browser import forked_kernels
+
 REPOSITORY = Path(__file__).parents[2]
 START_LIMIT = 120  # seconds; a cold machine reads JupyterLab from disk first
 JUPYTER_FLAGS = [
@@ -49,7 +51,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
     page_config = config / "labconfig" / "page_config.json"
     tracker = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
     for path in (page_config, tracker):
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
     # The offer of news covers the notebook and asks the network.
     announcements = {"@jupyterlab/apputils-extension:announcements": True}
     page_config.write_text(json.dumps({"disabledExtensions": announcements}))
@@ -86,14 +88,14 @@ def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
 
 
 @contextmanager
-def running(arguments: list[str], address: str, home: Path, root: Path) -> Iterator[None]:
-    """Run `python -m …` until the block ends; it has started when `address` answers."""
-    home.mkdir(parents=True, exist_ok=True)
-    log = home / "server.log"
+def started(
+    arguments: list[str], environment: dict[str, str], root: Path, log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `python …` until the block ends."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            env=isolated_environment(home),
+            [sys.executable, *arguments],
+            env=environment,
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -101,10 +103,28 @@ def running(arguments: list[str], address: str, home: Path, root: Path) -> Itera
             start_new_session=True,
         )
         try:
-            _wait(process, address, log)
-            yield
+            yield process
         finally:
             _stop(process)
+
+
+@contextmanager
+def running(arguments: list[str], address: str, home: Path, root: Path) -> Iterator[None]:
+    """Run `python -m …` until the block ends; it has started when `address` answers."""
+    log = home / "server.log"
+    with started(["-m", *arguments], isolated_environment(home), root, log) as process:
+        _wait(process, address, log)
+        yield
+
+
+@contextmanager
+def kernels(home: Path, root: Path) -> Iterator[None]:
+    """What the notebook server of this home starts as kernels are forks of one process."""
+    address = home / "kernels"
+    forked_kernels.kernelspec(home / "data", address)
+    serve = [forked_kernels.__file__, "serve", str(address)]
+    with started(serve, isolated_environment(home), root, home / "kernels.log"):
+        yield
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -131,7 +151,8 @@ def jupyter(application: str, folder: Path) -> Iterator[Server]:
         f"--ServerApp.root_dir={root}",
     ]
     url = f"http://127.0.0.1:{port}"
-    with running(arguments, f"{url}/api/status", folder / "home", root):
+    home = folder / "home"
+    with kernels(home, root), running(arguments, f"{url}/api/status", home, root):
         yield Server(url, root)
 
 

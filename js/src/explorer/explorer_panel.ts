@@ -94,7 +94,8 @@ export function explorerPanel(parent: HTMLElement, name: Panel, model: Model<Exp
       }
     }
     const [stack, another] = model.get("_stacks");
-    if (size) size.textContent = !stack || another ? "" : `${stack.n_layers} layers of ${stack.n_heads}: click one to see it`;
+    if (size)
+      size.textContent = !stack || another ? "" : `${stack.n_layers} layers of ${stack.n_heads} heads: click one to see it`;
     const waits = measured !== undefined || behind;
     line.hidden = !waits;
     line.className = measured ? "attnw-ex-share" : "attnw-ex-share attnw-progress";
