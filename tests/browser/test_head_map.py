@@ -71,7 +71,7 @@ def test_a_brush_in_the_map_selects_in_grid_kernel_and_next_cell(in_lab: OpenNot
     notebook.wait_for_value("sorted(str(head) for head in grid.selected)", wanted)
     notebook.run_cell(4)
     expect(notebook.output(4)).to_contain_text(f"chosen {wanted}")
-    expect(notebook.output(3).locator("caption")).to_contain_text("L2 H5")
+    expect(notebook.output(3).locator(".attnw-root caption")).to_contain_text("L2 H5")
     page = notebook.page
     notebook.output(1).get_by_role("listbox").focus()
     page.keyboard.press("Escape")
@@ -80,7 +80,7 @@ def test_a_brush_in_the_map_selects_in_grid_kernel_and_next_cell(in_lab: OpenNot
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     notebook.wait_for_value("[tuple(head) for head in grid.selected]", [(5, 10, "self")])
-    expect(notebook.output(3).locator("caption")).to_contain_text("L5 H10")
+    expect(notebook.output(3).locator(".attnw-root caption")).to_contain_text("L5 H10")
     assert page.locator(".jp-Notebook .jp-Cell").count() == 5, "a key reached the notebook"
 
 
