@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "attnwidget"
 BELOW = {
     "text": set(),
     "kernels": set(),
-    "capture": {"text", "kernels"},
+    "capture": {"text", "kernels", "charts"},
     "charts": {"text"},
     "drawing": {"text"},
     "studies": {"text", "kernels", "capture", "charts"},

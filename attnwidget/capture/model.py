@@ -21,6 +21,8 @@ from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
+from attnwidget.capture.predict import predictions_of
+from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import open_edits
@@ -181,6 +183,55 @@ class AttentionModel:
             options = {"truncate": truncate or None}
             attention.made_by = self._call(texts[index], seconds[index], **options)
         return [found[index] for index in range(len(encoded))]
+
+    def predict(
+        self,
+        text: Text | Inputs,
+        pair: Text | None = None,
+        *,
+        top: int = 10,
+        at: Iterable[int] | None = None,
+        target: Text | None = None,
+        truncate: bool = False,
+    ) -> Predictions:
+        """What the model answers, with the probability of every answer.
+
+        A masked language model answers at each mask token of the text. A causal one says the next
+        token, and how probable the text is; so does an encoder-decoder, of what its decoder writes
+        after `target`. A classifier says the class. Probabilities, in the intact model too, are
+        those of the attention implementation whose maps are read.
+
+        Args:
+            text: as in `attend`; for a masked language model with its mask token in it.
+            pair: second sentence, as in `attend`.
+            top: answers in the table and the chart of the result.
+            at: tokens to predict in place of the above, from 0: a masked language model has each of
+                them masked in turn, a causal one says it from the tokens before it.
+            target: what the decoder of an encoder-decoder has written so far; None = nothing.
+            truncate: as in `attend`.
+
+        Raises:
+            TypeError: the model has no head that predicts words or classes; otherwise as `attend`.
+            ValueError: no mask token in the text and no `at`, a token that is not there; otherwise
+                as `attend`.
+            RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> model = load_model(device="cpu")
+            >>> model.predict("The woman washed [MASK] hands.")
+            Predictions(small BERT (in the package), masked: her 0.824)
+        """
+        inputs, _ = self._inputs.of(text, pair, target=target, truncate=truncate)
+        with self.lock:
+            self._check_open()
+            return predictions_of(
+                *(self.hf_model, self._inputs, self.tokenizer, inputs),
+                target=target,
+                at=at,
+                top=top,
+                model_name=self.name,
+            )
 
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
         """The attention over a prompt and what the model writes after it, greedily by default.
