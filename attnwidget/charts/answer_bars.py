@@ -44,25 +44,26 @@ def answer_bars(
     if "probability" not in names:
         raise ValueError("answer_bars needs the column probability as well")
     table[names] = frame[names].astype(float).to_numpy()
-    if not table[names].stack().between(-1e-3, 1 + 1e-3).all():
+    if not ((table[names] > -1e-3) & (table[names] < 1 + 1e-3)).all(axis=None):
         raise ValueError("answer_bars takes fractions from 0 to 1")
     table["answer"] = xml_texts(table["answer"].tolist())
     # The same text may be two vocabulary entries: each has a row of its own.
     table["row"] = [f"{row:04d}{answer}" for row, answer in enumerate(table["answer"])]
     questions = in_order(table["question"])
     most = float(table[names].max().max()) or 1.0
-    panels = [
-        _panel(table[table["question"] == one], names, most, value_title).properties(
-            title=str(one) if len(questions) > 1 else alt.Undefined
-        )
-        for one in questions
-    ]
+    panels = []
+    for one in questions:
+        panel = _panel(table[table["question"] == one], names, most, value_title)
+        panels.append(panel.properties(title=str(one)) if len(questions) > 1 else panel)
     return offline(publication(alt.VConcatChart(vconcat=panels), title))
 
 
 def _panel(table: pd.DataFrame, names: list[str], most: float, value_title: str) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, most], nice=True)
-    tooltip = ["answer:N", *(alt.Tooltip(f"{name}:Q", format=".3~g") for name in names)]
+    tooltip = [
+        alt.Tooltip("answer:N"),
+        *(alt.Tooltip(f"{name}:Q", format=".3~g") for name in names),
+    ]
     base = alt.Chart(inline(table)).encode(
         y=alt.Y(
             "row:N",
