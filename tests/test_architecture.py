@@ -26,7 +26,7 @@ BELOW = {
 FOREIGN = {
     "text": {"torch", "transformers", "anywidget", "ipywidgets"},
     "kernels": {"transformers", "anywidget", "ipywidgets", "pandas"},
-    "capture": {"anywidget", "ipywidgets", "altair"},
+    "capture": {"anywidget", "ipywidgets"},
     "studies": {"anywidget", "ipywidgets"},
     "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
     "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},

@@ -14,7 +14,16 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor
 
 import zoo
-from attnwidget import Attention, Head, load_model, make_segments, measure
+from attnwidget import (
+    Attention,
+    DependencyArcs,
+    Head,
+    Sentence,
+    explore,
+    load_model,
+    make_segments,
+    measure,
+)
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.projection import Projections
 from hooked_heads import N_HEADS, hooked, layers, outputs_of
@@ -322,6 +331,27 @@ def test_an_edited_measure_does_not_resume_an_intact_one(tmp_path: Any) -> None:
     again = measure(model, segments, ["entropy"], checkpoint=file, progress=False)
     for name, values in intact.heads().items():
         np.testing.assert_array_equal(again.heads()[name], values)
+
+
+def test_arcs_read_anew_what_was_read_with_a_head_off() -> None:
+    model = load_model(device="cpu")
+    cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+    with model.disabled((2, 4)):
+        arcs = DependencyArcs(model, [cats, cats], selected=[(2, 4)])
+        edited = arcs.predictions.maps[..., 2, 4, :, :]
+        assert "without L2 H4" in arcs.caption.model
+    arcs.sentence = 1
+    assert "without" not in arcs.caption.model
+    arcs.sentence = 0
+    assert not np.allclose(arcs.predictions.maps[..., 2, 4, :, :], edited)
+
+
+def test_an_explorer_is_stored_by_the_name_of_the_intact_model() -> None:
+    model = load_model(device="cpu")
+    with model.disabled((2, 4)):
+        explorer = explore(model, SENTENCE, treebank=False)
+    assert "without L2 H4" in explorer.attention.model_name
+    assert explorer.to_state()["model"]["name"] == "small BERT (in the package)"
 
 
 def test_encoders_are_measured_edited() -> None:

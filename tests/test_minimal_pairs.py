@@ -109,6 +109,7 @@ def test_models_that_score_no_words() -> None:
         score(load_model(zoo.build("t5"), words()), PAIRS, progress=False)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("paradigm", "head", "before", "after"),
     [
@@ -127,6 +128,7 @@ def test_a_head_without_which_anaphors_agree_less(
         assert score(model, pairs, progress=False).accuracy == pytest.approx(after, abs=0.002)
 
 
+@pytest.mark.data
 def test_a_head_without_which_verbs_agree_more(data: Path) -> None:
     path = data / "blimp" / "regular_plural_subject_verb_agreement_1.jsonl.gz"
     pairs = load_pairs(path)[200:]
