@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from attnwidget import (
     Attention,
     DependencyArcs,
     Head,
+    HeadView,
     Sentence,
     explore,
     load_model,
     make_segments,
     measure,
+    rollout,
 )
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.projection import Projections
@@ -286,7 +289,7 @@ def test_patching_all_heads_of_a_layer_with_their_own_input_changes_nothing() ->
         torch.testing.assert_close(during, before, atol=1e-6, rtol=0)
 
 
-def test_what_is_made_in_a_block_says_so(tmp_path: Any) -> None:
+def test_what_is_made_in_a_block_says_so(tmp_path: Path) -> None:
     model = load_model(device="cpu")
     with model.disabled([(5, 8), (2, 3)]):
         attention = model.attend(SENTENCE)
@@ -296,6 +299,13 @@ def test_what_is_made_in_a_block_says_so(tmp_path: Any) -> None:
     assert attention.note.startswith("edited") and attention.edits
     assert attention.made_by is None
     assert measured.model_name == said and measured["position"].model_name == said
+    assert attention.to_frame().attrs["model"] == measured.to_frame().attrs["model"] == said
+    view = HeadView(attention, selected=[(5, 8)])
+    assert view.caption.model == said
+    for name in ("view.svg", "view.html"):
+        view.save(tmp_path / name)
+        assert "without L5 H8, L2 H3" in (tmp_path / name).read_text(encoding="utf-8")
+    assert said in " ".join(rollout(attention).chart().to_dict()["title"]["text"])
     with model.disabled(layers=[3], method="zero"), model.disabled((0, 0), edges=[(1, 2)]):
         assert model.name.endswith("without layer 3 (zero), L0 H0 (edges 1→2)")
     assert model.name == "small BERT (in the package)"

@@ -366,13 +366,15 @@ class Attention:
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
         """One row a weight: stack, layer, head, query, key, query_token, key_token, weight.
 
-        All stacks where none is named.
+        All stacks where none is named. `attrs["model"]` of the frame is the model's name.
 
         Raises:
             ValueError: no such stack.
         """
         names = list(self.stacks) if stack is None else [self._stack(stack).name]
-        return weights_frame([(self.stacks[name], self.weights(stack=name)) for name in names])
+        frame = weights_frame([(self.stacks[name], self.weights(stack=name)) for name in names])
+        frame.attrs["model"] = self.model_name
+        return frame
 
     @classmethod
     def from_weights(

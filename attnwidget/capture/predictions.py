@@ -100,7 +100,7 @@ class Predictions:
         """The `top` answers of each question, the likeliest first.
 
         Columns: question, position, answer (readable), token (as the vocabulary has it), id,
-        probability, log_probability in nats.
+        probability, log_probability in nats. `attrs["model"]` is the model's name.
         """
         import pandas as pd
 
@@ -121,7 +121,9 @@ class Predictions:
                         "log_probability": float(scores[token_id]),
                     }
                 )
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        frame.attrs["model"] = self.model_name
+        return frame
 
     def chart(self) -> alt.VConcatChart:
         """A bar for each of the `top` answers of each question; displays without network."""
@@ -205,7 +207,8 @@ class PredictionChange:
     def to_frame(self) -> pd.DataFrame:
         """The answers whose probability changed most, the largest change first.
 
-        Columns: question, position, answer, token, id, before, after, change.
+        Columns: question, position, answer, token, id, before, after, change. `attrs` has the names
+        of the models "before" and "after".
         """
         import pandas as pd
 
@@ -226,7 +229,9 @@ class PredictionChange:
                         "change": float(changes[token_id]),
                     }
                 )
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        frame.attrs |= {"before": self.before.model_name, "after": self.after.model_name}
+        return frame
 
     def chart(self) -> alt.VConcatChart:
         """Bars of what is answered after, with strokes of before; displays without network."""

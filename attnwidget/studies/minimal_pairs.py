@@ -57,10 +57,13 @@ class PairScores:
         return float(self.right.mean())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair: phenomenon, good, bad, score_good, score_bad (nats), right."""
+        """One row a pair: phenomenon, good, bad, score_good, score_bad (nats), right.
+
+        `attrs["model"]` is the model's name.
+        """
         import pandas as pd
 
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "phenomenon": [pair.phenomenon for pair in self.pairs],
                 "good": [pair.good for pair in self.pairs],
@@ -70,6 +73,8 @@ class PairScores:
                 "right": self.right,
             }
         )
+        frame.attrs["model"] = self.model_name
+        return frame
 
     def by_phenomenon(self) -> pd.DataFrame:
         """One row a phenomenon, in order of appearance: n and accuracy."""

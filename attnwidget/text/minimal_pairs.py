@@ -71,11 +71,12 @@ def load_pairs(path: str | Path) -> list[MinimalPair]:
 
     Example:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> from attnwidget import load_pairs
         >>> line = '{"sentence_good": "Cats purr.", "sentence_bad": "Cats purrs.", "UID": "sv"}'
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = f"{folder}/pairs.jsonl"
-        ...     _ = open(path, "w").write(line)
+        ...     path = Path(folder, "pairs.jsonl")
+        ...     _ = path.write_text(line)
         ...     load_pairs(path)
         [MinimalPair(good='Cats purr.', bad='Cats purrs.', phenomenon='sv')]
     """
