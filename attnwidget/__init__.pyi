@@ -28,6 +28,7 @@ from .studies.induction import induction_scores as induction_scores
 from .studies.linguistic_features import probe_features as probe_features
 from .studies.looking_away import probe_looking_away as probe_looking_away
 from .studies.measure import measure as measure
+from .studies.minimal_pairs import score as score
 from .studies.relations import probe_relations as probe_relations
 from .studies.results import Measurements as Measurements
 from .studies.rollout import flow as flow
@@ -42,6 +43,8 @@ from .text.demonstrations import demo_treebank as demo_treebank
 from .text.framenet import load_framenet as load_framenet
 from .text.mentions import Document as Document
 from .text.mentions import Mention as Mention
+from .text.minimal_pairs import MinimalPair as MinimalPair
+from .text.minimal_pairs import load_pairs as load_pairs
 from .text.segments import Segment as Segment
 from .text.treebank import Sentence as Sentence
 from .text.treebank_fetch import fetch_treebank as fetch_treebank

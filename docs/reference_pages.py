@@ -23,12 +23,16 @@ SECTIONS = {
 }
 # What public names return or take beside the results of studies, which are found by themselves.
 TYPES = (
+    "attnwidget.capture.edits.Edits",
+    "attnwidget.capture.predictions.PredictionChange",
+    "attnwidget.capture.predictions.Predictions",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
     "attnwidget.studies.clustering.HeadEmbedding",
     "attnwidget.studies.coreference_results.AntecedentChoices",
     "attnwidget.studies.governors.GovernorPredictions",
+    "attnwidget.studies.minimal_pairs.PairScores",
     "attnwidget.studies.rollout.TokenRelevance",
     "attnwidget.text.word_links.Link",
     "attnwidget.text.word_links.LinkedSentence",

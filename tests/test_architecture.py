@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "attnwidget"
 BELOW = {
     "text": set(),
     "kernels": set(),
-    "capture": {"text", "kernels"},
+    "capture": {"text", "kernels", "charts"},
     "charts": {"text"},
     "drawing": {"text"},
     "studies": {"text", "kernels", "capture", "charts"},
@@ -26,7 +26,7 @@ BELOW = {
 FOREIGN = {
     "text": {"torch", "transformers", "anywidget", "ipywidgets"},
     "kernels": {"transformers", "anywidget", "ipywidgets", "pandas"},
-    "capture": {"anywidget", "ipywidgets", "altair"},
+    "capture": {"anywidget", "ipywidgets"},
     "studies": {"anywidget", "ipywidgets"},
     "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
     "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnwidget import load_model
+from attnwidget.capture.special_token_template import Template
 from attnwidget.studies.batches import batched
 from attnwidget.studies.segmenting import make_segments, read_segments
-from attnwidget.studies.special_token_template import Template
 from attnwidget.studies.token_classes import TokenClasses
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents

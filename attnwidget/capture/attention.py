@@ -55,7 +55,8 @@ class Attention:
     Attributes:
         stacks: the stacks of layers by name, in the order of computation.
         model_name: the model's name, or the one given to `from_weights`.
-        note: "" or which layers hold weights in place of queries and keys.
+        note: "" or that heads were edited, and which layers hold weights for queries and keys.
+        edits: which heads were off when it was made (`AttentionModel.disabled`); "" for none.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are of; None without them.
         made_by: the call that made it, as Python writes it; None where that is not known.
@@ -79,6 +80,7 @@ class Attention:
         lock: threading.RLock | None = None,
         no_norms: str = "",
         loss: Loss | None = None,
+        edits: str = "",
     ) -> None:
         self.stacks: dict[str, Stack] = {
             name: Stack(name, len(kept), kept[0].n_heads, kept[0].n_key_heads, *axes[name])
@@ -87,6 +89,7 @@ class Attention:
         self.model_name = model_name
         self.n_prompt = n_prompt
         self.loss = loss
+        self.edits = edits
         self.made_by: Call | None = None
         self._no = {"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS}
         self._maps = MapCache(layers, lock if lock is not None else threading.RLock())
@@ -113,11 +116,11 @@ class Attention:
 
     @property
     def note(self) -> str:
-        """How far weights are kept in place of queries and keys; "" where they are not."""
+        """Edits, and how far weights are kept in place of queries and keys; "" for neither."""
         kept = [layer.products is None for layers in self._maps.layers.values() for layer in layers]
-        if all(kept):
-            return "weights only"
-        return f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
+        how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
+        how_far = "weights only" if all(kept) else how_far
+        return ", ".join(filter(None, ["edited" if self.edits else "", how_far]))
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -363,13 +366,15 @@ class Attention:
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
         """One row a weight: stack, layer, head, query, key, query_token, key_token, weight.
 
-        All stacks where none is named.
+        All stacks where none is named. `attrs["model"]` of the frame is the model's name.
 
         Raises:
             ValueError: no such stack.
         """
         names = list(self.stacks) if stack is None else [self._stack(stack).name]
-        return weights_frame([(self.stacks[name], self.weights(stack=name)) for name in names])
+        frame = weights_frame([(self.stacks[name], self.weights(stack=name)) for name in names])
+        frame.attrs["model"] = self.model_name
+        return frame
 
     @classmethod
     def from_weights(

@@ -158,8 +158,8 @@ def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
     return mask.ne(0)
 
 
-def _kind(hf_model: Any) -> Literal["masked", "causal"]:
-    """Which language-modelling head the model has."""
+def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
+    """Which language-modelling head the model has; None for none."""
     from transformers.models.auto import modeling_auto as auto
 
     heads = {
@@ -174,6 +174,12 @@ def _kind(hf_model: Any) -> Literal["masked", "causal"]:
     for kind in ("causal", "masked"):
         if any(names & set(mapping.values()) for mapping in heads[kind]):
             return kind
+    return None
+
+
+def _kind(hf_model: Any) -> Literal["masked", "causal"]:
+    if (kind := language_model_head(hf_model)) is not None:
+        return kind
     raise TypeError(
         f"{type(hf_model).__name__} has no language-modelling head whose loss could be taken: load "
         "it as AutoModelForMaskedLM or AutoModelForCausalLM, or pass loss= a function that makes "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,22 +13,21 @@ from torch import Tensor
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.call import Call, call
 from attnwidget.capture.collect import Collected
-from attnwidget.capture.encode import Encoded, Encoder, Text
-from attnwidget.capture.generate import continuation, decoder_ids, translation
+from attnwidget.capture.disabled import Heads, disabled
+from attnwidget.capture.edits import Edits, Method
+from attnwidget.capture.encode import Encoded, Text
+from attnwidget.capture.generate import continuation, translation
 from attnwidget.capture.gradients import attention_gradients
-from attnwidget.capture.inputs import (
-    fitting_axis,
-    given_inputs,
-    input_names,
-    padded_inputs,
-    unpadded,
-)
+from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.model_inputs import Inputs, ModelInputs
+from attnwidget.capture.predict import predictions_of
+from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.sites import find_sites
+from attnwidget.capture.tap import open_edits
 from attnwidget.text.tokens import Tokens
 
-Inputs = Mapping[str, Any]
 _ENCODER_STACKS = ("self", "encoder")
 
 
@@ -40,7 +40,9 @@ class AttentionModel:
     Attributes:
         hf_model: the transformers model; of a compiled one the model that was compiled.
         tokenizer: its tokenizer, or None.
-        name: what figures, captions and results call it.
+        name: what figures, captions and results call it; in a block of `disabled` with what it is
+            without.
+        own_name: the same without that.
         source: what `load_model` finds it by on any machine: a hub name, or that of a model of the
             package ("embedded", "attnwidget/genre"); None for one of a folder or an object.
         made_by: the call of `load_model` that made it, as Python writes it.
@@ -61,16 +63,27 @@ class AttentionModel:
             )
         self.hf_model = hf_model
         self.tokenizer = tokenizer
-        self.name = name
+        self.own_name = name
         self.source = source
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.lock = threading.RLock()
-        self._encoder = Encoder(tokenizer, hf_model)
+        self._inputs = ModelInputs(hf_model, tokenizer)
+        self._encoder = self._inputs.encoder
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
-        self._encodes_apart = bool(getattr(hf_model.config, "is_encoder_decoder", False))
+        self._encodes_apart = self._inputs.encodes_apart
         self._training = {module: module.training for module in hf_model.modules()}
         hf_model.eval()
+
+    @property
+    def edits(self) -> Edits:
+        """What stands in the place of heads' outputs here: that of the blocks of `disabled`."""
+        return open_edits(self.hf_model)
+
+    @property
+    def name(self) -> str:
+        """What figures, captions and results call the model, with what it is without."""
+        return ", ".join(filter(None, [self.own_name, str(self.edits)]))
 
     @property
     def n_layers(self) -> int:
@@ -121,23 +134,10 @@ class AttentionModel:
                 that the model has no head for.
             RuntimeError: the model was closed.
         """
-        if target is not None and not self._encodes_apart:
-            raise TypeError(f"target is for encoder-decoders, not {type(self.hf_model).__name__}")
-        if isinstance(text, Mapping):
-            if pair is not None:
-                raise TypeError("pair goes with texts; a dict of inputs is taken as it is")
-            inputs, tokens = given_inputs(text, self.hf_model), None
-            ids = unpadded(inputs, "input_ids", "attention_mask")
-            if ids is not None:
-                types = unpadded(inputs, "token_type_ids", "attention_mask")
-                segments = None if types is None else [min(kind, 1) for kind in types]
-                tokens = self._encoder.axis(ids, segments=segments)
-        else:
-            encoded = self._encoder(text, pair, truncate=truncate)
-            inputs, tokens = padded_inputs([encoded], self.hf_model, self.tokenizer), encoded.tokens
+        inputs, tokens = self._inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
-            if self._encodes_apart and "decoder_input_ids" not in inputs:
-                inputs |= self._decoder_inputs(inputs, target, truncate)
+            self._check_open()
+            inputs = self._inputs.with_decoder(inputs, target, truncate)
             attention = self._attentions(inputs, [tokens], loss=loss, seed=seed)[0]
         options = {"target": target, "truncate": truncate or None, "loss": loss}
         attention.made_by = self._call(text, pair, **options, seed=seed or None)
@@ -176,13 +176,62 @@ class AttentionModel:
         found: dict[int, Attention] = {}
         with self.lock:
             for indices in of_length.values():
-                inputs = padded_inputs([encoded[i] for i in indices], self.hf_model, self.tokenizer)
+                inputs = self._inputs.padded([encoded[i] for i in indices])
                 attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
                 found.update(zip(indices, attentions, strict=True))
         for index, attention in found.items():
             options = {"truncate": truncate or None}
             attention.made_by = self._call(texts[index], seconds[index], **options)
         return [found[index] for index in range(len(encoded))]
+
+    def predict(
+        self,
+        text: Text | Inputs,
+        pair: Text | None = None,
+        *,
+        top: int = 10,
+        at: Iterable[int] | None = None,
+        target: Text | None = None,
+        truncate: bool = False,
+    ) -> Predictions:
+        """What the model answers, with the probability of every answer.
+
+        A masked language model answers at each mask token of the text. A causal one says the next
+        token, and how probable the text is; so does an encoder-decoder, of what its decoder writes
+        after `target`. A classifier says the class. Probabilities, in the intact model too, are
+        those of the attention implementation whose maps are read.
+
+        Args:
+            text: as in `attend`; for a masked language model with its mask token in it.
+            pair: second sentence, as in `attend`.
+            top: answers in the table and the chart of the result.
+            at: tokens to predict in place of the above, from 0: a masked language model has each of
+                them masked in turn, a causal one says it from the tokens before it.
+            target: what the decoder of an encoder-decoder has written so far; None = nothing.
+            truncate: as in `attend`.
+
+        Raises:
+            TypeError: the model has no head that predicts words or classes; otherwise as `attend`.
+            ValueError: no mask token in the text and no `at`, a token that is not there; otherwise
+                as `attend`.
+            RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> model = load_model(device="cpu")
+            >>> model.predict("The woman washed [MASK] hands.")
+            Predictions(small BERT (in the package), masked: her 0.824)
+        """
+        inputs, _ = self._inputs.of(text, pair, target=target, truncate=truncate)
+        with self.lock:
+            self._check_open()
+            return predictions_of(
+                *(self.hf_model, self._inputs, self.tokenizer, inputs),
+                target=target,
+                at=at,
+                top=top,
+                model_name=self.name,
+            )
 
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
         """The attention over a prompt and what the model writes after it, greedily by default.
@@ -201,9 +250,9 @@ class AttentionModel:
             RuntimeError: the model was closed.
         """
         encoded = self._encoder(text)
-        inputs = padded_inputs([encoded], self.hf_model, self.tokenizer)
+        inputs = self._inputs.padded([encoded])
         given = {"text": text, "max_new_tokens": max_new_tokens}
-        made_by = self.made_by.then(call("generate", given, options))
+        made_by = None if self.edits else self.made_by.then(call("generate", given, options))
         with self.lock:
             self._check_open()
             if self._encodes_apart:
@@ -220,10 +269,76 @@ class AttentionModel:
                 )
             ids = continuation(self.hf_model, self.tokenizer, inputs, max_new_tokens, **options)
             whole = Encoded(ids, None, self._encoder.axis(ids))
-            inputs = padded_inputs([whole], self.hf_model, self.tokenizer)
+            inputs = self._inputs.padded([whole])
             attention = self._attentions(inputs, [whole.tokens], len(encoded.ids))[0]
             attention.made_by = made_by
             return attention
+
+    @contextmanager
+    def disabled(
+        self,
+        heads: Heads | None = None,
+        *,
+        method: Method | None = None,
+        layers: Iterable[int] | None = None,
+        stack: str | None = None,
+        reference: object = None,
+        edges: Iterable[tuple[int, int]] | None = None,
+        kv_group: bool = False,
+    ) -> Iterator[AttentionModel]:
+        """Switch heads off in the block: their outputs, before the projection, are replaced.
+
+        Everything of the model is edited in the block: `attend`, `generate`, `predict`, `measure`,
+        every probe and calls of `hf_model`. Nothing is after it, however it ends, and nothing in
+        other threads. Blocks nest: where two name one head the inner one holds, and their edges add
+        up. What is made in the block says so by its model's name.
+
+        Args:
+            heads: (layer, head), (layer, head, stack) or a list of them.
+            method: what stands in a head's place. None and "uniform": the mean of the values that
+                each query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3); "zero":
+                nothing (Michel et al. 2019); "first": the value of the first token that the query
+                may see; "mean": the mean of the head's output over all tokens of `reference`;
+                "patch": its outputs on `reference`, token by token.
+            layers: all heads of these layers too.
+            stack: of `layers` and of heads without one: "encoder", "decoder" or "cross".
+            reference: for "mean" an input or a list of them, for "patch" one input of as many
+                tokens: a text, an `Attention` of this model, a `Segment` or a dict of inputs. It is
+                read anew by the intact model.
+            edges: [(query, key), ...], tokens from 0: instead of the whole head these weights are
+                taken out, and the rest of each row is scaled to its sum.
+            kv_group: take all heads that share keys and values with those named.
+
+        Raises:
+            ValueError: no such head, layer, stack or method; a head named twice; a reference that
+                is missing or does not fit; in the block, an edit that the model or an input does
+                not allow.
+            TypeError: a reference that is no input.
+            RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> model = load_model()
+            >>> with model.disabled([(5, 8), (2, 3)]):
+            ...     attention = model.attend("The cat sat.")
+            >>> attention.model_name
+            'small BERT (in the package), without L5 H8, L2 H3 (uniform)'
+        """
+        with self.lock:
+            self._check_open()
+            block = disabled(
+                self.hf_model,
+                self._inputs,
+                heads,
+                method=method,
+                layers=layers,
+                stack=stack,
+                reference=reference,
+                edges=edges,
+                kv_group=kv_group,
+            )
+        with block:
+            yield self
 
     def close(self) -> None:
         """Give the model back in the mode (train or eval) that it came in."""
@@ -242,8 +357,10 @@ class AttentionModel:
         name = "" if self.name == kind else f" {self.name!r}"
         return f"AttentionModel({kind}{name}, {self.n_layers}×{self.n_heads} heads, {self.device})"
 
-    def _call(self, text: Text | Inputs, pair: Text | None, **options: Any) -> Call:
-        """The call of `attend` that gives an attention, as Python writes it."""
+    def _call(self, text: Text | Inputs, pair: Text | None, **options: Any) -> Call | None:
+        """The call of `attend` that gives an attention, as Python writes it; None in a block."""
+        if self.edits:
+            return None
         return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
 
     def _check_open(self) -> None:
@@ -292,16 +409,7 @@ class AttentionModel:
                     lock=self.lock,
                     no_norms=collected.no_norms,
                     loss=losses[item] if losses else None,
+                    edits=str(self.edits),
                 )
             )
         return attentions
-
-    def _decoder_inputs(
-        self, inputs: dict[str, Tensor], target: Text | None, truncate: bool
-    ) -> dict[str, Tensor]:
-        if target is None:
-            self._check_open()
-            return {"decoder_input_ids": translation(self.hf_model, inputs, 40)}
-        ids = self._encoder(target, truncate=truncate, target=True).ids
-        ids = decoder_ids(self.hf_model, ids)
-        return {"decoder_input_ids": torch.tensor([ids], device=self.device)}

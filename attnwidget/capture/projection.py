@@ -50,6 +50,7 @@ class Projections:
         self._why_not: dict[nn.Module, str] = {}
         self._latest: dict[nn.Module, LayerAttention] = {}
         self._seen: dict[nn.Module, None] = {}
+        self._replaced = False
         names = {module: path for path, module in hf_model.named_modules()}
         for site in find_sites(hf_model):
             parent = hf_model.get_submodule(site.path.rpartition(".")[0])
@@ -69,6 +70,8 @@ class Projections:
     @property
     def refused(self) -> str:
         """Why the first module seen without an f(x) has none; "" where all have one."""
+        if self._replaced:
+            return "an edit (mean or patch) replaced outputs of heads, which are no sum of values"
         return next((why for why in map(self.why_not, self._seen) if why), "")
 
     def of_heads(self, module: nn.Module, n_heads: int) -> Tensor | None:
@@ -84,6 +87,7 @@ class Projections:
 
         The passes hand their layers to `see`.
         """
+        self._replaced = False
         with ExitStack() as undo:
             for module, projection in self._modules.items():
                 if module not in self._why_not:
@@ -102,6 +106,9 @@ class Projections:
     def see(self, seen: LayerAttention) -> None:
         """Take note of a layer whose projection is about to run."""
         self._seen[seen.module] = None
+        if seen.outputs_replaced:
+            self._replaced = True
+            return
         if seen.module not in self._modules or seen.module in self._why_not:
             return
         if seen.value is None:

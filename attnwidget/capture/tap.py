@@ -6,21 +6,25 @@ import contextvars
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.edits import Edits, LayerChanges
 from attnwidget.capture.held_attributes import Hold, held, unheld
 from attnwidget.capture.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.sites import Site, StackName, find_sites
-from attnwidget.capture.torch_functions import FunctionWatch, Seen, additive
+from attnwidget.capture.torch_functions import FunctionWatch, Seen, additive, summed_values
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
 _NAME = "attnwidget_tap"
+# Differences that rounding explains between sums of values, as a share of the largest.
+_ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4}
 _IMPLEMENTATION = "_attn_implementation_internal"
 
 
@@ -41,11 +45,13 @@ class LayerAttention(Seen):
         mask: broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None = every key
             is visible to every query.
         kwargs: further arguments of the attention function: softcap, position_bias, s_aux...
+        outputs_replaced: whether an edit gave heads outputs that weights and values do not make.
     """
 
     layer: int
     stack: StackName
     module: nn.Module
+    outputs_replaced: bool = False
 
 
 OnLayer = Callable[[LayerAttention], None]
@@ -57,18 +63,23 @@ class _Tap:
 
     sites: dict[nn.Module, Site]
     on_layer: OnLayer
+    root: nn.Module
+    edits: Edits | None = None
     config_keys: frozenset[int] = frozenset()
     next_layer: dict[str, int] = field(default_factory=dict)
     layer_of: dict[nn.Module, int] = field(default_factory=dict)
+    # Modules whose weights were handed over, and what of them was edited, in this pass.
+    handed: set[nn.Module] = field(default_factory=set)
+    edited: dict[nn.Module, set[str]] = field(default_factory=dict)
     watch: FunctionWatch | None = None
 
     def __deepcopy__(self, memo: object) -> _Tap:
         return self  # copying a model while it is tapped copies its hooks, not the tap
 
-    def start_pass(self, *_: object) -> None:
+    def start_pass(self, stacks: Set[StackName], *_: object) -> None:
         if self in _open_taps.get():
-            self.next_layer.clear()
-            self.layer_of.clear()
+            for stack in stacks:
+                self.next_layer.pop(stack, None)
 
     def enter_module(self, module: nn.Module, *_: object) -> None:
         site = self.sites.get(module)
@@ -76,6 +87,8 @@ class _Tap:
             return  # another thread's pass, or a copy of the tapped model
         self.layer_of[module] = self.next_layer.get(site.stack, 0)
         self.next_layer[site.stack] = self.layer_of[module] + 1
+        self.handed.discard(module)
+        self.edited.pop(module, None)
         if self.watch is not None and site.route == "functions":
             self.watch.enter(module)
 
@@ -83,16 +96,52 @@ class _Tap:
         site = self.sites.get(module)
         if site is None or self not in _open_taps.get():
             return
+        failed = output is None
         if self.watch is not None and site.route == "functions":
-            self.watch.leave(module, failed=output is None)
+            self.watch.leave(module, failed=failed)
+        if not failed:
+            self._check_edited(module)
         self.layer_of.pop(module, None)
+
+    def changes(self, module: nn.Module) -> LayerChanges | None:
+        edits, layer = _edits_in_force(module), self.layer_of.get(module)
+        return None if edits is None or layer is None else edits.of_layer(module, layer)
+
+    def done(self, module: nn.Module, what: str) -> None:
+        self.edited.setdefault(module, set()).add(what)
 
     def hand_over(self, module: nn.Module, seen: Seen) -> None:
         # The second call inside one layer repeats the first one's map (DiffLlama's value halves).
-        layer = self.layer_of.pop(module, None)
-        if layer is not None:
-            stack = self.sites[module].stack
-            self.on_layer(LayerAttention(**vars(seen), layer=layer, stack=stack, module=module))
+        if module not in self.layer_of or module in self.handed:
+            return
+        self.handed.add(module)
+        changes = self.changes(module)
+        self.on_layer(
+            LayerAttention(
+                **vars(seen),
+                layer=self.layer_of[module],
+                stack=self.sites[module].stack,
+                module=module,
+                outputs_replaced=changes is not None and changes.replaces_outputs,
+            )
+        )
+
+    def _check_edited(self, module: nn.Module) -> None:
+        """Refuse a pass in which a head's edit was passed by."""
+        changes, name = self.changes(module), type(module).__name__
+        done = self.edited.get(module, set())
+        if changes is None or {"weights", "outputs"} <= done:
+            return
+        if "weights" not in done:
+            raise ValueError(
+                f"heads of {name} cannot be switched off: it computes its attention in a way that "
+                "is not seen here (windows of its own, or one fused function)"
+            )
+        if changes.replaces_outputs:
+            raise ValueError(
+                f"{name} shows its attention weights, but not the outputs of its heads, so that "
+                "'mean' and 'patch' cannot be done; 'uniform', 'zero', 'first' and edges can"
+            )
 
 
 _open_taps: contextvars.ContextVar[tuple[_Tap, ...]] = contextvars.ContextVar(
@@ -102,8 +151,21 @@ _registry_lock = threading.RLock()
 _registered = False
 
 
+def open_edits(model: nn.Module) -> Edits:
+    """What this thread has replaced in `model` at the moment; empty where it is intact."""
+    model = uncompiled(model)
+    found = (t.edits for t in reversed(_open_taps.get()) if t.edits is not None and t.root is model)
+    return next(found, Edits())
+
+
+def _edits_in_force(module: nn.Module) -> Edits | None:
+    """Those of the innermost tap of `module` that says."""
+    found = (t for t in reversed(_open_taps.get()) if t.edits is not None and module in t.sites)
+    return next((t.edits for t in found), None)
+
+
 @contextmanager
-def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
+def tap(model: nn.Module, on_layer: OnLayer, edits: Edits | None = None) -> Iterator[None]:
     """Hand every attention layer of `model` to `on_layer` during forward passes in the block.
 
     Works whatever attention implementation the model was loaded with, whether it is compiled, and
@@ -113,10 +175,14 @@ def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
 
     Args:
         model: a transformers model.
-        on_layer: called with one `LayerAttention` a layer, in order of computation.
+        on_layer: called with one `LayerAttention` a layer, in order of computation; of heads that
+            are edited it gets the weights that they have then.
+        edits: what stands in the place of heads' outputs in the block, also in taps within it;
+            None = what stands there already.
 
     Raises:
         TypeError: the model has no attention module that can be tapped.
+        ValueError: in a forward pass, where an edit cannot be done.
 
     Example:
         >>> from attnwidget import load_model
@@ -135,7 +201,7 @@ def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
             f"{type(model).__name__} has no softmax attention module to tap; attention can be read "
             "from transformers models whose layers compute softmax attention"
         )
-    new = _Tap({site.module: site for site in sites}, on_layer)
+    new = _Tap({site.module: site for site in sites}, on_layer, model, edits)
     with ExitStack() as undo:
         # Compiled code would skip the hooks, or trace them into itself.
         undo.enter_context(plain_forward(whole))
@@ -144,17 +210,33 @@ def tap(model: nn.Module, on_layer: OnLayer) -> Iterator[None]:
             configs = _configs(model)
             new.config_keys = frozenset(map(id, configs))
             undo.enter_context(held(Hold(config, _IMPLEMENTATION, _NAME) for config in configs))
-        root_hook = model.register_forward_pre_hook(new.start_pass)
-        undo.callback(root_hook.remove)
+        for part, stacks in _whole_stacks(model, sites):
+            started = partial(new.start_pass, stacks)
+            undo.callback(part.register_forward_pre_hook(started).remove)
         for module in new.sites:
             undo.callback(module.register_forward_pre_hook(new.enter_module).remove)
             undo.callback(module.register_forward_hook(new.leave_module, always_call=True).remove)
         token = _open_taps.set((*_open_taps.get(), new))
         undo.callback(_open_taps.reset, token)
         if any(site.route == "functions" for site in sites):
-            new.watch = FunctionWatch(new.hand_over, getattr(model, "config", None))
+            new.watch = FunctionWatch(new.hand_over, new, getattr(model, "config", None))
             undo.enter_context(new.watch)
         yield
+
+
+def _whole_stacks(
+    model: nn.Module, sites: list[Site]
+) -> Iterator[tuple[nn.Module, set[StackName]]]:
+    """What may be run by itself, and the stacks whose layers begin anew when it is.
+
+    The model, and each model in it that has all layers of a stack: an encoder or a decoder, or the
+    layers without what predicts from them.
+    """
+    for part in model.modules():
+        if part is model or hasattr(part, "set_attn_implementation"):
+            inside = set(part.modules())
+            outside = {site.stack for site in sites if site.module not in inside}
+            yield part, {site.stack for site in sites} - outside
 
 
 def _register() -> None:
@@ -226,9 +308,39 @@ def _attention(
         scaling = kwargs.get("scaling")
         scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
         seen = Seen(weights, query, key, value, scaling, mask, kwargs)
+    changes = taps[-1].changes(module)
+    if changes is not None:
+        seen, output = _edited(module, seen, output, changes)
+        weights = seen.weights
     for open_tap in taps:
+        if changes is not None:
+            open_tap.done(module, "weights")
+            open_tap.done(module, "outputs")
         open_tap.hand_over(module, seen)
     return output, weights
+
+
+def _edited(
+    module: nn.Module, seen: Seen, output: Tensor, changes: LayerChanges
+) -> tuple[Seen, Tensor]:
+    """What the heads of a layer have and put out in place of their own, [B, Q, H, Dv].
+
+    Raises:
+        ValueError: what they put out is not their values summed by their weights.
+    """
+    with torch.no_grad():
+        own, output = summed_values(seen).transpose(1, 2), output.detach()
+    allowed = _ROUNDING.get(own.dtype, 5e-2) * max(float(own.abs().max()), 1e-6)
+    if own.shape != output.shape or float((own - output).abs().max()) > allowed:
+        raise ValueError(
+            f"heads of {type(module).__name__} cannot be switched off: what they put out is not "
+            "the sum of their values by their attention weights"
+        )
+    # Queries and keys no longer tell the weights.
+    weights = changes.weights(seen.weights, seen.visible())
+    edited = Seen(weights, value=seen.value, mask=seen.mask, kwargs=seen.kwargs)
+    outputs = changes.outputs(summed_values(edited))
+    return edited, outputs.transpose(1, 2).contiguous()
 
 
 def _mask(*args: Any, **kwargs: Any) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from attnwidget.capture.edits import LayerChanges
 from attnwidget.capture.sites import count_heads
 from attnwidget.kernels.weights import attention_weights
 
@@ -36,18 +37,45 @@ class Seen:
     mask: Tensor | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
+    def visible(self) -> Tensor | None:
+        """Bool, broadcastable to `weights`: which keys each query may see; None = all."""
+        found = None
+        for added in (self.mask, self.kwargs.get("position_bias")):
+            if not isinstance(added, Tensor):
+                continue
+            added = added.detach()[..., : self.weights.shape[-1]]
+            seen = added if added.dtype == torch.bool else added > -_MASKED_BELOW
+            found = seen if found is None else found & seen
+        return found
+
+
+class Editing(Protocol):
+    """Puts other weights and outputs in the place of a module's own."""
+
+    def changes(self, module: nn.Module) -> LayerChanges | None:
+        """What is to change in the pass that `module` is in; None for nothing."""
+
+    def done(self, module: nn.Module, what: str) -> None:
+        """Take note that the "weights" or the "outputs" of `module` were edited."""
+
 
 class FunctionWatch(TorchFunctionMode):
     """Reports the attention weights that torch functions compute between `enter` and `leave`.
 
-    Nothing the model computes is changed, but for rounding where gradients are on: the outputs of
-    scaled_dot_product_attention then come from the weights that are reported, so that a loss
-    depends on them. The mode belongs to the thread that entered it.
+    Nothing the model computes is changed but what `editing` changes, and rounding where gradients
+    are on: the outputs of scaled_dot_product_attention then come from the weights that are
+    reported, so that a loss depends on them. The mode belongs to the thread that entered it.
     """
 
-    def __init__(self, report: Callable[[nn.Module, Seen], None], config: object = None) -> None:
+    def __init__(
+        self,
+        report: Callable[[nn.Module, Seen], None],
+        editing: Editing,
+        config: object = None,
+    ) -> None:
         super().__init__()
         self._report = report
+        self._editing = editing
         self._config = config
         self._inside: list[nn.Module] = []
         self._waiting: tuple[nn.Module, Seen] | None = None
@@ -80,52 +108,85 @@ class FunctionWatch(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func in _SOFTMAX:
             self._report_waiting()
-            self._softmax(module, result, *args, **kwargs)
-        elif self._waiting is not None and getattr(func, "__name__", "") in _PRODUCTS:
-            self._product(*args, **kwargs)
-        elif func is functional.scaled_dot_product_attention:
-            seen = _recomputed(*args, **kwargs)
-            self._report(module, seen)
-            if torch.is_grad_enabled():
-                result = _summed(seen)
+            return self._softmax(module, result, *args, **kwargs)
+        if self._waiting is not None and getattr(func, "__name__", "") in _PRODUCTS:
+            return self._product(result, *args, **kwargs)
+        if func is functional.scaled_dot_product_attention:
+            return self._fused(module, result, *args, **kwargs)
+        return result
+
+    def _fused(self, module: nn.Module, result: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        seen = _recomputed(*args, **kwargs)
+        changes = self._editing.changes(module)
+        if changes is not None:
+            # Queries and keys no longer tell the weights.
+            weights = changes.weights(seen.weights, seen.visible())
+            seen = Seen(weights, value=seen.value, mask=seen.mask)
+            self._editing.done(module, "weights")
+        self._report(module, seen)
+        if changes is not None or torch.is_grad_enabled():
+            result = summed_values(seen)
+        if changes is not None:
+            result = changes.outputs(result)
+            self._editing.done(module, "outputs")
         return result
 
     def _softmax(
-        self, module: nn.Module, weights: Tensor, input: Tensor, dim: int = 0, *_: Any, **__: Any
-    ) -> None:
+        self, module: nn.Module, result: Tensor, input: Tensor, dim: int = 0, *_: Any, **__: Any
+    ) -> Tensor:
+        """Takes note of weights that the softmax gave, and returns them as edited."""
         n_heads = count_heads(module, self._config)
         if dim not in (-1, input.ndim - 1) or input.ndim not in (3, 4):
-            return
+            return result
         if input.ndim == 3:  # batch and heads in one dimension
             if not n_heads or input.shape[0] % n_heads:
-                return
+                return result
             shape = (-1, n_heads, *input.shape[1:])
         elif n_heads and input.shape[1] != n_heads:
-            return
+            return result
         else:
             shape = tuple(input.shape)
-        scores = input.detach().reshape(shape)
+        scores, weights = input.detach().reshape(shape), result
         if weights.shape != shape:  # a view would be outside of the graph that leads to a loss
             weights = weights.reshape(shape)
+        sinks = weights[..., :0]
         if getattr(module, "sinks", None) is not None:
+            sinks = weights[..., -1:]
             scores, weights = scores[..., :-1], weights[..., :-1]
         visible = scores > scores.amax(-1, keepdim=True) - _MASKED_BELOW
+        changes = self._editing.changes(module)
+        if changes is not None:
+            weights = changes.weights(weights, visible)
+            result = torch.cat([weights, sinks], -1).reshape(result.shape)
+            self._editing.done(module, "weights")
         self._waiting = module, Seen(weights, mask=None if bool(visible.all()) else visible)
+        return result
 
-    def _product(self, first: Any = None, second: Any = None, *_: Any, **__: Any) -> None:
-        """The product after the softmax tells the values: [.., K, Dv] of every batch and head."""
+    def _product(
+        self, result: Tensor, first: Any = None, second: Any = None, *_: Any, **__: Any
+    ) -> Tensor:
+        """The product after the softmax tells the values: [.., K, Dv] of every batch and head.
+
+        Returns the outputs of the heads as edited.
+        """
         assert self._waiting is not None
         module, seen = self._waiting
         batch, heads, n_query, n_key = seen.weights.shape
         if not isinstance(first, Tensor) or not isinstance(second, Tensor):
-            return
+            return result
         if first.numel() != seen.weights.numel() or first.shape[-2:] != (n_query, n_key):
-            return
+            return result
         shared = second.ndim == 4 and second.shape[0] == batch and heads % second.shape[1] == 0
         if second.shape[-2] == n_key and (shared or second.shape[:-2].numel() == batch * heads):
             value = second if shared else second.reshape(batch, heads, n_key, -1)
             self._waiting = module, replace(seen, value=value)
             self._report_waiting()
+            changes = self._editing.changes(module)
+            if changes is not None and changes.replaces_outputs:
+                outputs = changes.outputs(result.reshape(batch, heads, n_query, -1))
+                self._editing.done(module, "outputs")
+                return outputs.reshape(result.shape)
+        return result
 
     def _report_waiting(self) -> None:
         waiting, self._waiting = self._waiting, None
@@ -172,8 +233,8 @@ def _recomputed(
     return Seen(weights, query, key, value, scaling, mask)
 
 
-def _summed(seen: Seen) -> Tensor:
-    """What scaled_dot_product_attention returns: the values summed by the weights."""
+def summed_values(seen: Seen) -> Tensor:
+    """The outputs of the heads, [B, H, Q, Dv]: the values summed by the weights."""
     assert seen.value is not None
     groups = seen.weights.shape[-3] // seen.value.shape[-3]
     return seen.weights @ seen.value.repeat_interleave(groups, dim=-3)

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from attnwidget.capture.axes import token_axis
 from attnwidget.capture.encode import length_limit, what_reads
 from attnwidget.capture.inputs import input_names
+from attnwidget.capture.special_token_template import Template
 from attnwidget.studies.accumulator import Batch
 from attnwidget.studies.argument_checks import all_of, each_of
-from attnwidget.studies.special_token_template import Template
 from attnwidget.studies.token_classes import TokenClass, TokenClasses
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment

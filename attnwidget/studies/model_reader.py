@@ -124,6 +124,7 @@ class ModelReader:
         return {
             "model": type(self._model.hf_model).__name__,
             "weights": digest.hexdigest(),
+            "edits": self._model.edits.digest or None,
             "token_types": self._token_types,
             "metrics": {one.name: one.options for one in self._accumulators},
         }

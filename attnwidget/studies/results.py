@@ -35,8 +35,13 @@ class Result(ABC):
         """The study's figure; displays without network."""
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head and metric: layer and head (from 0), metric, value."""
-        return heads_frame(self.heads())
+        """One row a head and metric: layer and head (from 0), metric, value.
+
+        `attrs["model"]` of the frame is the model's name.
+        """
+        frame = heads_frame(self.heads())
+        frame.attrs["model"] = getattr(self, "model_name", "")
+        return frame
 
     def __repr__(self) -> str:
         heads = self.heads()
@@ -95,8 +100,13 @@ class Measurements(Mapping[str, Result]):
         return {title: v for result in self.values() for title, v in result.heads().items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head and metric: layer and head (from 0), metric, value."""
-        return heads_frame(self.heads())
+        """One row a head and metric: layer and head (from 0), metric, value.
+
+        `attrs["model"]` of the frame is the model's name.
+        """
+        frame = heads_frame(self.heads())
+        frame.attrs["model"] = self.model_name
+        return frame
 
     def __repr__(self) -> str:
         stopped = "" if self.complete else ", interrupted"

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from attnwidget.capture.advice import AdvisedError
 from attnwidget.capture.encode import length_limit, what_reads
+from attnwidget.capture.special_token_template import Template
 from attnwidget.studies.accumulator import Batch
 from attnwidget.studies.argument_checks import refuse_no_model
-from attnwidget.studies.special_token_template import Template
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.token_words import token_words, words_without_tokens

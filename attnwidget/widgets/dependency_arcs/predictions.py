@@ -111,6 +111,7 @@ class Predictions:
     ) -> None:
         self._model, self._sentences, self._unit = model, sentences, unit
         self._by_clitic = by_clitic
+        self._edits = model.edits.digest
         self._maps: OrderedDict[int, GovernorPredictions] = OrderedDict()
         self._predicted: dict[int, _Predicted] = {}
 
@@ -121,6 +122,7 @@ class Predictions:
             ValueError: it is too long for the model, or has a word without tokens.
             RuntimeError: the model was closed.
         """
+        self._forget_other_edits()
         if index not in self._maps:
             self._maps[index] = predict_governors(
                 self._model,
@@ -175,10 +177,18 @@ class Predictions:
         return bool(((is_right == sought.right) & is_strong).any())
 
     def _without_maps(self, index: int) -> _Predicted:
+        self._forget_other_edits()
         if index not in self._predicted:
             found = self.maps(index)
             self._predicted[index] = _Predicted(found.governors.astype(np.int16), found.weights)
         return self._predicted[index]
+
+    def _forget_other_edits(self) -> None:
+        """What was read with other heads off is no answer now."""
+        if self._edits != self._model.edits.digest:
+            self._edits = self._model.edits.digest
+            self._maps.clear()
+            self._predicted.clear()
 
     def _size(self) -> int:
         return sum(one.maps.nbytes for one in self._maps.values())

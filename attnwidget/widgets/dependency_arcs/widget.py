@@ -259,8 +259,12 @@ class DependencyArcs(RelationChoice):
         """The sentence with what the shown head predicts for it."""
         sentence, head = self.sentences[self.sentence], self.head
         predicted, problem = None, too_long(sentence)
+        # Heads may be off by now, or on again.
+        self._source = {**self._source, "model": self._model.name}
         if head is not None and not problem:
             try:
+                if self._accuracies is not None:
+                    refuse_other_model(self._accuracies, self._model)
                 predicted = self._predictions.maps(self.sentence)
             except ValueError as error:
                 problem = on_page(error)

@@ -40,7 +40,7 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
         "format": FORMAT,
         "version": VERSION,
         "model": {
-            "name": model.name,
+            "name": model.own_name,
             "source": model.source,
             "layers": model.n_layers,
             "heads": model.n_heads,

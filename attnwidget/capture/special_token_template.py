@@ -16,7 +16,7 @@ class Template:
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.special_token_template import Template
+        >>> from attnwidget.capture.special_token_template import Template
         >>> Template.of(load_model().tokenizer, pair=True).ids([10, 11], [12])
         [2, 10, 11, 3, 12, 3]
     """

@@ -1,0 +1,207 @@
+"""Heads switched off: what a model computes in a block with other outputs of some heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from operator import index as as_index
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.edits import METHODS, REFERRING, Change, Edits, Method, edge_change
+from attnwidget.capture.head import Head, named_head
+from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.sites import count_heads, find_sites
+from attnwidget.capture.tap import LayerAttention, open_edits, tap
+from attnwidget.capture.torch_functions import summed_values
+from attnwidget.text.counted import counted
+
+Heads = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]
+
+
+def disabled(
+    hf_model: Any,
+    inputs: ModelInputs,
+    heads: Heads | None,
+    *,
+    method: Method | None,
+    layers: Iterable[int] | None,
+    stack: str | None,
+    reference: object,
+    edges: Iterable[tuple[int, int]] | None,
+    kv_group: bool,
+) -> AbstractContextManager[None]:
+    """The block that `AttentionModel.disabled` describes."""
+    intact = _intact(hf_model)
+    chosen = _chosen_heads(intact, heads, layers, stack)
+    cut = _edges(edges)
+    if method is None:
+        method = "uniform"
+    elif cut:
+        raise ValueError(f"edges are taken out in place of method={method!r}: pass one of the two")
+    if method not in METHODS:
+        listed = ", ".join(map(repr, METHODS))
+        raise ValueError(f"method is one of {listed}, got {method!r}; single weights: edges=")
+    if kv_group:
+        chosen = _whole_groups(chosen, _key_heads(hf_model, inputs, intact))
+    if (method in REFERRING) != (reference is not None):
+        raise ValueError(
+            f"method={method!r} needs reference=, the input whose outputs are put in"
+            if reference is None
+            else f"reference= is for the methods 'mean' and 'patch', not for {method!r}"
+        )
+    if cut:
+        changes = dict.fromkeys(chosen, edge_change(cut))
+    elif reference is not None:
+        changes = _referred(hf_model, inputs, intact, chosen, method, reference)
+    else:
+        changes = dict.fromkeys(chosen, Change(method, method))
+    edits = open_edits(hf_model).then(Edits(changes, intact.heads_of, intact.stacks))
+    return tap(hf_model, _unseen, edits)
+
+
+def _unseen(_: LayerAttention) -> None:
+    """Nobody reads the maps of a block as such."""
+
+
+def _intact(hf_model: Any) -> Edits:
+    """No edits, with what the model has to be edited."""
+    sites, config = find_sites(hf_model), hf_model.config.get_text_config()
+    heads_of: dict[str, list[int]] = {}
+    for site in sites:
+        count = count_heads(site.module, getattr(site.module, "config", config))
+        heads_of.setdefault(site.stack, []).append(count or config.num_attention_heads)
+    if hasattr(config, "num_hidden_groups"):  # ALBERT's layers share modules
+        n_layers = config.num_hidden_layers * config.inner_group_num
+        heads_of = {stack: [counts[0]] * n_layers for stack, counts in heads_of.items()}
+    return Edits(
+        {},
+        {stack: tuple(counts) for stack, counts in heads_of.items()},
+        {site.module: site.stack for site in sites},
+    )
+
+
+def _chosen_heads(
+    intact: Edits, heads: Heads | None, layers: Iterable[int] | None, stack: str | None
+) -> list[Head]:
+    """The heads that are named, each once."""
+    shapes = {name: (len(counts), max(counts)) for name, counts in intact.heads_of.items()}
+    given = list(heads) if heads is not None else []
+    if given and hasattr(given[0], "__index__"):
+        given = [tuple(given)]
+    if stack is not None and stack not in shapes:
+        raise ValueError(f"there is no stack {stack!r}, one of {', '.join(map(repr, shapes))}")
+    whole = list(layers or ())
+    for layer in whole:
+        side = named_head((layer, 0) if stack is None else (layer, 0, stack), shapes).stack
+        given += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
+    if not given:
+        raise ValueError("name heads, [(layer, head), ...], or layers=[...]; got none")
+    chosen = []
+    for one in given:
+        pair = len(one) == 2 and stack is not None
+        head = named_head((*one, stack) if pair else one, shapes)
+        count = intact.heads_of[head.stack][head.layer]
+        if head.head >= count:
+            raise ValueError(f"head {head.head} is not among 0 to {count - 1} of this layer")
+        if head in chosen:
+            raise ValueError(f"{head} is named twice: name each head once")
+        chosen.append(head)
+    return chosen
+
+
+def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ...]:
+    if edges is None:
+        return ()
+    found = []
+    for edge in edges:
+        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise ValueError(f"edges are [(query, key), ...], tokens counted from 0; got {edge!r}")
+        query, key = map(as_index, edge)
+        if query < 0 or key < 0:
+            raise ValueError(f"an edge is (query, key), both counted from 0; got {edge!r}")
+        found.append((query, key))
+    if not found:
+        raise ValueError("edges is empty: name the weights to take out, [(query, key), ...]")
+    return tuple(dict.fromkeys(found))
+
+
+def _whole_groups(
+    chosen: list[Head], key_heads: Mapping[tuple[str, int], tuple[int, int]]
+) -> list[Head]:
+    """All query heads that share keys and values with the chosen ones."""
+    found: dict[Head, None] = {}
+    for head in chosen:
+        n_heads, n_key_heads = key_heads[head.stack, head.layer]
+        size = n_heads // n_key_heads
+        first = head.head // size * size
+        for other in range(first, first + size):
+            found[Head(head.layer, other, head.stack)] = None
+    return list(found)
+
+
+def _key_heads(
+    hf_model: Any, inputs: ModelInputs, intact: Edits
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """Heads and key heads of each layer, seen in a pass over two tokens."""
+    ids = torch.tensor([[0, 1]], device=hf_model.device)
+    given = {"input_ids": ids} | ({"decoder_input_ids": ids} if inputs.encodes_apart else {})
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+
+    def note(seen: LayerAttention) -> None:
+        if seen.value is None:
+            raise ValueError(
+                f"{type(seen.module).__name__} does not show its values, so that it is not known "
+                "which heads share them: name the heads, without kv_group"
+            )
+        found[seen.stack, seen.layer] = (seen.weights.shape[1], seen.value.shape[1])
+
+    with torch.no_grad(), tap(hf_model, note, intact):
+        hf_model(**given)
+    return found
+
+
+def _referred(
+    hf_model: Any,
+    inputs: ModelInputs,
+    intact: Edits,
+    chosen: list[Head],
+    method: Method,
+    reference: object,
+) -> dict[Head, Change]:
+    """Changes to what the heads put out on other inputs, read one by one by the intact model."""
+    many = isinstance(reference, Iterable) and not isinstance(reference, (str, Mapping))
+    listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
+    if not listed or (method == "patch" and len(listed) > 1):
+        wanted = "one input" if method == "patch" else "at least one input"
+        raise ValueError(f"the reference of {method!r} is {wanted}, got {len(listed)}")
+    outputs: dict[Head, list[Tensor]] = {head: [] for head in chosen}
+
+    def keep(seen: LayerAttention) -> None:
+        wanted = [head for head in chosen if (head.layer, head.stack) == (seen.layer, seen.stack)]
+        if wanted and seen.value is None:
+            raise ValueError(
+                f"{type(seen.module).__name__} shows its attention weights, but not the values "
+                f"they multiply, so that {method!r} cannot be done; 'uniform', 'zero', 'first' "
+                "and edges can"
+            )
+        for head in wanted:
+            outputs[head].append(summed_values(seen)[0, head.head])
+
+    with torch.no_grad():
+        for one in listed:
+            with tap(hf_model, _unseen, intact):
+                given, name = inputs.of_reference(one)
+            with tap(hf_model, keep, intact):
+                hf_model(**given)
+    changes = {}
+    for head, found in outputs.items():
+        whole = torch.cat(found)  # [tokens of all inputs, Dv]
+        if method == "patch":
+            changes[head] = Change(method, f"patched from “{name}”", output=whole)
+        else:
+            said = f"mean over {counted(len(whole), 'token')}"
+            changes[head] = Change(method, said, output=whole.float().mean(0))
+    return changes

@@ -1,0 +1,155 @@
+"""What a model is run on: a text, a dict of inputs, a segment, or the input of an `Attention`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.encode import Encoded, Encoder, Text
+from attnwidget.capture.generate import decoder_ids, translation
+from attnwidget.capture.inputs import given_inputs, input_names, padded_inputs, unpadded
+from attnwidget.capture.special_token_template import Template
+from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
+
+Inputs = Mapping[str, Any]
+
+
+class ModelInputs:
+    """Makes the tensors that one model is run on, with the axis of their tokens.
+
+    Raises:
+        ValueError: the tokenizer does not belong to the model.
+    """
+
+    def __init__(self, hf_model: Any, tokenizer: Any) -> None:
+        self._hf_model = hf_model
+        self._tokenizer = tokenizer
+        self.encoder = Encoder(tokenizer, hf_model)
+        self.encodes_apart = bool(getattr(hf_model.config, "is_encoder_decoder", False))
+
+    def of(
+        self,
+        text: Text | Inputs,
+        pair: Text | None = None,
+        *,
+        target: Text | None = None,
+        truncate: bool = False,
+    ) -> tuple[dict[str, Tensor], Tokens | None]:
+        """Inputs with a batch of one, without those of a decoder, and their tokens if known.
+
+        Raises:
+            ValueError, TypeError: as `AttentionModel.attend`.
+        """
+        if target is not None and not self.encodes_apart:
+            name = type(self._hf_model).__name__
+            raise TypeError(f"target is for encoder-decoders, not {name}")
+        if not isinstance(text, Mapping):
+            encoded = self.encoder(text, pair, truncate=truncate)
+            return self.padded([encoded]), encoded.tokens
+        if pair is not None:
+            raise TypeError("pair goes with texts; a dict of inputs is taken as it is")
+        inputs, tokens = given_inputs(text, self._hf_model), None
+        ids = unpadded(inputs, "input_ids", "attention_mask")
+        if ids is not None:
+            types = unpadded(inputs, "token_type_ids", "attention_mask")
+            segments = None if types is None else [min(kind, 1) for kind in types]
+            tokens = self.encoder.axis(ids, segments=segments)
+        return inputs, tokens
+
+    def padded(self, encoded: Sequence[Encoded]) -> dict[str, Tensor]:
+        """The inputs of encoded texts, as `padded_inputs`."""
+        return padded_inputs(encoded, self._hf_model, self._tokenizer)
+
+    def with_decoder(
+        self, inputs: dict[str, Tensor], target: Text | None = None, truncate: bool = False
+    ) -> dict[str, Tensor]:
+        """`inputs`, in an encoder-decoder with what its decoder reads.
+
+        That is the target, or what the model writes where there is none.
+        """
+        if not self.encodes_apart or "decoder_input_ids" in inputs:
+            return inputs
+        if target is None:
+            return {**inputs, "decoder_input_ids": translation(self._hf_model, inputs, 40)}
+        ids = self.encoder(target, truncate=truncate, target=True).ids
+        return {**inputs, "decoder_input_ids": self._row(decoder_ids(self._hf_model, ids))}
+
+    def of_reference(self, given: object) -> tuple[dict[str, Tensor], str]:
+        """What a text, a dict of inputs, a `Segment` or an `Attention` stands for, and its name.
+
+        Raises:
+            ValueError: tokens that this model does not have; an attention without vocabulary ids.
+            TypeError: something else.
+        """
+        if isinstance(given, Attention):
+            return self._of_attention(given)
+        if isinstance(given, Segment):
+            ids, types = self._of_segment(given)
+            inputs = self.padded([Encoded(ids, types, self.encoder.axis(ids))])
+            return self.with_decoder(inputs), _shortened(" ".join(given.first + given.second))
+        if isinstance(given, (str, Mapping)):
+            inputs, tokens = self.of(given)
+            name = given if isinstance(given, str) else " ".join(tokens.text if tokens else ())
+            return self.with_decoder(inputs), _shortened(name)
+        raise TypeError(
+            "a reference is a text, an Attention, a Segment or a dict of inputs, or a list of "
+            f"these; got {type(given).__name__}"
+        )
+
+    def _of_attention(self, given: Attention) -> tuple[dict[str, Tensor], str]:
+        """The input of an attention, which this model reads again."""
+        own = given.stacks.get("encoder" if self.encodes_apart else "self")
+        decoder = given.stacks.get("decoder")
+        if own is None or self.encodes_apart != (decoder is not None) or not own.query.ids:
+            raise ValueError(
+                f"the attention of {given.model_name} does not say which ids of this model's "
+                "vocabulary it is of: pass the text, or model.attend(text) of this model"
+            )
+        inputs = {}
+        for name, tokens in (("input_ids", own.query), ("decoder_input_ids", decoder)):
+            if tokens is None:
+                continue
+            tokens = tokens if isinstance(tokens, Tokens) else tokens.query
+            if self.encoder.axis(tokens.ids).raw != tokens.raw:
+                raise ValueError(
+                    f"the attention of {given.model_name} is of another vocabulary than this "
+                    "model's: pass model.attend(text) of this model"
+                )
+            inputs[name] = self._row(tokens.ids)
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        names = input_names(self._hf_model)
+        if getattr(self._hf_model.config, "type_vocab_size", 0) > 1:
+            inputs["token_type_ids"] = self._row(own.query.segments)
+        kept = {name: value for name, value in inputs.items() if name in names}
+        return kept, _shortened(" ".join(own.query.to_words().text))
+
+    def _of_segment(self, segment: Segment) -> tuple[list[int], list[int] | None]:
+        """The ids and token types of a segment with this model's special tokens."""
+        template = Template.of(self._tokenizer, pair=bool(segment.second))
+        parts = []
+        for part in (segment.first, segment.second):
+            ids = [self._tokenizer.convert_tokens_to_ids(token) for token in part]
+            unknown = getattr(self._tokenizer, "unk_token_id", None)
+            for token, token_id in zip(part, ids, strict=True):
+                missing = token_id is None or token_id == unknown
+                if missing and token != getattr(self._tokenizer, "unk_token", None):
+                    raise ValueError(
+                        f"token {token!r} is not in the model's vocabulary: cut segments with the "
+                        "model that reads them (read_segments, make_segments)"
+                    )
+            parts.append(ids)
+        types = template.token_types(len(parts[0]), len(parts[1])) if template.types else None
+        return template.ids(*parts), types
+
+    def _row(self, ids: Sequence[int]) -> Tensor:
+        return torch.tensor([list(ids)], device=self._hf_model.device)
+
+
+def _shortened(text: str) -> str:
+    """At most 40 characters of it."""
+    return text if len(text) <= 40 else f"{text[:39].rstrip()}…"

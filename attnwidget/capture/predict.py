@@ -1,0 +1,196 @@
+"""A model's answers: masked words, next tokens, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index as as_index
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.axes import token_axis
+from attnwidget.capture.encode import Text
+from attnwidget.capture.generate import decoder_ids
+from attnwidget.capture.losses import language_model_head
+from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.predictions import Answers, Predictions, Task
+from attnwidget.capture.tap import tap
+from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+
+_LOAD_HEAD = (
+    "load the model with one, as load_model(name) does where the model's config names it: "
+    "load_model(AutoModelForMaskedLM.from_pretrained(name), tokenizer), or AutoModelForCausalLM, "
+    "or AutoModelForSequenceClassification"
+)
+
+
+def prediction_task(hf_model: Any) -> Task:
+    """What the model's head predicts.
+
+    Raises:
+        TypeError: it has no head, or one whose answers are no words and no classes.
+    """
+    from transformers.models.auto import modeling_auto as auto
+
+    kind = language_model_head(hf_model)
+    if kind is not None:
+        return "masked" if kind == "masked" else "next"
+    classifying = {
+        *auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.values(),
+        *auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.values(),
+    }
+    name, config = type(hf_model).__name__, hf_model.config
+    if not {base.__name__ for base in type(hf_model).__mro__} & classifying:
+        raise TypeError(f"{name} has no head that predicts words or classes: {_LOAD_HEAD}")
+    if config.num_labels < 2 or config.problem_type == "multi_label_classification":
+        raise TypeError(
+            f"the answers of this {name} are no classes of which one is right: it gives "
+            + ("one number" if config.num_labels < 2 else "several labels at once")
+        )
+    return "class"
+
+
+def predictions_of(
+    hf_model: Any,
+    inputs: ModelInputs,
+    tokenizer: Any,
+    given: Mapping[str, Tensor],
+    target: Text | None,
+    at: Iterable[int] | None,
+    top: int,
+    model_name: str,
+) -> Predictions:
+    """The answers to inputs with a batch of one; `AttentionModel.predict` says the rest."""
+    if as_index(top) < 1:
+        raise ValueError(f"top is at least 1, got {top}")
+    task = prediction_task(hf_model)
+    places = None if at is None else [as_index(i) for i in at]
+    if task == "class":
+        if places is not None:
+            raise TypeError("at= names tokens; a classifier answers to the whole input")
+        scores = torch.log_softmax(_logits(hf_model, given).float(), -1)
+        tokens = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
+        answers = _classes(hf_model.config)
+        return Predictions(task, model_name, tokens, (-1,), scores.cpu().numpy(), answers, top)
+    if "input_ids" not in given:
+        raise ValueError(f"words are predicted from token ids; the inputs are {', '.join(given)}")
+    probability = None
+    if task == "masked":
+        ids = given["input_ids"][0]
+        positions, scores = _masked(hf_model, tokenizer, given, places)
+    else:
+        given, name = _read_on(hf_model, inputs, tokenizer, given, target)
+        ids = given[name][0]
+        logits = _logits(hf_model, given)
+        steps = next_token_log_probabilities(logits, ids[None])
+        probability = float(steps.sum())
+        positions = [len(ids)] if places is None else places
+        _check_places(positions, range(1, len(ids) + 1))
+        scores = torch.log_softmax(logits[0, [i - 1 for i in positions]].float(), -1)
+    return Predictions(
+        task,
+        model_name,
+        _spelt(inputs, ids),
+        tuple(positions),
+        scores.cpu().numpy(),
+        _vocabulary(tokenizer, scores.shape[-1]),
+        top,
+        probability,
+    )
+
+
+def _masked(
+    hf_model: Any, tokenizer: Any, given: Mapping[str, Tensor], places: list[int] | None
+) -> tuple[list[int], Tensor]:
+    """Positions of masked tokens, and log probabilities [P, V] in their places."""
+    ids, mask_id = given["input_ids"], getattr(tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        raise ValueError(
+            f"what {type(hf_model).__name__} answers stands at a mask token, and there is no "
+            "tokenizer that has one: pass one to load_model(model, tokenizer)"
+        )
+    if places is None:
+        positions = (ids[0] == mask_id).nonzero()[:, 0].tolist()
+        if not positions:
+            raise ValueError(
+                f"the text has no {tokenizer.mask_token}: write it in the place of a word, or name "
+                "tokens that are masked one by one, at=[3, 5]"
+            )
+        return positions, torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
+    _check_places(places, range(ids.shape[1]))
+    found = []
+    for place in places:
+        changed = ids.clone()
+        changed[0, place] = mask_id
+        logits = _logits(hf_model, {**given, "input_ids": changed})
+        found.append(torch.log_softmax(logits[0, place].float(), -1))
+    return places, torch.stack(found)
+
+
+def _read_on(
+    hf_model: Any,
+    inputs: ModelInputs,
+    tokenizer: Any,
+    given: Mapping[str, Tensor],
+    target: Text | None,
+) -> tuple[dict[str, Tensor], str]:
+    """The inputs of a causal model, and the name of those that it goes on from."""
+    if not inputs.encodes_apart:
+        return dict(given), "input_ids"
+    if "decoder_input_ids" in given:
+        return dict(given), "decoder_input_ids"
+    ids = [] if target is None else list(inputs.encoder(target, target=True).ids)
+    # A text that has ended has no next token.
+    while ids and ids[-1] == getattr(tokenizer, "eos_token_id", None):
+        ids.pop()
+    row = torch.tensor([decoder_ids(hf_model, ids)], device=hf_model.device)
+    return {**given, "decoder_input_ids": row}, "decoder_input_ids"
+
+
+def _logits(hf_model: Any, given: Mapping[str, Tensor]) -> Tensor:
+    # In a tap, so that rounding is the same with heads on and off.
+    with torch.no_grad(), tap(hf_model, lambda _: None):
+        logits: Tensor = hf_model(**given).logits
+    return logits
+
+
+def _check_places(places: Sequence[int], allowed: range) -> None:
+    if not places:
+        raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
+    for place in places:
+        if place not in allowed:
+            raise ValueError(
+                f"token {place} cannot be predicted, only {allowed.start} to {allowed.stop - 1} "
+                "of this input"
+            )
+
+
+def _spelt(inputs: ModelInputs, ids: Tensor) -> tuple[str, ...]:
+    return inputs.encoder.axis(ids.tolist()).text
+
+
+def _classes(config: Any) -> Answers:
+    labels = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
+    return Answers(
+        len(labels),
+        lambda ids: [(labels[i], labels[i]) for i in ids],
+        lambda label: labels.index(label) if label in labels else None,
+    )
+
+
+def _vocabulary(tokenizer: Any, count: int) -> Answers:
+    """`count` entries, of which the tokenizer may know fewer; numbers where there is none."""
+    known = 0 if tokenizer is None else len(tokenizer)
+
+    def spelt(ids: Sequence[int]) -> list[tuple[str, str]]:
+        said = [i for i in ids if i < known]
+        axis = token_axis(tokenizer, said) if said else None
+        names = dict(zip(said, zip(axis.text, axis.raw, strict=True), strict=True)) if axis else {}
+        return [names.get(i, (f"id {i}", f"id {i}")) for i in ids]
+
+    def found(token: str) -> int | None:
+        number = tokenizer.get_vocab().get(token) if tokenizer is not None else None
+        return None if number is None else int(number)
+
+    return Answers(count, spelt, found)

@@ -1,0 +1,251 @@
+"""What a model answers, with the probability of every answer, and what changed between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import index as as_index
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+Task = Literal["masked", "next", "class"]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All that a model can answer: V vocabulary entries or classes.
+
+    Attributes:
+        count: V.
+        spelt: of ids, the text of each as a reader sees it and as the vocabulary has it.
+        found: the id of an entry as the vocabulary has it, or None.
+    """
+
+    count: int
+    spelt: Callable[[Sequence[int]], list[tuple[str, str]]]
+    found: Callable[[str], int | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """What a model answers to one input. Made by `AttentionModel.predict`.
+
+    There are P questions: one a masked or named token, one of the next token, or one of the class.
+    `after - before` tells two models apart, or one with heads on and off.
+
+    Attributes:
+        task: "masked", "next" or "class".
+        model_name: the model, with what it is without.
+        tokens: the n tokens that were read; of an encoder-decoder those of its decoder.
+        positions: for each question the index of its token; n for the next one, -1 for a class.
+        log_probabilities: float32 [P, V] in nats, of every vocabulary entry or class.
+        top: answers that the table and the chart have a question.
+        log_probability: of a text by a causal model, its first token given, in nats; else None.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu")
+        >>> before = model.predict("The woman washed [MASK] hands.")
+        >>> before.to_frame()["answer"][0]
+        'her'
+        >>> with model.disabled(layers=[5]):
+        ...     after = model.predict("The woman washed [MASK] hands.")
+        >>> (after - before).to_frame().columns.tolist()[-3:]
+        ['before', 'after', 'change']
+    """
+
+    task: Task
+    model_name: str
+    tokens: tuple[str, ...]
+    positions: tuple[int, ...]
+    log_probabilities: Floats
+    answers: Answers
+    top: int = 10
+    log_probability: float | None = None
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """float32 [P, V], each row summing to 1."""
+        return np.exp(self.log_probabilities)
+
+    def probability(self, answer: str | int, question: int = 0) -> float:
+        """Of one answer: a class, a vocabulary entry as the vocabulary spells it, or its id.
+
+        Raises:
+            ValueError: no such answer or question.
+        """
+        if not 0 <= as_index(question) < len(self.positions):
+            asked = counted(len(self.positions), "question")
+            raise ValueError(f"question {question}: there is {asked}, counted from 0")
+        found = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
+        if found is None or not 0 <= found < self.answers.count:
+            what = "classes" if self.task == "class" else "vocabulary entries"
+            raise ValueError(
+                f"{answer!r} is none of the {self.answers.count:,} {what}: write it as the column "
+                "'token' of to_frame() does, or pass its id"
+            )
+        return float(self.probabilities[question, found])
+
+    def to_frame(self) -> pd.DataFrame:
+        """The `top` answers of each question, the likeliest first.
+
+        Columns: question, position, answer (readable), token (as the vocabulary has it), id,
+        probability, log_probability in nats. `attrs["model"]` is the model's name.
+        """
+        import pandas as pd
+
+        rows = []
+        for question, scores in enumerate(self.log_probabilities):
+            ids = np.argsort(-scores, kind="stable")[: self.top]
+            for token_id, (answer, token) in zip(
+                ids, self.answers.spelt(ids.tolist()), strict=True
+            ):
+                rows.append(
+                    {
+                        "question": question,
+                        "position": self.positions[question],
+                        "answer": answer,
+                        "token": token,
+                        "id": int(token_id),
+                        "probability": float(self.probabilities[question, token_id]),
+                        "log_probability": float(scores[token_id]),
+                    }
+                )
+        frame = pd.DataFrame(rows)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.VConcatChart:
+        """A bar for each of the `top` answers of each question; displays without network."""
+        from attnwidget.charts.answer_bars import answer_bars
+
+        frame = self.to_frame()
+        frame["question"] = [self.asked(question) for question in frame["question"]]
+        return answer_bars(frame, title=f"{self.said}\n{self.model_name}")
+
+    @property
+    def said(self) -> str:
+        """What was asked, as titles say it."""
+        text = " ".join(self.tokens)
+        what = {"masked": "Answers", "next": "Next tokens", "class": "Classes"}[self.task]
+        return f"{what}: {text if len(text) <= 100 else text[:99] + '…'}"
+
+    def asked(self, question: int) -> str:
+        """The name of one question: its token and the place of that."""
+        position = self.positions[question]
+        if position < 0:
+            return "class"
+        if position == len(self.tokens):
+            return "next token"
+        return f"{position}: {self.tokens[position]}"
+
+    def __sub__(self, before: Predictions) -> PredictionChange:
+        if not isinstance(before, Predictions):
+            return NotImplemented
+        return PredictionChange(before, self)
+
+    def __repr__(self) -> str:
+        best = self.log_probabilities.argmax(-1).tolist()
+        answers = [
+            f"{answer} {self.probabilities[question, token_id]:.3g}"
+            for question, (token_id, (answer, _)) in enumerate(
+                zip(best, self.answers.spelt(best), strict=True)
+            )
+        ]
+        return f"Predictions({self.model_name}, {self.task}: {', '.join(answers[:5])})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionChange:
+    """What changed between two predictions for the same input: `after - before`.
+
+    Raises:
+        ValueError: they answer other questions, or by another vocabulary.
+    """
+
+    before: Predictions
+    after: Predictions
+
+    def __post_init__(self) -> None:
+        kinds = [
+            (one.task, one.tokens, one.positions, one.log_probabilities.shape)
+            for one in (self.before, self.after)
+        ]
+        for name, first, second in zip(
+            ("task", "tokens", "positions", "numbers of questions and answers"),
+            *kinds,
+            strict=True,
+        ):
+            if first != second:
+                raise ValueError(
+                    f"the predictions have other {name}, {first!r:.80} and {second!r:.80}: a "
+                    "change is between answers to the same input"
+                )
+
+    @property
+    def changes(self) -> Floats:
+        """float32 [P, V]: by how much the probability of each answer rose."""
+        return self.after.probabilities - self.before.probabilities
+
+    @property
+    def log_probability(self) -> float | None:
+        """By how much the log probability of the text rose, in nats; None where there is none."""
+        if self.after.log_probability is None or self.before.log_probability is None:
+            return None
+        return self.after.log_probability - self.before.log_probability
+
+    def to_frame(self) -> pd.DataFrame:
+        """The answers whose probability changed most, the largest change first.
+
+        Columns: question, position, answer, token, id, before, after, change. `attrs` has the names
+        of the models "before" and "after".
+        """
+        import pandas as pd
+
+        rows = []
+        for question, changes in enumerate(self.changes):
+            ids = np.argsort(-np.abs(changes), kind="stable")[: self.after.top]
+            spelt = self.after.answers.spelt(ids.tolist())
+            for token_id, (answer, token) in zip(ids, spelt, strict=True):
+                rows.append(
+                    {
+                        "question": question,
+                        "position": self.after.positions[question],
+                        "answer": answer,
+                        "token": token,
+                        "id": int(token_id),
+                        "before": float(self.before.probabilities[question, token_id]),
+                        "after": float(self.after.probabilities[question, token_id]),
+                        "change": float(changes[token_id]),
+                    }
+                )
+        frame = pd.DataFrame(rows)
+        frame.attrs |= {"before": self.before.model_name, "after": self.after.model_name}
+        return frame
+
+    def chart(self) -> alt.VConcatChart:
+        """Bars of what is answered after, with strokes of before; displays without network."""
+        from attnwidget.charts.answer_bars import answer_bars
+
+        frame = self.to_frame().rename(columns={"after": "probability"})
+        frame["question"] = [self.after.asked(question) for question in frame["question"]]
+        names = [f"bars: {self.after.model_name}", f"strokes: {self.before.model_name}"]
+        return answer_bars(frame, title="\n".join([self.after.said, *names]))
+
+    def __repr__(self) -> str:
+        rows = self.to_frame().drop_duplicates("question")
+        said = [f"{row.answer} {row.change:+.3g}" for row in rows.itertuples()]
+        return (
+            f"PredictionChange({self.before.model_name} → {self.after.model_name}: "
+            f"{', '.join(said[:5])})"
+        )

@@ -1,0 +1,238 @@
+"""Minimal pairs: how often a model finds the acceptable sentence likelier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.predict import prediction_task
+from attnwidget.capture.tap import tap
+from attnwidget.kernels.sequence_scores import next_token_log_probabilities
+from attnwidget.studies.argument_checks import all_of, refuse_no_model
+from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.text.counted import counted
+from attnwidget.text.minimal_pairs import MinimalPair, common_ends
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.encode import Encoded
+    from attnwidget.capture.model import AttentionModel
+
+_HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad), ...]"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairScores:
+    """How likely a model found both sentences of each of N pairs. Made by `score`.
+
+    Attributes:
+        pairs: the pairs.
+        good: float64 [N], the score of each acceptable sentence, in nats.
+        bad: float64 [N], that of each other one.
+        model_name: the model, with what it is without.
+    """
+
+    pairs: tuple[MinimalPair, ...]
+    good: NDArray[np.float64]
+    bad: NDArray[np.float64]
+    model_name: str
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """[N], where the acceptable sentence is likelier; a tie is wrong."""
+        return self.good > self.bad
+
+    @property
+    def accuracy(self) -> float:
+        """The share of pairs whose acceptable sentence is likelier."""
+        return float(self.right.mean())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a pair: phenomenon, good, bad, score_good, score_bad (nats), right.
+
+        `attrs["model"]` is the model's name.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {
+                "phenomenon": [pair.phenomenon for pair in self.pairs],
+                "good": [pair.good for pair in self.pairs],
+                "bad": [pair.bad for pair in self.pairs],
+                "score_good": self.good,
+                "score_bad": self.bad,
+                "right": self.right,
+            }
+        )
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def by_phenomenon(self) -> pd.DataFrame:
+        """One row a phenomenon, in order of appearance: n and accuracy."""
+        grouped = self.to_frame().groupby("phenomenon", sort=False)["right"]
+        table = grouped.agg(["size", "mean"]).reset_index()
+        return table.rename(columns={"size": "n", "mean": "accuracy"})
+
+    def chart(self) -> alt.VConcatChart:
+        """The accuracy on each phenomenon; displays without network."""
+        from attnwidget.charts.answer_bars import answer_bars
+
+        table = self.by_phenomenon().rename(
+            columns={"phenomenon": "answer", "accuracy": "probability"}
+        )
+        table["answer"] = [
+            f"{name or 'all'} ({n:,})" for name, n in zip(table["answer"], table["n"], strict=True)
+        ]
+        title = f"Pairs whose acceptable sentence is likelier\n{self.model_name}"
+        return answer_bars(table.assign(question=""), title=title, value_title="accuracy")
+
+    def __repr__(self) -> str:
+        return (
+            f"PairScores({self.model_name}, {counted(len(self.pairs), 'pair')}: "
+            f"{self.accuracy:.1%} right)"
+        )
+
+
+def score(
+    model: AttentionModel,
+    pairs: Iterable[MinimalPair],
+    *,
+    batch_size: int = 32,
+    progress: bool = True,
+) -> PairScores:
+    """How often a model finds the acceptable one of two sentences likelier.
+
+    A causal model's score of a sentence is its log probability: the sum over its tokens of
+    log p(token | the tokens before it), from the first token on where the tokenizer puts one before
+    the text, else from the second on (Warstadt et al. 2020). A masked language model's score is of
+    the words between what both sentences begin with and what both end with: each token of them is
+    masked in turn, with all others in sight, those of the same word too, and the log probabilities
+    are summed (the pseudo-log-likelihood of Salazar et al. 2020, section 2, of the part that
+    differs). The sum is not divided by the number of tokens, which may differ: a word that is cut
+    into more of them has more factors, each helped by the other pieces of the word in sight.
+
+    Args:
+        model: a masked or causal language model; heads may be off (`AttentionModel.disabled`).
+        pairs: from `load_pairs`, or made as `MinimalPair`.
+        batch_size: sentences of one length that go through the model together; padding is none.
+        progress: show a progress bar.
+
+    Raises:
+        TypeError: the model predicts no words, or no pairs.
+        ValueError: no pairs; a pair of which one sentence has all words of the other, so that
+            nothing of it can be masked; a sentence that is too long for the model.
+        RuntimeError: the model was closed.
+
+    Example:
+        >>> from attnwidget import MinimalPair, load_model, score
+        >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
+        >>> score(load_model(), [pair], progress=False)
+        PairScores(small BERT (in the package), 1 pair: 100.0% right)
+    """
+    refuse_no_model(model)
+    given = all_of(MinimalPair, pairs, _HOW)
+    if not given:
+        raise ValueError(f"there are no pairs: {_HOW}")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    task = prediction_task(model.hf_model)
+    if task == "class" or model._encodes_apart:
+        name = type(model.hf_model).__name__
+        raise TypeError(
+            f"pairs are scored by masked and causal language models of one stack, not by {name}"
+        )
+    asked: list[_Sentence] = []
+    for index, pair in enumerate(given):
+        read = [model._encoder(text) for text in (pair.good, pair.bad)]
+        if task == "masked":
+            places = _differing(pair, [one.tokens for one in read])
+            mask_id = _mask_id(model)
+            for side in (0, 1):
+                for place in places[side]:
+                    asked.append(_Sentence(index, side, read[side], place, mask_id))
+        else:
+            asked += [_Sentence(index, side, one) for side, one in enumerate(read)]
+    scores = np.zeros((2, len(given)))
+    asked.sort(key=lambda one: len(one.encoded.ids))
+    with model.lock, progress_bar(len(asked), "sentence", shown=progress) as bar:
+        model._check_open()
+        start = 0
+        while start < len(asked):
+            length = len(asked[start].encoded.ids)
+            batch = [
+                one for one in asked[start : start + batch_size] if len(one.encoded.ids) == length
+            ]
+            for one, value in zip(batch, _log_probabilities(model, batch), strict=True):
+                scores[one.side, one.pair] += value
+            start += len(batch)
+            bar.update(len(batch))
+    return PairScores(tuple(given), scores[0], scores[1], model.name)
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """One sentence to score as a whole, or at a `place` that is masked."""
+
+    pair: int
+    side: int
+    encoded: Encoded
+    place: int | None = None
+    mask_id: int = -1
+
+
+def _log_probabilities(model: AttentionModel, batch: Sequence[_Sentence]) -> list[float]:
+    """The score of each sentence of one length, or of its token at the place asked for."""
+    inputs = model._inputs.padded([one.encoded for one in batch])
+    ids = inputs["input_ids"]
+    rows = torch.arange(len(batch), device=ids.device)
+    places = [one.place for one in batch if one.place is not None]
+    if places:
+        columns = torch.tensor(places, device=ids.device)
+        masked = ids.clone()
+        masked[rows, columns] = batch[0].mask_id
+        logits = _logits(model, {**inputs, "input_ids": masked})[rows, columns].float()
+        wanted = ids[rows, columns][:, None]
+        return torch.log_softmax(logits, -1).gather(-1, wanted)[:, 0].tolist()
+    return next_token_log_probabilities(_logits(model, inputs), ids).sum(-1).tolist()
+
+
+def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:
+    # In a tap, so that rounding is the same with heads on and off.
+    with torch.no_grad(), tap(model.hf_model, lambda _: None):
+        logits: Tensor = model.hf_model(**inputs).logits
+    return logits
+
+
+def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
+    """The tokens of the words between what both sentences begin with and what both end with."""
+    groups = [tokens.word_groups() for tokens in read]
+    words = [
+        [tuple(tokens.ids[i] for i in group) for group in own]
+        for tokens, own in zip(read, groups, strict=True)
+    ]
+    start, end = common_ends(*words)
+    first, second = ([i for word in own[start : len(own) - end] for i in word] for own in groups)
+    if not first or not second:
+        raise ValueError(
+            f"no word of {pair.good!r} stands in the place of one of {pair.bad!r}: one of them has "
+            "all words of the other, and a masked language model scores those that differ; leave "
+            "the pair out, or use a causal model"
+        )
+    return first, second
+
+
+def _mask_id(model: AttentionModel) -> int:
+    mask_id: Any = getattr(model.tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        name = type(model.hf_model).__name__
+        raise ValueError(f"the tokenizer of this {name} has no mask token, so no word is masked")
+    return int(mask_id)

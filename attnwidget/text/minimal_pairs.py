@@ -1,0 +1,100 @@
+"""Minimal pairs: two sentences that differ in what makes one of them wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnwidget.text.segments import read_lines
+
+
+@dataclass(frozen=True)
+class MinimalPair:
+    """An acceptable sentence, and one that differs from it in a word or two and is not acceptable.
+
+    Attributes:
+        good: the acceptable one.
+        bad: the other.
+        phenomenon: what tells them apart; BLiMP's UID of the paradigm.
+
+    Example:
+        >>> from attnwidget import MinimalPair
+        >>> MinimalPair("Susan revealed herself.", "Susan revealed themselves.").differing
+        (('herself.',), ('themselves.',))
+    """
+
+    good: str
+    bad: str
+    phenomenon: str = ""
+
+    def __post_init__(self) -> None:
+        for sentence in (self.good, self.bad):
+            if not isinstance(sentence, str) or not sentence.strip():
+                raise ValueError(f"a minimal pair is two sentences, got {sentence!r}")
+        if self.good == self.bad:
+            raise ValueError(f"both sentences of a minimal pair are {self.good!r}")
+
+    @property
+    def differing(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words, parted by spaces, between what both begin with and what both end with."""
+        good, bad = self.good.split(), self.bad.split()
+        start, end = common_ends(good, bad)
+        return tuple(good[start : len(good) - end]), tuple(bad[start : len(bad) - end])
+
+
+def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int, int]:
+    """How many entries two lists begin with alike, and how many others they end with alike.
+
+    Example:
+        >>> from attnwidget.text.minimal_pairs import common_ends
+        >>> common_ends([1, 2, 3, 9], [1, 5, 9])
+        (1, 1)
+    """
+    shorter = min(len(first), len(second))
+    start = next((i for i in range(shorter) if first[i] != second[i]), shorter)
+    room = shorter - start
+    end = next((i for i in range(room) if first[-1 - i] != second[-1 - i]), room)
+    return start, end
+
+
+def load_pairs(path: str | Path) -> list[MinimalPair]:
+    """The pairs of a file of BLiMP (Warstadt et al. 2020): JSON lines, plain or .gz.
+
+    Args:
+        path: of the file; each line has sentence_good and sentence_bad, and may have a UID.
+
+    Raises:
+        OSError: no such file.
+        ValueError: a line is no such JSON, or the file has none.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from attnwidget import load_pairs
+        >>> line = '{"sentence_good": "Cats purr.", "sentence_bad": "Cats purrs.", "UID": "sv"}'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "pairs.jsonl")
+        ...     _ = path.write_text(line)
+        ...     load_pairs(path)
+        [MinimalPair(good='Cats purr.', bad='Cats purrs.', phenomenon='sv')]
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+            pair = MinimalPair(
+                found["sentence_good"], found["sentence_bad"], str(found.get("UID", ""))
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"line {number} of {Path(path).name} is no minimal pair, a JSON object with "
+                f"sentence_good and sentence_bad: {error}"
+            ) from error
+        pairs.append(pair)
+    if not pairs:
+        raise ValueError(f"{Path(path).name} has no minimal pairs")
+    return pairs
