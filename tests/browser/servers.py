@@ -62,6 +62,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(home / "xdg"),
         "JUPYTER_CONFIG_DIR": str(config),
         "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_PREFER_ENV_PATH": "0",
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),

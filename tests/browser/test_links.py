@@ -89,7 +89,10 @@ def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
         x, y = grid.corner(layer, head)
         grid.canvas.hover(position={"x": x + half, "y": y + half})
 
-    notebook.run_in_kernel("heard = []\ngrid.comm.on_msg(heard.append)")
+    notebook.run_in_kernel(
+        "heard, answer = [], grid._handle_msg\n"
+        "grid.comm.on_msg(lambda message: (heard.append(message), answer(message)))"
+    )
     point(1, 2)
     expect(preview).to_be_visible()
     # It stands beside, under or over the thumbnails.

@@ -64,6 +64,7 @@ function render(context: RenderContext<GridState>): void {
   let raster: Raster | undefined;
   let rasterOf: unknown[] = [];
   let revealed: Cell | undefined;
+  let passedBy: Cell | undefined;
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
   const {
     choose: select,
@@ -151,7 +152,13 @@ function render(context: RenderContext<GridState>): void {
     const shown = byKeyboard ? focused : undefined;
     const pen = fresh(canvas, scene.width, scene.height);
     const last = selected.at(-1);
-    if (last && !sameCell(last, revealed)) input.reveal(layout, last);
+    const pointed = hovered ?? shown;
+    if (last && !sameCell(last, revealed)) {
+      input.reveal(layout, last);
+      // What is chosen by a key is shown, though the pointer stays on another head.
+      passedBy = pointed && !sameCell(pointed, last) ? pointed : undefined;
+    }
+    if (!sameCell(pointed, passedBy)) passedBy = undefined;
     revealed = last;
     if (pen) paintGrid(pen, scene, raster, { hovered, focused: shown, scrolled: [box.scrollLeft, box.scrollTop] });
     const own = headIn(order, focused);
@@ -159,9 +166,9 @@ function render(context: RenderContext<GridState>): void {
     const isSelected = selected.some((at) => sameCell(at, focused));
     const words = describe(own, pair, own ? metricText(metric, own, cols) : "", isSelected);
     setCursor(focused, rows, cols, words, isSelected);
-    const pointed = hovered ?? shown;
-    const elsewhere = peek(maps, pointed && headIn(order, pointed));
-    preview(box, canvas, scene, elsewhere ? undefined : pointed);
+    const peeked = passedBy ? undefined : pointed;
+    const elsewhere = peek(maps, peeked && headIn(order, peeked));
+    preview(box, canvas, scene, elsewhere ? undefined : peeked);
   }
 }
 
