@@ -109,8 +109,11 @@ class Twice:
     page_caption: str
     picture_caption: str
 
-    def apart(self, *, by: int = 16) -> float:
-        """The share of pixels outside text that differ by more than `by` of 255."""
+    def apart(self, *, by: int = 20) -> float:
+        """The share of pixels outside text that differ by more than `by` of 255.
+
+        A canvas rounds each of thousands of strokes to 8 bits, a picture their sum.
+        """
         assert self.on_page.shape == self.in_picture.shape
         away = np.abs(self.on_page.astype(int) - self.in_picture.astype(int)).max(axis=-1)
         counts = np.ones(away.shape, bool)
@@ -200,8 +203,10 @@ def show(page: Page, widget: HeadWidget, *, width: int, theme: ThemeName) -> Non
     kind = widget.kind
     code = (STATIC / f"{kind}.js").read_text("utf-8")
     css = (STATIC / f"{kind}.css").read_text("utf-8")
-    # The line under the stepped layer is the page's alone: below the last one there is none.
-    drawn = widget._drawn_state() | {"layer": 1000}
+    drawn = widget._drawn_state()
+    if kind == "head_grid":
+        # The line under the stepped layer is the page's alone: below the last one there is none.
+        drawn |= {"layer": 1000}
     state = json.dumps(_embedded(drawn)).replace("<", "\\u003c")
     page.set_viewport_size({"width": width, "height": 1600})
     page.goto("about:blank")
@@ -229,9 +234,11 @@ def _fonts() -> str:
     """Arimo has the letters of Liberation Sans: pictures are set in one, pages in the other."""
     files = {weight: FONTS / f"arimo-latin-{weight}-normal.woff2" for weight in (400, 700)}
     data = {weight: base64.b64encode(file.read_bytes()).decode() for weight, file in files.items()}
+    face = "@font-face { font-family: 'Liberation Sans'; font-weight: %d; %s }"
     return "".join(
-        "@font-face { font-family: 'Liberation Sans'; "
-        f"font-weight: {weight}; src: url(data:font/woff2;base64,{font}) }}"
+        face % (weight, f"src: url(data:font/woff2;base64,{font})")
+        # Arimo's files have no arrow: DejaVu's, made as wide as Liberation's.
+        + face % (weight, "src: local('DejaVu Sans'); unicode-range: U+2192; size-adjust: 119.35%")
         for weight, font in data.items()
     )
 
