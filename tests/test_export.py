@@ -348,7 +348,9 @@ def test_a_caption_says_its_parts_in_order() -> None:
 def many() -> HeadView:
     """Lines by the thousand between 120 tokens."""
     weights = np.random.default_rng(0).dirichlet(np.full(120, 0.3), (1, 1, 120)).astype("f4")
-    return HeadView(Attention.from_weights(weights, [f"t{i}" for i in range(120)]), 0, 0, mode="lines")
+    return HeadView(
+        Attention.from_weights(weights, [f"t{i}" for i in range(120)]), 0, 0, mode="lines"
+    )
 
 
 def blocks_of(data: bytes) -> NDArray[np.float64]:

@@ -36,11 +36,8 @@ def of_length(n: int) -> Attention:
     """Attention of the embedded model over exactly `n` tokens."""
     model = load_model()
     words = (PROSE * 60).split()
-    for count in range(max(1, n - 2 - n // 4), n):
-        attention = model.attend(" ".join(words[:count]))
-        if len(attention.tokens) == n:
-            return attention
-    raise AssertionError(f"no text of {n} tokens")
+    texts = (" ".join(words[:count]) for count in range(1, n))
+    return model.attend(next(text for text in texts if len(model.tokenizer(text).input_ids) == n))
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,12 @@ export function watchAnswers<T>(model: Model<T>, root: HTMLElement, inner: HTMLE
     try {
       // Jupyter marks the views of a kernel that was restarted.
       if (root.closest(".jupyter-widgets-disconnected")) lost();
-      else model.send?.({ asked }, { iopub: { status } });
+      // Jupyter reads what to call about the kernel's status; marimo calls it when the question has gone out.
+      else
+        model.send?.(
+          { asked },
+          Object.assign(() => {}, { iopub: { status } }),
+        );
     } catch {
       lost();
     }
