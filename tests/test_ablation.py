@@ -14,7 +14,7 @@ from scipy.stats import binomtest, false_discovery_control
 import zoo
 from attnwidget import MinimalPair, Segment, ablate, load_model, score
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.replay import Replay
+from attnwidget.capture.replay import Replay, replaying
 from attnwidget.studies import ablation
 from attnwidget.studies.ablation_results import Ablation
 from test_predict import words
@@ -140,6 +140,23 @@ def test_replayed_passes_equal_whole_ones(monkeypatch: pytest.MonkeyPatch) -> No
     assert "whole model" in slow.note and "whole model" in repr(slow) and not fast.note
     np.testing.assert_allclose(fast.head_scores, slow.head_scores, atol=1e-4)
     np.testing.assert_allclose(fast.layer_scores, slow.layer_scores, atol=1e-4)
+
+
+def test_logits_are_computed_where_they_are_asked_for() -> None:
+    model = load_model(device="cpu")
+    inputs = dict(model.tokenizer([MASKED[0][0]] * 2, return_tensors="pt"))
+    places = torch.tensor([0, 1, 1]), torch.tensor([4, 4, 2])
+    with model.disabled(HEADS):
+        edits = model.edits
+    units = [{head: change} for head, change in edits.changes.items()]
+    with replaying(model.hf_model, model.edits, edits) as replay:
+        replay.intact(inputs)
+        outputs = list(replay.without(inputs, units, places=places))
+        assert replay.narrows and [one[:2] for one in outputs] == [(0, 1), (1, 2), (2, 3)]
+    for head, (_, _, output) in zip(HEADS, outputs, strict=True):
+        with model.disabled(head), torch.no_grad():
+            wanted = model.hf_model(**inputs).logits[places]
+        torch.testing.assert_close(output.logits[0], wanted, atol=1e-4, rtol=1e-4)
 
 
 def test_layers_that_cannot_be_replayed_are_noticed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import pass_layer_by, tap
 
 Changes = Mapping[Head, Change]
+Places = tuple[Tensor, Tensor]
 
 # Tokens that go through a layer at once when several heads are off, one in each part of a batch.
 _TOKENS = 512
@@ -82,6 +83,7 @@ class Replay:
 
     Attributes:
         note: "", or why every pass goes through the whole model.
+        narrows: whether logits are computed only where they are asked for.
     """
 
     def __init__(self, hf_model: Any, edits: _Switched, layers: Sequence[nn.Module] | None) -> None:
@@ -93,6 +95,8 @@ class Replay:
         self._repeats = 1
         self._recording = False
         self._checked = False
+        self._reading: Places | None = None
+        self.narrows = False
         self._thread = threading.get_ident()
         self._options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
         self.note = "" if layers is not None else self._no_replay("are in no list")
@@ -109,7 +113,12 @@ class Replay:
         return output
 
     def without(
-        self, inputs: Mapping[str, Tensor], units: Sequence[Changes], *, together: bool = True
+        self,
+        inputs: Mapping[str, Tensor],
+        units: Sequence[Changes],
+        *,
+        places: Places | None = None,
+        together: bool = True,
     ) -> Iterator[tuple[int, int, Any]]:
         """The outputs with each unit off, as (first unit, the one after the last, output).
 
@@ -119,11 +128,13 @@ class Replay:
         Args:
             inputs: [B, ...].
             units: what is changed; the heads of one unit may be of several layers.
+            places: inputs [P] and tokens [P] whose logits are asked for; where the result is the
+                same, and `narrows` says so, the logits of k units are [k, P, V] for these alone.
             together: several units in one pass where the input is small.
         """
         deepest = max(units, key=_layer)
         if self._layers is not None and not self._checked:
-            self._check(inputs, deepest, _layer(deepest))
+            self._check(inputs, deepest, _layer(deepest), places)
         size = max((value.numel() for value in inputs.values() if value.ndim == 2), default=_TOKENS)
         limit = max(1, _TOKENS // size) if together and self._layers is not None else 1
         start = 0
@@ -134,34 +145,58 @@ class Replay:
                 stop += 1
             first = layer if self._layers is not None else 0
             given = _repeated(inputs, stop - start)
-            yield start, stop, self._run(given, units[start:stop], first)
+            reading = places if self.narrows else None
+            yield start, stop, self._run(given, units[start:stop], first, reading)
             start = stop
 
-    def _check(self, inputs: Mapping[str, Tensor], unit: Changes, layer: int) -> None:
+    def _check(
+        self, inputs: Mapping[str, Tensor], unit: Changes, layer: int, places: Places | None
+    ) -> None:
         """Compare a replayed pass, with a unit off in half of it, with passes of the whole model.
 
         What an edit refuses, it refuses here in the first of these.
         """
         self._checked = True
-        whole = torch.cat([_numbers(self._run(inputs, [unit])), _numbers(self._run(inputs))])
-        try:
-            replayed = _numbers(self._run(_repeated(inputs, 2), [unit, {}], layer))
-        except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
-            self._give_up("fail with inputs of an earlier pass")
-            return
+        whole = torch.stack([_numbers(self._run(inputs, [unit])), _numbers(self._run(inputs))])
         allowed = _SAME * max(1.0, float(whole.abs().max()))
-        same = replayed.shape == whole.shape and (replayed - whole).abs().max() <= allowed
-        if not bool(same):
-            self._give_up("give other results with inputs of an earlier pass")
+        why = ""
+        for reading in (places, None) if places is not None else (None,):
+            wanted = whole.flatten(0, 1)
+            if reading is not None:
+                wanted = whole[(slice(None), *reading)]  # [2, P, V]
+            given = _repeated(inputs, 2)
+            try:
+                found = _numbers(self._run(given, [unit, {}], layer, reading))
+            except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+                why = "fail with inputs of an earlier pass"
+                continue
+            if found.shape == wanted.shape and bool((found - wanted).abs().max() <= allowed):
+                self.narrows = reading is not None
+                return
+            why = "give other results with inputs of an earlier pass"
+        self._give_up(why)
 
     def _run(
-        self, inputs: Mapping[str, Tensor], units: Sequence[Changes] = (), first: int = 0
+        self,
+        inputs: Mapping[str, Tensor],
+        units: Sequence[Changes] = (),
+        first: int = 0,
+        reading: Places | None = None,
     ) -> Any:
         self._parts[:], self._first, self._repeats = units, first, max(1, len(units))
+        self._reading = reading
         try:
             return self._hf_model(**inputs, **self._options)
         finally:
             self._parts[:], self._first, self._repeats = [], 0, 1
+            self._reading = None
+
+    def _narrow(self, _: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Hand what is asked for alone to the projection onto the vocabulary, [k, P, D]."""
+        if threading.get_ident() != self._thread or self._reading is None or given[0].ndim != 3:
+            return None
+        parts = given[0].unflatten(0, (self._repeats, -1))  # [k, B, n, D]
+        return parts[(slice(None), *self._reading)], *given[1:]
 
     def _no_replay(self, why: str) -> str:
         name = type(self._hf_model).__name__
@@ -169,6 +204,7 @@ class Replay:
 
     def _give_up(self, why: str) -> None:
         self._layers, self._kept, self.note = None, {}, self._no_replay(why)
+        self.narrows = False
 
     def _standing_in(
         self, index: int, attention: nn.Module, forward: Callable[..., Any]
@@ -203,7 +239,13 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
         Hold(layer, "forward", replay._standing_in(index, attention, layer.forward))
         for index, (layer, attention) in enumerate(found or ())
     ]
-    with torch.no_grad(), tap(hf_model, lambda _: None, switched), held(holds):
+    with ExitStack() as undo:
+        undo.enter_context(torch.no_grad())
+        undo.enter_context(tap(hf_model, lambda _: None, switched))
+        undo.enter_context(held(holds))
+        vocabulary = hf_model.get_output_embeddings()
+        if vocabulary is not None:
+            undo.callback(vocabulary.register_forward_pre_hook(replay._narrow).remove)
         yield replay
 
 

@@ -194,9 +194,16 @@ def _batch_numbers(
     output = replay.intact(batch.inputs)
     intact = batch.answers(output.logits) if score == "kl" else None
     found = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]
+    places = None
+    if not callable(score) and batch.columns is not None:
+        places = batch.rows, batch.columns
     together = not callable(score)
-    for first, last, output in replay.without(batch.inputs, changes, together=together):
-        found.append(input_numbers(score, output, batch, last - first, intact).cpu().numpy())
+    for first, last, output in replay.without(
+        batch.inputs, changes, places=places, together=together
+    ):
+        parts = last - first
+        numbers = input_numbers(score, output, batch, parts, intact, narrowed=replay.narrows)
+        found.append(numbers.cpu().numpy())
     return np.concatenate(found)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
+_NAMES = {"loss": "Loss", "kl": "Divergence", "accuracy": "Accuracy", "minimal pair": "Pairs right"}
 # What a difference is called by the score.
 _UNITS = {"loss": "nats", "kl": "nats", "accuracy": "share right", "minimal pair": "share right"}
 
@@ -191,9 +192,10 @@ class Ablation(Result):
 
         layers = None if np.isnan(self.layer_scores).all() else self.of_layers.difference
         tested = "; dots: adjusted p < 0.05" if self.score != "kl" else ""
+        name = _NAMES.get(self.score, self.score)
         return head_heatmap(
             self.of_heads.difference,
-            title=f"{self.score} without each head ({self.method}): {self.model_name}\n"
+            title=f"{name} without each head ({self.method}): {self.model_name}\n"
             f"intact {self.intact.mean():.3g}, {counted(len(self.intact), 'example')}{tested}",
             value_title=", ".join(
                 filter(None, [f"change of {self.score}", _UNITS.get(self.score, "")])

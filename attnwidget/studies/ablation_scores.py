@@ -39,7 +39,13 @@ def check_score(score: Score, asked: Sequence[Asked]) -> None:
 
 
 def input_numbers(
-    score: Score, output: Any, batch: Batch, parts: int = 1, intact: Tensor | None = None
+    score: Score,
+    output: Any,
+    batch: Batch,
+    parts: int = 1,
+    intact: Tensor | None = None,
+    *,
+    narrowed: bool = False,
 ) -> Tensor:
     """A number of each input: float64 [parts, B], of the output of `parts` batches after another.
 
@@ -49,6 +55,7 @@ def input_numbers(
         batch: what was asked.
         parts: how often the batch stands in the output.
         intact: [P, V], the intact model's answers, for "kl".
+        narrowed: the logits are [parts, P, V], of the questions alone.
 
     Raises:
         ValueError: a function does not give one number an example.
@@ -63,7 +70,7 @@ def input_numbers(
         return found.double()[None]
     numbers = []
     for logits in output.logits.chunk(parts):
-        answers = batch.answers(logits)  # [P, V]
+        answers = torch.log_softmax(logits[0].float(), -1) if narrowed else batch.answers(logits)
         if score == "kl":
             before = answers if intact is None else intact
             values = (before.exp() * (before - answers)).sum(-1)
