@@ -96,6 +96,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/display.py
 	$(BIN)/python tests/benchmarks/explorer.py
 	$(BIN)/python tests/benchmarks/hover.py
+	$(BIN)/python tests/benchmarks/ablation.py
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -21,9 +21,11 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .studies.ablation import ablate as ablate
 from .studies.behaviours import behaviours as behaviours
 from .studies.coreference import probe_coreference as probe_coreference
 from .studies.governors import predict_governors as predict_governors
+from .studies.head_importance import head_importance as head_importance
 from .studies.induction import induction_scores as induction_scores
 from .studies.linguistic_features import probe_features as probe_features
 from .studies.looking_away import probe_looking_away as probe_looking_away

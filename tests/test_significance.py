@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, bootstrap, false_discovery_control, permutation_test
 
-from attnwidget.studies.significance import better_than, holm, wilson_interval
+from attnwidget.studies.significance import (
+    benjamini_hochberg,
+    better_than,
+    bootstrap_interval,
+    differ,
+    holm,
+    sign_flip_test,
+    wilson_interval,
+)
 
 counts = st.integers(0, 60)
 
@@ -46,3 +54,33 @@ def test_holm_rejects_what_its_steps_reject(p_values: list[float], level: float)
     if level < 1:
         assert {i for i, p in enumerate(corrected) if p <= level} == rejected
     assert (corrected >= p_values).all() and (corrected <= 1).all()
+
+
+@given(first=counts, second=counts)
+def test_two_sided_mcnemar(first: int, second: int) -> None:
+    n = first + second
+    expected = binomtest(first, n).pvalue if n else 1.0
+    assert float(differ(first, second)) == pytest.approx(expected, rel=1e-9)
+
+
+@given(p_values=st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_benjamini_hochberg(p_values: list[float]) -> None:
+    expected = false_discovery_control(p_values)
+    np.testing.assert_allclose(benjamini_hochberg(p_values), expected, atol=1e-12)
+    missing = benjamini_hochberg([np.nan, *p_values])
+    assert np.isnan(missing[0])
+    np.testing.assert_allclose(missing[1:], expected, atol=1e-12)
+
+
+def test_bootstrap_and_sign_flips_beside_scipys() -> None:
+    values = np.random.default_rng(3).normal(0.3, 1, (2, 60))
+    low, high = bootstrap_interval(values, draws=4000)
+    p = sign_flip_test(values)
+    for i, own in enumerate(values):
+        theirs = bootstrap((own,), np.mean, n_resamples=4000, method="percentile", rng=1)
+        interval = theirs.confidence_interval
+        assert (low[i], high[i]) == pytest.approx((interval.low, interval.high), abs=0.03)
+        flips = permutation_test((own,), np.mean, permutation_type="samples", rng=1)
+        assert p[i] == pytest.approx(flips.pvalue, abs=0.02)
+    # Exact: of 2^3 signs the two that all agree.
+    assert sign_flip_test([1.0, 1.0, 1.0]) == pytest.approx(0.25, abs=0.02)

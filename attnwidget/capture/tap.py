@@ -164,6 +164,13 @@ def _edits_in_force(module: nn.Module) -> Edits | None:
     return next((t.edits for t in found), None)
 
 
+def pass_layer_by(module: nn.Module) -> None:
+    """Count a layer that this pass does not run; its attention module says which stack's."""
+    for open_tap in _open_taps.get():
+        if (site := open_tap.sites.get(module)) is not None:
+            open_tap.next_layer[site.stack] = open_tap.next_layer.get(site.stack, 0) + 1
+
+
 @contextmanager
 def tap(model: nn.Module, on_layer: OnLayer, edits: Edits | None = None) -> Iterator[None]:
     """Hand every attention layer of `model` to `on_layer` during forward passes in the block.

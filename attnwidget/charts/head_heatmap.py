@@ -17,11 +17,21 @@ from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
 
 _CELL = 26
 _SMALL_CELL = 14
+_WHOLE = "whole layer"
 _COLUMNS = 3
 """Heat maps in a row."""
 
 
-def head_heatmap(values: ArrayLike, *, title: str, value_title: str) -> alt.LayerChart:
+def head_heatmap(
+    values: ArrayLike,
+    *,
+    title: str,
+    value_title: str,
+    layers: ArrayLike | None = None,
+    marked: ArrayLike | None = None,
+    layers_marked: ArrayLike | None = None,
+    diverging: bool = False,
+) -> alt.LayerChart:
     """Any metric of all heads: one cell a head.
 
     Values of one sign are shaded from 0, which is the page's ground; values of both signs diverge
@@ -31,6 +41,10 @@ def head_heatmap(values: ArrayLike, *, title: str, value_title: str) -> alt.Laye
         values: [L, H].
         title: what is shown; further lines become the subtitle.
         value_title: quantity and unit, over the colour bar.
+        layers: [L], the metric of whole layers, in a column beside the heads.
+        marked: bool [L, H], cells with a dot.
+        layers_marked: bool [L], cells of that column with a dot.
+        diverging: diverge from 0 though all values have one sign.
 
     Returns:
         An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
@@ -44,28 +58,47 @@ def head_heatmap(values: ArrayLike, *, title: str, value_title: str) -> alt.Laye
         >>> chart = head_heatmap(np.eye(6, 12), title="Heads", value_title="weight")
         >>> chart.save("heads.svg")  # doctest: +SKIP
     """
-    heads = _checked(values)
-    layer, head = (index.ravel() for index in np.indices(heads.shape))
-    table = pd.DataFrame({"layer": layer, "head": head, "value": heads.ravel()})
-    table = table.assign(name=head_names(table))
+    heads = _checked(values, layers)
+    table = _cells(heads, marked)
+    columns: list[int | str] = list(range(heads.shape[1]))
+    if layers is not None:
+        whole = _cells(np.asarray(layers, np.float64)[:, None], layers_marked)
+        whole["name"] = [f"layer {layer}" for layer in whole["layer"]]
+        table = pd.concat([table.astype({"head": object}), whole.assign(head=_WHOLE)])
+        # Without heads there is no gap.
+        columns = [_WHOLE] if np.isnan(heads).all() else [*columns, " ", _WHOLE]
+        table = table[table["head"].isin(columns)]
+    label = f"datum.value == '{_WHOLE}' ? 'all' : datum.value"
+    places = alt.Scale(domain=columns) if layers is not None else alt.Undefined
     base = alt.Chart().encode(
-        x=alt.X("head:O", axis=_axis("datum.value", orient="top", title="head")),
+        x=alt.X(
+            "head:O",
+            axis=_axis(label if layers is not None else "datum.value", orient="top", title="head"),
+            scale=places,
+        ),
         y=alt.Y("layer:O", axis=_axis("'L' + datum.value", title="layer", domain=False)),
     )
     cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
-        color=alt.Color("value:Q", title=value_title, scale=_scale(heads)),
+        color=alt.Color(
+            "value:Q", title=value_title, scale=_scale(table["value"].to_numpy(), diverging)
+        ),
         tooltip=[
             alt.Tooltip("name:N", title="head"),
             alt.Tooltip("value:Q", title=value_title, format=NUMBER),
         ],
     )
-    measured = table["value"].notna()
-    layers = [cells.properties(data=inline(table[measured]))]
+    measured, dotted = table["value"].notna(), table.pop("marked").astype(bool)
+    drawn = [cells.properties(data=inline(table[measured]))]
     if not measured.all():
         crosses = base.mark_text(text="×", color=LIGHT.muted, fontSize=LABEL)
-        layers.append(crosses.properties(data=inline(table.loc[~measured, ["layer", "head"]])))
-    step = alt.Step(min(_CELL, max(10, WIDTH // heads.shape[1])))
-    chart = alt.LayerChart(layer=layers).properties(width=step, height=step)
+        drawn.append(crosses.properties(data=inline(table.loc[~measured, ["layer", "head"]])))
+    if dotted.any():
+        dots = base.mark_point(
+            filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
+        )
+        drawn.append(dots.properties(data=inline(table.loc[dotted, ["layer", "head"]])))
+    step = alt.Step(min(_CELL, max(10, WIDTH // len(columns))))
+    chart = alt.LayerChart(layer=drawn).properties(width=step, height=step)
     return offline(publication(chart, title))
 
 
@@ -114,23 +147,34 @@ def head_heatmaps(
     return offline(publication(chart, title))
 
 
-def _checked(values: ArrayLike) -> NDArray[np.float64]:
+def _checked(values: ArrayLike, layers: ArrayLike | None = None) -> NDArray[np.float64]:
     heads = np.asarray(values, dtype=np.float64)
     if heads.ndim != 2 or not heads.size:
         raise ValueError(f"head_heatmap takes one number a head, [L, H], not {heads.shape}")
-    if np.isinf(heads).any() or np.isnan(heads).all():
+    whole = np.zeros(0) if layers is None else np.asarray(layers, dtype=np.float64)
+    if layers is not None and whole.shape != heads.shape[:1]:
+        raise ValueError(f"layers are one number a layer, [{len(heads)}], not {whole.shape}")
+    both = np.concatenate([heads.ravel(), whole])
+    if np.isinf(both).any() or np.isnan(both).all():
         raise ValueError("head_heatmap needs finite values; these are infinite or all NaN")
     return heads
+
+
+def _cells(values: NDArray[np.float64], marked: ArrayLike | None) -> pd.DataFrame:
+    layer, head = (index.ravel() for index in np.indices(values.shape))
+    dots = np.zeros(values.size, bool) if marked is None else np.asarray(marked, bool).ravel()
+    table = pd.DataFrame({"layer": layer, "head": head, "value": values.ravel(), "marked": dots})
+    return table.assign(name=head_names(table))
 
 
 def _axis(label: str, **options: Any) -> alt.Axis:
     return alt.Axis(labelExpr=label, labelOverlap="parity", ticks=False, grid=False, **options)
 
 
-def _scale(heads: NDArray[np.float64]) -> alt.Scale:
+def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
     low, high = float(np.nanmin(heads)), float(np.nanmax(heads))
-    if low < 0 < high:
-        reach = max(-low, high)
+    if low < 0 < high or diverging:
+        reach = max(-low, high) or 1.0
         domain, colours = [-reach, 0.0, reach], LIGHT.diverging
     elif low < 0:
         domain, colours = [low, 0.0], LIGHT.ramp[::-1]

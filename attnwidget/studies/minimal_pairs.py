@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,23 +144,7 @@ def score(
         raise ValueError(f"there are no pairs: {_HOW}")
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    task = prediction_task(model.hf_model)
-    if task == "class" or model._encodes_apart:
-        name = type(model.hf_model).__name__
-        raise TypeError(
-            f"pairs are scored by masked and causal language models of one stack, not by {name}"
-        )
-    asked: list[_Sentence] = []
-    for index, pair in enumerate(given):
-        read = [model._encoder(text) for text in (pair.good, pair.bad)]
-        if task == "masked":
-            places = _differing(pair, [one.tokens for one in read])
-            mask_id = _mask_id(model)
-            for side in (0, 1):
-                for place in places[side]:
-                    asked.append(_Sentence(index, side, read[side], place, mask_id))
-        else:
-            asked += [_Sentence(index, side, one) for side, one in enumerate(read)]
+    asked = sentences_of(model, given)
     scores = np.zeros((2, len(given)))
     asked.sort(key=lambda one: len(one.encoded.ids))
     with model.lock, progress_bar(len(asked), "sentence", shown=progress) as bar:
@@ -178,8 +162,34 @@ def score(
     return PairScores(tuple(given), scores[0], scores[1], model.name)
 
 
+def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[ScoredSentence]:
+    """What is scored of pairs: whole sentences, or each differing token of a masked model's.
+
+    Raises:
+        TypeError, ValueError: as `score`.
+    """
+    task = prediction_task(model.hf_model)
+    if task == "class" or model._encodes_apart:
+        name = type(model.hf_model).__name__
+        raise TypeError(
+            f"pairs are scored by masked and causal language models of one stack, not by {name}"
+        )
+    asked: list[ScoredSentence] = []
+    for index, pair in enumerate(pairs):
+        read = [model._encoder(text) for text in (pair.good, pair.bad)]
+        if task == "masked":
+            places = _differing(pair, [one.tokens for one in read])
+            mask_id = _mask_id(model)
+            for side in (0, 1):
+                for place in places[side]:
+                    asked.append(ScoredSentence(index, side, read[side], place, mask_id))
+        else:
+            asked += [ScoredSentence(index, side, one) for side, one in enumerate(read)]
+    return asked
+
+
 @dataclass(frozen=True)
-class _Sentence:
+class ScoredSentence:
     """One sentence to score as a whole, or at a `place` that is masked."""
 
     pair: int
@@ -188,8 +198,29 @@ class _Sentence:
     place: int | None = None
     mask_id: int = -1
 
+    @property
+    def changed(self) -> Encoded:
+        """The sentence with its mask token."""
+        ids = list(self.encoded.ids)
+        if self.place is not None:
+            ids[self.place] = self.mask_id
+        return replace(self.encoded, ids=ids)
 
-def _log_probabilities(model: AttentionModel, batch: Sequence[_Sentence]) -> list[float]:
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The tokens whose logits are read."""
+        if self.place is not None:
+            return (self.place,)
+        return tuple(range(len(self.encoded.ids) - 1))
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The tokens that these logits are for."""
+        ids = self.encoded.ids
+        return tuple(ids[1:]) if self.place is None else (ids[self.place],)
+
+
+def _log_probabilities(model: AttentionModel, batch: Sequence[ScoredSentence]) -> list[float]:
     """The score of each sentence of one length, or of its token at the place asked for."""
     inputs = model._inputs.padded([one.encoded for one in batch])
     ids = inputs["input_ids"]

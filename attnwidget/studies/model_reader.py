@@ -116,14 +116,9 @@ class ModelReader:
 
     def about(self) -> dict[str, Any]:
         """What a checkpoint has to agree on, as JSON."""
-        digest = blake2b(digest_size=16)
-        for name, parameter in self._backbone.named_parameters():
-            step = max(1, parameter.numel() // _SAMPLED)
-            sample = parameter.detach().flatten()[::step].double().cpu().numpy()
-            digest.update(name.encode() + np.ascontiguousarray(sample).tobytes())
         return {
             "model": type(self._model.hf_model).__name__,
-            "weights": digest.hexdigest(),
+            "weights": weights_digest(self._backbone),
             "edits": self._model.edits.digest or None,
             "token_types": self._token_types,
             "metrics": {one.name: one.options for one in self._accumulators},
@@ -147,6 +142,16 @@ class ModelReader:
                 f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
                 "batch_size=1"
             )
+
+
+def weights_digest(module: nn.Module) -> str:
+    """What tells a model's weights from others of the same shapes."""
+    digest = blake2b(digest_size=16)
+    for name, parameter in module.named_parameters():
+        step = max(1, parameter.numel() // _SAMPLED)
+        sample = parameter.detach().flatten()[::step].double().cpu().numpy()
+        digest.update(name.encode() + np.ascontiguousarray(sample).tobytes())
+    return digest.hexdigest()
 
 
 def _backbone(hf_model: Any) -> nn.Module:

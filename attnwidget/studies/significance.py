@@ -72,3 +72,96 @@ def holm(p_values: ArrayLike) -> Floats:
     corrected = np.empty_like(flat)
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected.reshape(given.shape)
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> Floats:
+    """P-values corrected for the share of false ones among all that are called significant.
+
+    Below a level of 0.05 at most 5 % of them are false on average, where the tests are independent
+    or depend on each other positively (Benjamini and Hochberg 1995). NaN, a test that was not made,
+    stays so and does not count. `p_values` of any shape; returns the same shape, at most 1.
+
+    Example:
+        >>> from attnwidget.studies.significance import benjamini_hochberg
+        >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(3).tolist()
+        [0.03, 0.04, 0.04]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    made = given[~np.isnan(given)]
+    order = np.argsort(made, kind="stable")[::-1]
+    scaled = made[order] * made.size / np.arange(made.size, 0, -1)
+    corrected, own = np.full(given.shape, np.nan), np.empty_like(made)
+    own[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
+    corrected[~np.isnan(given)] = own
+    return corrected
+
+
+def differ(only_first: ArrayLike, only_second: ArrayLike) -> Any:
+    """The exact two-sided McNemar test: p-value of two predictors being equally good.
+
+    Arguments as in `better_than`; twice the probability of the rarer side, at most 1.
+
+    Example:
+        >>> from attnwidget.studies.significance import differ
+        >>> round(float(differ(9, 1)), 4)
+        0.0215
+    """
+    first, second = np.asarray(only_first), np.asarray(only_second)
+    return np.minimum(1.0, 2 * binom.cdf(np.minimum(first, second), first + second, 0.5))
+
+
+def bootstrap_interval(
+    values: ArrayLike, *, confidence: float = 0.95, draws: int = 2000, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """The percentile bootstrap interval of means over examples: low and high (Efron 1979).
+
+    Examples are drawn with replacement, the same ones for every entry beside the last axis; for
+    differences of two scores of each example it is the paired bootstrap.
+
+    Args:
+        values: [..., N], one number an example.
+        confidence: share of the drawn means in the interval.
+        draws: samples of N examples.
+        seed: of the draws.
+
+    Returns:
+        Two arrays [...].
+
+    Example:
+        >>> from attnwidget.studies.significance import bootstrap_interval
+        >>> low, high = bootstrap_interval([0, 0, 1, 0, -1, 1, 1, 1])
+        >>> float(low), float(high)
+        (-0.125, 0.875)
+    """
+    given = np.asarray(values, dtype=np.float64)
+    n, random = given.shape[-1], np.random.default_rng(seed)
+    flat = given.reshape(-1, n).T
+    means = [random.multinomial(n, np.full(n, 1 / n)) @ flat / n for _ in range(draws)]
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(np.array(means), tails, axis=0)
+    return low.reshape(given.shape[:-1]), high.reshape(given.shape[:-1])
+
+
+def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Floats:
+    """The paired randomisation test: p-value of differences being as likely up as down (two-sided).
+
+    The signs of all differences are drawn by coins, the same for every entry beside the last axis;
+    p is the share of draws, the observed one among them, whose mean is at least as far from 0
+    (Fisher 1935). Its least value is 1 / (draws + 1).
+
+    `values` [..., N], a difference an example. Returns [...].
+
+    Example:
+        >>> from attnwidget.studies.significance import sign_flip_test
+        >>> float(sign_flip_test([1.0, 2.0, 1.5, 0.5]).round(2))
+        0.12
+    """
+    given = np.asarray(values, dtype=np.float64)
+    n, random = given.shape[-1], np.random.default_rng(seed)
+    flat = given.reshape(-1, n).T
+    # Sums that are equal but for rounding are as far from 0.
+    observed = np.abs(flat.sum(0)) * (1 - 1e-12)
+    reached = np.ones(flat.shape[1])
+    for _ in range(draws):
+        reached += np.abs(random.choice((-1.0, 1.0), n) @ flat) >= observed
+    return (reached / (draws + 1)).reshape(given.shape[:-1])

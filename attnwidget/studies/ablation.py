@@ -1,0 +1,237 @@
+"""Ablation: what a model's score is without each of its heads, or each layer's heads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.edits import Edits, Method
+from attnwidget.capture.head import Head
+from attnwidget.capture.replay import Changes, Replay, replaying
+from attnwidget.studies.ablation_results import Ablation
+from attnwidget.studies.ablation_scores import (
+    Score,
+    check_score,
+    example_scores,
+    input_numbers,
+    score_name,
+)
+from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.studies.asked_inputs import Batch, asked_of, batches_of
+from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of
+from attnwidget.studies.model_reader import weights_digest
+from attnwidget.studies.progress_bar import progress_bar
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+_SECONDS_BETWEEN_SAVES = 5.0
+
+
+def ablate(
+    model: AttentionModel,
+    examples: Iterable[Any],
+    *,
+    score: Score,
+    method: Method = "uniform",
+    heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
+    reference: object = None,
+    batch_size: int = 32,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+) -> Ablation:
+    """A model's score on examples, intact and with each head off in turn.
+
+    Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are 1/L); Michel et
+    al. 2019, section 3 (`"zero"`). What the layers below a head put out is kept from one pass of
+    the intact model, and only the layers from the head's on are run again; the first batch is
+    checked against passes of the whole model, to 1e-5, and where that fails, or the model's layers
+    cannot be run so, every head takes a whole pass, which the result's `note` says.
+
+    Args:
+        model: a model of one stack with a head that answers; heads may be off already.
+        examples: all of one kind. (text, label) or (text, second text, label): the label is a
+            class, by name or number; of a masked language model the word at the text's one mask
+            token; of a causal one the next token. `MinimalPair`. `Segment`: a masked language
+            model is asked 15 % of its tokens, masked as BERT was trained, a causal one every next.
+        score: "accuracy" (right answers), "loss" (cross entropy in nats), "kl" (the divergence of
+            the model's answers from the intact model's, in nats), each the mean over an example's
+            questions; "minimal pair" (the acceptable sentence is likelier, as in `score`); or a
+            function of the model's output and the `Batch` (`examples`, `inputs`), which gives one
+            number an example.
+        method: as in `AttentionModel.disabled`, but for "patch".
+        heads: "all" heads, and all heads of each layer together; "layers" only these; or heads,
+            [(layer, head), ...].
+        reference: of method "mean", as in `disabled`.
+        batch_size: inputs of one length that go through the model together; padding is none.
+        checkpoint: an .npz file that keeps what is done; where it exists, the study goes on there.
+        progress: show a progress bar.
+
+    Raises:
+        TypeError: no model, one of two stacks or without a head that answers; no such examples.
+        ValueError: no examples, of several kinds, or one with a label that does not fit; a score
+            that they do not have; no such head or method; a checkpoint of another study.
+        RuntimeError: the model was closed.
+        KeyboardInterrupt: before the first example was done; later Ctrl-C ends the study, and the
+            result is of the examples that are done.
+
+    Example:
+        >>> from attnwidget import MinimalPair, ablate, load_model
+        >>> pairs = [MinimalPair("The girl washed herself.", "The girl washed himself.")]
+        >>> heads = [(5, 8), (2, 3)]
+        >>> ablate(load_model(), pairs, score="minimal pair", heads=heads, progress=False).score
+        'minimal pair'
+    """
+    refuse_no_model(model)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    if method == "patch":
+        raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
+    listed, asked = asked_of(model, examples, answered=not callable(score))
+    check_score(score, asked)
+    with model.lock:
+        units, edits = _units(model, heads, method, reference)
+        changes = [{head: edits.changes[head] for head in unit} for unit in units]
+        numbers = np.full((len(units) + 1, len(asked)), np.nan)
+        file, done = None, Progress()
+        if checkpoint is not None:
+            about = {
+                "study": "ablation",
+                "model": type(model.hf_model).__name__,
+                "weights": weights_digest(model.hf_model),
+                "edits": edits.digest,
+                "units": digest_of(units),
+                "score": score_name(score),
+                "inputs": digest_of(asked),
+                "batch_size": batch_size,
+            }
+            file = Checkpoint(checkpoint, about)
+            done = file.load()
+            if done.n_batches:
+                numbers = done.states["ablation"]["numbers"].copy()
+        batches = list(batches_of(model, listed, asked, batch_size))
+        with replaying(model.hf_model, model.edits, edits) as replay:
+            complete = _fill(numbers, batches, replay, changes, score, file, done, progress)
+        values, kept = example_scores(score, numbers, asked)
+        if not len(kept):
+            raise KeyboardInterrupt
+        return _result(
+            (model, score, method), units, values, [listed[i] for i in kept], complete, replay.note
+        )
+
+
+def _units(
+    model: AttentionModel, heads: Any, method: Method, reference: object
+) -> tuple[list[tuple[Head, ...]], Edits]:
+    """What is off at once, in the order of the layers, and the edits of all heads of these."""
+    if isinstance(heads, str) and heads not in ("all", "layers"):
+        raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
+    if isinstance(heads, str):
+        named: dict[str, Any] = {"layers": range(model.n_layers)}
+    else:
+        heads = list(heads)
+        heads = [heads] if heads and hasattr(heads[0], "__index__") else heads
+        named = {"heads": heads}
+    with model.disabled(**named, method=method, reference=reference):
+        edits = model.edits
+    if isinstance(heads, str):
+        layers: dict[int, list[Head]] = {}
+        for layer, count in enumerate(edits.heads_of["self"]):
+            layers[layer] = [Head(layer, head) for head in range(count)]
+        whole = [[tuple(own)] for own in layers.values()]
+        single = [[(head,) for head in own] if len(own) > 1 else [] for own in layers.values()]
+        parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]
+        return [unit for part in parts for unit in part], edits
+    # Those of a block around this one come first.
+    chosen = list(edits.changes)[-len(heads) :]
+    return sorted((head,) for head in chosen), edits
+
+
+def _fill(
+    numbers: NDArray[np.float64],
+    batches: Sequence[Batch],
+    replay: Replay,
+    changes: Sequence[Changes],
+    score: Score,
+    file: Checkpoint | None,
+    done: Progress,
+    progress: bool,
+) -> bool:
+    """Score all batches that are not done; False where that was interrupted."""
+    saved, saved_at, complete = done, time.monotonic(), False
+    start = sum(len(batch.asked) for batch in batches[: done.n_batches])
+    try:
+        with progress_bar(numbers.shape[1], "input", done=start, shown=progress) as bar:
+            for batch in batches[done.n_batches :]:
+                stop = start + len(batch.asked)
+                numbers[:, start:stop] = _batch_numbers(batch, replay, changes, score)
+                done = replace(
+                    done, n_batches=done.n_batches + 1, states={"ablation": {"numbers": numbers}}
+                )
+                bar.update(stop - start)
+                start = stop
+                if file is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
+                    file.save(done)
+                    saved, saved_at = done, time.monotonic()
+        complete = True
+    except KeyboardInterrupt:
+        pass
+    if file is not None and saved is not done:
+        file.save(done)
+    return complete
+
+
+def _batch_numbers(
+    batch: Batch, replay: Replay, changes: Sequence[Changes], score: Score
+) -> NDArray[np.float64]:
+    """[units + 1, B], the intact model first."""
+    output = replay.intact(batch.inputs)
+    intact = batch.answers(output.logits) if score == "kl" else None
+    found = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]
+    places = None
+    if not callable(score) and batch.columns is not None:
+        places = batch.rows, batch.columns
+    together = not callable(score)
+    for first, last, output in replay.without(
+        batch.inputs, changes, places=places, together=together
+    ):
+        parts = last - first
+        numbers = input_numbers(score, output, batch, parts, intact, narrowed=replay.narrows)
+        found.append(numbers.cpu().numpy())
+    return np.concatenate(found)
+
+
+def _result(
+    what: tuple[AttentionModel, Score, Method],
+    units: Sequence[tuple[Head, ...]],
+    values: NDArray[np.float64],
+    examples: Sequence[Any],
+    complete: bool,
+    note: str,
+) -> Ablation:
+    model, score, method = what
+    n_examples, counts = len(examples), model.n_layers
+    of_heads = np.full((counts, model.n_heads, n_examples), np.nan)
+    of_layers = np.full((counts, n_examples), np.nan)
+    for unit, own in zip(units, values[1:], strict=True):
+        if len(unit) > 1:
+            of_layers[unit[0].layer] = own
+        else:
+            of_heads[unit[0].layer, unit[0].head] = own
+    return Ablation(
+        score=score_name(score),
+        method=method,
+        intact=values[0],
+        head_scores=of_heads,
+        layer_scores=of_layers,
+        examples=tuple(examples),
+        complete=complete,
+        note=note,
+        model_name=model.name,
+    )

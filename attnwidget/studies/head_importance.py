@@ -1,0 +1,176 @@
+"""Head importance by gradients: how the loss would change were a head turned down a little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.gradients import attention_gradients
+from attnwidget.capture.inputs import input_names
+from attnwidget.capture.losses import Task
+from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.kernels.gradients import output_products
+from attnwidget.studies.ablation_scores import check_score, loss_of_inputs
+from attnwidget.studies.argument_checks import one_of, refuse_no_model
+from attnwidget.studies.asked_inputs import Batch, asked_of, batches_of
+from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+Floats = NDArray[np.float64]
+Variant = Literal["paper", "released", "bertology"]
+VARIANTS: tuple[str, ...] = get_args(Variant)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadImportance(Result):
+    """The importance of every head for a loss. Made by `head_importance`.
+
+    Attributes:
+        values: float64 [L, H], `raw` with each layer divided by its Euclidean length.
+        raw: float64 [L, H], as the variant sums it. Its scale depends on the loss.
+        variant: "paper", "released" or "bertology".
+        loss: mean loss of the examples in nats.
+        n_examples: examples read.
+        model_name: what was studied.
+    """
+
+    values: Floats
+    raw: Floats
+    variant: Variant
+    loss: float
+    n_examples: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """The importance within each layer: float64 [L, H] by title."""
+        return {"importance": self.values}
+
+    def chart(self) -> alt.LayerChart:
+        """The importance of each head within its layer; displays without network."""
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        return head_heatmap(
+            self.values,
+            title=f"Importance of heads by gradients ({self.variant}): {self.model_name}\n"
+            f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
+            "each layer divided by its length",
+            value_title="importance",
+        )
+
+
+def head_importance(
+    model: AttentionModel,
+    examples: Iterable[Any],
+    *,
+    variant: Variant = "paper",
+    batch_size: int = 32,
+    progress: bool = True,
+) -> HeadImportance:
+    """How much the loss would change were each head's output turned down a little.
+
+    With z_q a head's output at token q before the output projection and L the cross entropy of one
+    example, t_q = z_q . dL/dz_q; the sum of t_q is the derivative by a factor before the head. The
+    loss goes through the model forward and back once. Three sums of t are published, and each layer
+    is divided by its Euclidean length (+ 1e-20) in all three:
+
+    - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, the mean over examples.
+    - "released" (their code): the sum over tokens and examples of |t|, divided by the number of
+      tokens, in the last layer by the number of examples.
+    - "bertology" (run_bertology.py of Hugging Face): |the mean over a batch's examples of the sum
+      over tokens of t|, summed over batches and divided by the number of tokens. It depends on
+      `batch_size`, which is 1 there, and on the order of the examples.
+
+    Where the published code takes the mean loss of a batch, the first two take each example's own,
+    which does not depend on the batch.
+
+    Args:
+        model: a model of one stack with a head that answers; heads may be off.
+        examples: with a label, or `Segment` for a language model, as in `ablate`.
+        variant: which sum.
+        batch_size: examples of one length that go through the model together; of "bertology" the
+            examples, in the order given, whose mean loss is differentiated.
+        progress: show a progress bar.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as `ablate`; ValueError for another variant.
+
+    Example:
+        >>> from attnwidget import head_importance, load_model
+        >>> examples = [("The woman washed [MASK] hands.", "her")]
+        >>> head_importance(load_model(), examples, progress=False).values.shape
+        (6, 12)
+    """
+    refuse_no_model(model)
+    one_of("variant", variant, VARIANTS)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    listed, asked = asked_of(model, examples)
+    check_score("loss", asked)
+    signed: list[Floats] = []
+    absolute: list[Floats] = []
+    losses: list[Floats] = []
+    with model.lock, progress_bar(len(asked), "example", shown=progress) as bar:
+        model._check_open()
+        for batch in batches_of(model, listed, asked, batch_size):
+            sums, sizes, own = _batch_sums(model, batch)
+            signed.append(sums)
+            absolute.append(sizes)
+            losses.append(own)
+            bar.update(len(batch.asked))
+    order = np.argsort([one.example for one in asked], kind="stable")
+    tokens = sum(len(one.encoded.ids) for one in asked)
+    sums, sizes = np.concatenate(signed)[order], np.concatenate(absolute)[order]  # [N, L, H]
+    if variant == "paper":
+        raw = np.abs(sums).mean(0)
+    elif variant == "released":
+        raw = sizes.sum(0) / tokens
+        raw[-1] *= tokens / len(sizes)
+    else:
+        batches = [sums[i : i + batch_size] for i in range(0, len(sums), batch_size)]
+        raw = np.sum([np.abs(one.mean(0)) for one in batches], 0) / tokens
+    return HeadImportance(
+        values=raw / (np.linalg.norm(raw, axis=-1, keepdims=True) + 1e-20),
+        raw=raw,
+        variant=variant,
+        loss=float(np.concatenate(losses).mean()),
+        n_examples=len(listed),
+        model_name=model.name,
+    )
+
+
+def _batch_sums(model: AttentionModel, batch: Batch) -> tuple[Floats, Floats, Floats]:
+    """Of t over tokens: its sum and that of its magnitude, [B, L, H]; and the losses [B]."""
+    weights: dict[int, Tensor] = {}
+
+    def keep(seen: LayerAttention) -> None:
+        weights[seen.layer] = seen.weights.detach().float()
+        if seen.outputs_replaced:
+            raise ValueError(
+                "head importance needs outputs that weights and values make; in this block of "
+                "disabled 'mean' or 'patch' replaces some"
+            )
+
+    takes_cache = "use_cache" in input_names(model.hf_model)
+    task = Task("loss", batch.inputs, lambda output: loss_of_inputs(output, batch))
+    with tap(model.hf_model, keep):
+        gradients, losses = attention_gradients(
+            model.hf_model, task, {"use_cache": False} if takes_cache else {}
+        )
+    products = [output_products(weights[one.layer], one.values) for one in gradients]  # [B, H, Q]
+    both = [
+        torch.stack([one.sum(-1, dtype=torch.float64) for one in found], 1).cpu().numpy()
+        for found in (products, [one.abs() for one in products])
+    ]
+    return both[0], both[1], losses.double().cpu().numpy()
