@@ -109,11 +109,8 @@ class Twice:
     page_caption: str
     picture_caption: str
 
-    def apart(self, *, by: int = 20) -> float:
-        """The share of pixels outside text that differ by more than `by` of 255.
-
-        A canvas rounds each of thousands of strokes to 8 bits, a picture their sum.
-        """
+    def apart(self, *, by: int = 16) -> float:
+        """The share of pixels outside text that differ by more than `by` of 255."""
         assert self.on_page.shape == self.in_picture.shape
         away = np.abs(self.on_page.astype(int) - self.in_picture.astype(int)).max(axis=-1)
         counts = np.ones(away.shape, bool)
