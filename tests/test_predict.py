@@ -22,7 +22,11 @@ def words() -> Any:
     vocabulary = {f"w{i}": i for i in range(zoo.VOCABULARY - 9)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="w5"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="w5")
+    # As the tokenizers of causal models: transformers 4 gives token types too, which GPT-2 adds up.
+    names = ["input_ids", "attention_mask"]
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="w5", model_input_names=names
+    )
 
 
 def log_softmax(logits: torch.Tensor) -> np.ndarray[Any, Any]:
