@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.axes import plain_axis
 from attnwidget.capture.call import YOURS, Call, call
+from attnwidget.capture.edits import REFERRING, Method
 from attnwidget.capture.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.head import Head, named_head
 from attnwidget.capture.kept_layer import KeptLayer
 from attnwidget.capture.losses import Loss
 from attnwidget.capture.map_cache import Floats, MapCache
 from attnwidget.capture.one_token import one_token
+from attnwidget.capture.reading import Reading
 from attnwidget.capture.stack import Stack, chosen_stack
 from attnwidget.capture.thumbnails import Thumbnails, draw_thumbnails, word_index
 from attnwidget.capture.weights_frame import weights_frame
@@ -59,6 +61,8 @@ class Attention:
         edits: which heads were off when it was made (`AttentionModel.disabled`); "" for none.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are of; None without them.
+        reading: the input, for its model to read it again; None of given weights and under edits.
+        intact: the attention of which this one is `without` some heads; else itself.
         made_by: the call that made it, as Python writes it; None where that is not known.
 
     Example:
@@ -81,6 +85,7 @@ class Attention:
         no_norms: str = "",
         loss: Loss | None = None,
         edits: str = "",
+        reading: Reading | None = None,
     ) -> None:
         self.stacks: dict[str, Stack] = {
             name: Stack(name, len(kept), kept[0].n_heads, kept[0].n_key_heads, *axes[name])
@@ -90,6 +95,8 @@ class Attention:
         self.n_prompt = n_prompt
         self.loss = loss
         self.edits = edits
+        self.reading = reading
+        self.intact = self
         self.made_by: Call | None = None
         self._no = {"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS}
         self._maps = MapCache(layers, lock if lock is not None else threading.RLock())
@@ -198,6 +205,50 @@ class Attention:
         kept = self._with_norms(layer, stack)
         with self._maps.lock, torch.no_grad():
             return kept.summed_norms().cpu().numpy()
+
+    def without(
+        self, heads: Sequence[Head | Sequence[Any]], method: Method = "uniform"
+    ) -> Attention:
+        """The attention of the same input, read again with heads off; itself where none is named.
+
+        Later layers see what the model computes without these heads. The last few such attentions
+        are kept, so that asking again costs nothing.
+
+        Args:
+            heads: (layer, head) or (layer, head, stack) of each.
+            method: what stands in their place: "uniform", "zero" or "first", as in
+                `AttentionModel.disabled`.
+
+        Raises:
+            ValueError: no such head or method, an edit that the model does not allow, or an
+                attention that no model can read again: given weights, or one made under edits.
+            RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.without([(0, 3)]).model_name
+            'small BERT (in the package), without L0 H3 (uniform)'
+        """
+        named = [self.head(head) for head in heads]
+        if not named:
+            return self.intact
+        if self.intact is not self:
+            return self.intact.without(named, method)
+        if self.reading is None:
+            raise ValueError(
+                "heads are switched off in a model, and this attention "
+                + ("was made with others off" if self.edits else "is of given weights")
+                + ": make one with load_model(...).attend(text), outside of `disabled`"
+            )
+        if method in REFERRING:
+            raise ValueError(
+                f"method={method!r} needs another input: with model.disabled(heads, "
+                f"method={method!r}, reference=...): model.attend(text)"
+            )
+        found: Attention = self.reading.without(named, method)
+        found.intact = self
+        return found
 
     def rows(
         self, layer: int, head: int, query: int | Sequence[int], *, stack: str | None = None

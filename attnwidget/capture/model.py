@@ -24,6 +24,7 @@ from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of
 from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
+from attnwidget.capture.reading import Reading
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import open_edits
 from attnwidget.text.tokens import Tokens
@@ -363,6 +364,16 @@ class AttentionModel:
             return None
         return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
 
+    def read_again(self, reading: Reading) -> Attention:
+        """The attention of an input that was read before, under the edits that hold now."""
+        return self._attentions(
+            dict(reading.inputs),
+            [reading.tokens],
+            n_prompt=reading.n_prompt,
+            loss=reading.loss,
+            seed=reading.seed,
+        )[0]
+
     def _check_open(self) -> None:
         if not self._training:
             raise RuntimeError("this AttentionModel was closed: load_model(...) makes a new one")
@@ -398,6 +409,7 @@ class AttentionModel:
                     fitting_axis(query, kept[0].n_query, inputs, self.hf_model.config),
                     fitting_axis(key, kept[0].n_key, inputs, self.hf_model.config),
                 )
+            alone = {name: value[item : item + 1] for name, value in inputs.items()}
             # Layers are met in the order of computation; the cross-attention is read last.
             order = [name for name in ("self", "encoder", "decoder", "cross") if name in layers]
             attentions.append(
@@ -410,6 +422,7 @@ class AttentionModel:
                     no_norms=collected.no_norms,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
+                    reading=None if self.edits else Reading(self, alone, own, n_prompt, loss, seed),
                 )
             )
         return attentions

@@ -1,0 +1,97 @@
+"""Reading: the input that an attention is of, for the same model to read it again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from attnwidget.capture.edits import Method
+from attnwidget.capture.head import Head
+from attnwidget.capture.losses import LossFunction, LossName
+from attnwidget.capture.predictions import Predictions
+from attnwidget.text.tokens import Tokens
+
+#: Attentions under edits that one input keeps: linked figures ask for the same one.
+_KEPT = 4
+
+
+class Reader(Protocol):
+    """What an `AttentionModel` is for its readings."""
+
+    lock: RLock
+
+    @property
+    def disabled(self) -> Callable[..., AbstractContextManager[object]]:
+        """The block in which heads are off."""
+
+    @property
+    def predict(self) -> Callable[..., Predictions]:
+        """What the model answers to an input."""
+
+    def read_again(self, reading: Reading) -> Any:
+        """The attention of a reading under the edits that hold now."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One input of a model, as the model read it.
+
+    Attributes:
+        model: what read it.
+        inputs: what the model takes, a batch of one.
+        tokens: the attending tokens of the first stack, where they are known.
+        n_prompt: tokens of the prompt where the rest was generated, else None.
+        loss: what gradients are taken of; None for none.
+        seed: of the masking of that loss.
+    """
+
+    model: Reader
+    inputs: Mapping[str, Tensor]
+    tokens: Tokens | None
+    n_prompt: int | None = None
+    loss: LossName | LossFunction | None = None
+    seed: int = 0
+    _edited: OrderedDict[object, Any] = field(default_factory=OrderedDict, repr=False)
+
+    def without(self, heads: Sequence[Head], method: Method) -> Any:
+        """The `Attention` of the same input with heads off; the last few are kept.
+
+        Raises:
+            ValueError: no such head, or an edit that the model does not allow.
+            RuntimeError: the model was closed.
+        """
+        key = tuple(sorted(heads)), method
+        with self.model.lock:
+            found = self._edited.pop(key, None)
+            if found is None:
+                with self.model.disabled(heads, method=method):
+                    found = self.model.read_again(self)
+            self._edited[key] = found
+            while len(self._edited) > _KEPT:
+                self._edited.popitem(last=False)
+        return found
+
+    def predict(
+        self,
+        heads: Sequence[Head] = (),
+        method: Method = "uniform",
+        *,
+        at: Iterable[int] | None = None,
+        top: int = 10,
+    ) -> Predictions:
+        """What the model answers to the input, with heads off where some are named.
+
+        Raises:
+            TypeError, ValueError: as `AttentionModel.predict` and `AttentionModel.disabled`.
+            RuntimeError: the model was closed.
+        """
+        if not heads:
+            return self.model.predict(self.inputs, at=at, top=top)
+        with self.model.lock, self.model.disabled(heads, method=method):
+            return self.model.predict(self.inputs, at=at, top=top)

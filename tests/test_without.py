@@ -1,0 +1,76 @@
+"""Attention of an input that is read again with heads off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnwidget import Attention, AttentionModel, load_model
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model(device="cpu")
+
+
+def test_it_is_what_a_block_of_disabled_reads(model: AttentionModel) -> None:
+    attention = model.attend("The woman washed her hands.", "She was clean.")
+    off = attention.without([(1, 3), (2, 0)], "zero")
+    with model.disabled([(2, 0), (1, 3)], method="zero"):
+        wanted = model.attend("The woman washed her hands.", "She was clean.")
+    assert np.array_equal(off.weights(), wanted.weights())
+    assert off.tokens == attention.tokens and "without" in off.model_name
+    assert np.array_equal(off.weights(0), attention.weights(0))
+    assert not np.allclose(off.weights(3), attention.weights(3))
+
+
+def test_asking_again_gives_the_same_object_and_no_heads_the_intact_one(
+    model: AttentionModel,
+) -> None:
+    attention = model.attend("The cat sat.")
+    off = attention.without([(0, 3), (1, 2)])
+    assert attention.without([(1, 2), (0, 3)]) is off
+    assert off.without([]) is attention and off.intact is attention
+    assert off.without([(0, 3)]) is attention.without([(0, 3)])
+    assert attention.without([(0, 3)], "zero") is not attention.without([(0, 3)])
+
+
+def test_an_item_of_a_batch_is_read_again_alone(model: AttentionModel) -> None:
+    first, second = model.attend_batch(["The cat sat.", "A dog ran."])
+    off = second.without([(0, 0)])
+    alone = model.attend("A dog ran.").without([(0, 0)])
+    assert off.tokens == second.tokens != first.tokens
+    assert np.allclose(off.weights(), alone.weights(), atol=1e-6)
+
+
+def test_gradients_are_taken_again(model: AttentionModel) -> None:
+    attention = model.attend("The cat sat on the mat.", loss="masked", seed=2)
+    off = attention.without([(0, 1)])
+    assert off.loss is not None and attention.loss is not None
+    assert not np.allclose(off.gradients(3), attention.gradients(3))
+
+
+def test_the_reading_predicts_with_heads_off(model: AttentionModel) -> None:
+    text = "The woman washed [MASK] hands."
+    reading = model.attend(text).reading
+    assert reading is not None
+    before, after = reading.predict(), reading.predict([(5, 0), (5, 1)], "zero")
+    assert np.array_equal(before.log_probabilities, model.predict(text).log_probabilities)
+    with model.disabled([(5, 0), (5, 1)], method="zero"):
+        wanted = model.predict(text)
+    assert np.array_equal(after.log_probabilities, wanted.log_probabilities)
+
+
+def test_what_cannot_be_read_again_says_so(model: AttentionModel) -> None:
+    attention = model.attend("The cat sat.")
+    with pytest.raises(ValueError, match="head 12"):
+        attention.without([(0, 12)])
+    with pytest.raises(ValueError, match="needs another input"):
+        attention.without([(0, 1)], "mean")
+    given = Attention.from_weights(attention.weights(), attention.tokens)
+    with pytest.raises(ValueError, match="given weights"):
+        given.without([(0, 1)])
+    with model.disabled([(0, 0)]):
+        edited = model.attend("The cat sat.")
+    with pytest.raises(ValueError, match="made with others off"):
+        edited.without([(0, 1)])
