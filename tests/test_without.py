@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import traitlets
 
-from attnwidget import Attention, AttentionModel, load_model
+from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, load_model
 
 
 @pytest.fixture(scope="module")
@@ -72,5 +73,45 @@ def test_what_cannot_be_read_again_says_so(model: AttentionModel) -> None:
         given.without([(0, 1)])
     with model.disabled([(0, 0)]):
         edited = model.attend("The cat sat.")
-    with pytest.raises(ValueError, match="made with others off"):
+    with pytest.raises(ValueError, match="block of"):
         edited.without([(0, 1)])
+
+
+def test_a_widget_switches_heads_off_for_every_input(model: AttentionModel) -> None:
+    first, second = model.attend("The cat sat."), model.attend("A dog ran away.")
+    view = HeadView(first, 3, 0, tokens=[("query", 1)])
+    view.disabled = [(0, 3), (1, 2)]
+    off = first.without([(0, 3), (1, 2)])
+    assert view.attention is off and view.tokens == [("query", 1)]
+    assert "without L0 H3, L1 H2 (uniform)" in view.caption.text()
+    view.method = "zero"
+    assert view.attention is first.without(view.disabled, "zero")
+    view.attention = second
+    assert view.attention is second.without(view.disabled, "zero") and view.tokens == []
+    view.disabled = []
+    assert view.attention is second and "without" not in view.caption.text()
+
+
+def test_linked_widgets_read_the_input_once(model: AttentionModel) -> None:
+    attention = model.attend("The cat sat.")
+    grid, view = HeadGrid(attention), HeadView(attention)
+    link(grid, view)
+    grid.disabled = [(0, 3)]
+    assert view.disabled == [Head(0, 3, "self")] and view.attention is grid.attention
+    grid.disabled = []
+    assert view.attention is attention is grid.attention
+
+
+def test_code_names_what_is_off(model: AttentionModel) -> None:
+    grid = HeadGrid(model.attend("The cat sat."), disabled=[(0, 3)], method="zero")
+    assert grid.attention.edits
+    said = grid.code()
+    assert "disabled=[(0, 3" in said and 'method="zero"' in said and "without" not in said
+
+
+def test_given_weights_refuse(model: AttentionModel) -> None:
+    attention = model.attend("The cat sat.")
+    grid = HeadGrid(Attention.from_weights(attention.weights(), attention.tokens))
+    with pytest.raises(traitlets.TraitError, match="given weights"):
+        grid.disabled = [(0, 0)]
+    assert grid.disabled == []

@@ -41,6 +41,11 @@ _NO_NORMS = (
     "it was made of weights alone; load_model(model, tokenizer).attend(text) keeps what norms need"
 )
 
+NOT_READ_AGAIN = (
+    "heads are switched off in a model, and this attention is of given weights, or was made in a "
+    "block of `disabled`: make one with load_model(...).attend(text), outside of such a block"
+)
+
 
 class Attention:
     """The attention of one input, in every layer and head of a model.
@@ -236,11 +241,7 @@ class Attention:
         if self.intact is not self:
             return self.intact.without(named, method)
         if self.reading is None:
-            raise ValueError(
-                "heads are switched off in a model, and this attention "
-                + ("was made with others off" if self.edits else "is of given weights")
-                + ": make one with load_model(...).attend(text), outside of `disabled`"
-            )
+            raise ValueError(NOT_READ_AGAIN)
         if method in REFERRING:
             raise ValueError(
                 f"method={method!r} needs another input: with model.disabled(heads, "

@@ -23,6 +23,7 @@ Method = Literal["uniform", "zero", "mean", "patch", "first"]
 METHODS: tuple[str, ...] = get_args(Method)
 # Those that need the outputs of another input.
 REFERRING = ("mean", "patch")
+STANDING_ALONE = tuple(method for method in METHODS if method not in REFERRING)
 # Heads that a caption lists of those edited alike.
 _LISTED = 12
 

@@ -24,7 +24,16 @@ const EXAMPLES = [
 
 const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   ...{ selected: [[1, 3, "self"]], layer: 1, _error: "", text: "The cat sat.", pair: null, target: null },
-  ...{ tokens: [], hidden: [], quantity: "weights", unit: "tokens", scale: "sqrt", _quantities: ["weights"] },
+  ...{
+    tokens: [],
+    hidden: [],
+    quantity: "weights",
+    unit: "tokens",
+    scale: "sqrt",
+    disabled: [],
+    method: "uniform",
+    _quantities: ["weights"],
+  },
   ...{ panels: [...PANELS], tab: "strip", progress: {}, _notes: {}, _problems: {}, _painted: false },
   ...{ _stacks: [STACK], _source: { model: "Bert", note: "", loss: "" } },
   ...{ _shown: { text: "The cat sat.", pair: null, target: null } },

@@ -26,7 +26,18 @@ const PAIR: Lens = {
 
 const state = (change: Partial<LensState> = {}): LensState => ({
   ...{ selected: [], layer: 1, tokens: [["query", 1]], hidden: [], quantity: "weights", unit: "tokens" },
-  ...{ scale: "sqrt", stack: "self", of: "layer", sort: "head", _lens: FROM, _axes: axes, _error: "", _circle: "" },
+  ...{
+    disabled: [],
+    method: "uniform",
+    scale: "sqrt",
+    stack: "self",
+    of: "layer",
+    sort: "head",
+    _lens: FROM,
+    _axes: axes,
+    _error: "",
+    _circle: "",
+  },
   ...{ _quantities: ["weights"], _source: { model: "BertModel", note: "", loss: "" } },
   _stacks: [{ name: "self", n_layers: 2, n_heads: 2, n_key_heads: 2, n_query: 4, n_key: 4 }],
   ...change,

@@ -8,10 +8,12 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import QUANTITIES, Attention
+from attnwidget.capture.attention import NOT_READ_AGAIN, QUANTITIES, Attention
+from attnwidget.capture.edits import STANDING_ALONE
+from attnwidget.capture.head import Head
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
-from attnwidget.widgets.shared.traits import Subset, TokenMarks
+from attnwidget.widgets.shared.traits import Heads, Subset, TokenMarks
 from attnwidget.widgets.shared.wire import loss_to_wire, stacks_to_wire
 
 
@@ -46,6 +48,17 @@ class AttentionWidget(HeadWidget):
         ["linear", "sqrt", "log"], "sqrt", help="Colour scale; log spans three decades."
     ).tag(sync=True)
 
+    disabled = Heads(
+        help="Heads that are switched off: the input is read again without them, so that later "
+        "layers change too."
+    ).tag(sync=True)
+    method: traitlets.Enum[Any] = traitlets.Enum(
+        STANDING_ALONE,
+        "uniform",
+        help='What stands in the place of heads that are off: "uniform" (all weights 1/L), "zero" '
+        '(nothing) or "first" (all weight on the first token).',
+    ).tag(sync=True)
+
     _stacks: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     _axes = traitlets.Dict().tag(sync=True)
     _quantities: traitlets.List[str] = traitlets.List().tag(sync=True)
@@ -66,13 +79,34 @@ class AttentionWidget(HeadWidget):
         return attention_shapes(self.attention)
 
     def _given(self) -> dict[str, Any]:
-        return {"attention": self.attention.made_by or self.attention}
+        intact = self.attention.intact if self.disabled else self.attention
+        return {"attention": intact.made_by or intact}
+
+    @traitlets.validate("disabled")
+    def _check_disabled(self, proposal: dict[str, Any]) -> list[Head]:
+        heads: list[Head] = proposal["value"]
+        if heads and self.attention.intact.reading is None:
+            raise traitlets.TraitError(f"'disabled': {NOT_READ_AGAIN}")
+        return heads
+
+    @traitlets.validate("attention")
+    def _check_attention(self, proposal: dict[str, Any]) -> Attention:
+        """What is off stays off in another input."""
+        attention: Attention = proposal["value"]
+        return attention.without(self.disabled, self.method) if self.disabled else attention
+
+    @traitlets.observe("disabled", "method")
+    def _read_without(self, change: object) -> None:
+        if self._stacks:
+            with self._answering():
+                self.attention = self.attention.without(self.disabled, self.method)
 
     @traitlets.observe("attention")
     def _show_another(self, change: dict[str, Any]) -> None:
         if isinstance(change["old"], Attention):
             with self.hold_sync():
-                self.tokens = []
+                if change["old"].intact is not self.attention.intact:
+                    self.tokens = []
                 self.selected = [head for head in self.selected if self.has(head)]
                 self.layer = min(self.layer, self.n_layers - 1)
                 if not self._waits:

@@ -10,7 +10,7 @@ from attnwidget.capture.head import named_head
 #: Traits under the same name in every widget; `link` joins these.
 SHARED = (
     *("selected", "layer", "tokens", "hidden", "quantity", "unit", "scale", "token_size"),
-    *("relation", "direction"),
+    *("relation", "direction", "disabled", "method"),
 )
 
 
@@ -39,7 +39,7 @@ def fitting(
         >>> fitting("layer", 7, shapes), fitting("relation", "obj", shapes, ["all", "det"])
         (5, 'all')
     """
-    if name == "selected":
+    if name in ("selected", "disabled"):
         return [head for head in value if is_among(head, shapes)]
     if name == "layer":
         return min(value, max(layers for layers, _ in shapes.values()) - 1)

@@ -7,7 +7,7 @@ import type { Limits } from "./page_data.js";
 /** Traits under the same name in every figure. */
 export const SHARED = [
   ...(["selected", "layer", "tokens", "hidden", "quantity", "unit", "scale", "token_size"] as const),
-  ...(["relation", "direction"] as const),
+  ...(["relation", "direction", "disabled", "method"] as const),
 ];
 type Shared = SharedState & RelationsState & { token_size: TokenSize };
 
@@ -18,7 +18,7 @@ export interface Linked extends Limits {
 
 /** What a figure takes of the value that a linked figure has of a trait, as `fitting` in Python. */
 export function fitting(name: string, value: unknown, { shapes, relations }: Limits): unknown {
-  if (name === "selected")
+  if (name === "selected" || name === "disabled")
     return (value as Head[]).filter(([layer, head, stack]) => {
       const [layers, heads] = shapes[stack] ?? [0, 0];
       return layer < layers && head < heads;

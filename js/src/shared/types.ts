@@ -44,6 +44,10 @@ export interface SharedState {
   quantity: string;
   unit: "tokens" | "words";
   scale: Scale;
+  /** Heads that are switched off. */
+  disabled: Head[];
+  /** What stands in their place. */
+  method: "uniform" | "zero" | "first";
   /** `loss`: what the gradients are of; "" without any. */
   _source: { model: string; note: string; loss: string };
   /** The quantities that there are. */
