@@ -21,7 +21,7 @@ from attnwidget.studies.segmenting import make_segments
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.explorer.background import Background
+from attnwidget.widgets.shared.background import Background
 from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances, text_metrics
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore

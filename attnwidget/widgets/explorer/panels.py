@@ -12,7 +12,7 @@ from attnwidget.capture.advice import on_page
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.head_distances import HeadDistances
-from attnwidget.widgets.explorer.background import Background, Job
+from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap

@@ -10,7 +10,7 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.explorer.background import Job
+from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.explorer.measures import probe_in_parts
 from attnwidget.widgets.explorer.panels import Child, LinkedPanels
 from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
