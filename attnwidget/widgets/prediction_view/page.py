@@ -13,6 +13,6 @@ def page(view: PredictionView) -> Page:
         title="What the model answers",
         state=state_of(view),
         shapes=view._shapes(),
-        remark="as they were when it was saved: a page has no model that could be asked again",
+        remark="as they were when it was saved: a page has no model to be asked again",
     )
     return Page({"prediction_view": part})

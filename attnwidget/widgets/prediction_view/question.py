@@ -35,6 +35,15 @@ def reading_of(attention: Attention) -> tuple[Reading, Task]:
     return reading, prediction_task(reading.model.hf_model)
 
 
+def can_be_asked(attention: Attention) -> bool:
+    """Whether a model that predicts is there to be asked about an attention's input."""
+    try:
+        reading_of(attention)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def stack_of_answers(attention: Attention) -> Stack:
     """The stack whose attending tokens are asked about: that of a decoder where there is one."""
     stacks = attention.stacks

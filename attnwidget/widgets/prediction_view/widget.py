@@ -83,9 +83,9 @@ class PredictionView(StackChoice):
         help="The answer whose probability the effects are of, as the vocabulary spells it; None = "
         "the likeliest with all heads on.",
     ).tag(sync=True)
-    top = traitlets.Int(
-        10, min=1, help="Answers that are shown, of each of before and after."
-    ).tag(sync=True)
+    top = traitlets.Int(10, min=1, help="Answers that are shown, of each of before and after.").tag(
+        sync=True
+    )
     effects_by = traitlets.Enum(
         ["passes", "gradient"],
         "passes",

@@ -11,6 +11,8 @@ const LINE = 10;
 const BAR = 12;
 const [THIN, BETWEEN] = [9, 2];
 const MARK = 8;
+/** Of what was before: still 3:1. */
+const PALE = 0.7;
 const HATCH = 6;
 /** Cells from this size on can bear a sign. */
 const SIGNED = 12;
@@ -38,7 +40,9 @@ function paintBars(pen: Pen, scene: Scene): void {
     if (!off || i > 1) continue;
     const x = right - pen.measureText(name).width - MARK - 4;
     pen.fillStyle = i ? theme.accent : theme.muted;
+    pen.globalAlpha = i ? 1 : PALE;
     pen.fillRect(x, LINE - MARK / 2, MARK, MARK);
+    pen.globalAlpha = 1;
   }
   for (const [i, { answer, before, after, followed, texts }] of bars.entries()) {
     const middle = HEADER + (i + 0.5) * row;
@@ -48,7 +52,9 @@ function paintBars(pen: Pen, scene: Scene): void {
     const long = (share: number) => Math.max(share ? 1 : 0, (longest * share) / largest);
     pen.fillStyle = off ? theme.muted : theme.accent;
     if (off) {
+      pen.globalAlpha = PALE;
       pen.fillRect(start, middle - BETWEEN / 2 - THIN, long(before), THIN);
+      pen.globalAlpha = 1;
       pen.fillStyle = theme.accent;
       pen.fillRect(start, middle + BETWEEN / 2, long(after), THIN);
     } else pen.fillRect(start, middle - BAR / 2, long(before), BAR);

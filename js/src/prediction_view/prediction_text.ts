@@ -32,7 +32,7 @@ export function questionOf(state: PredictionState): string {
 export function mapTitle({ state, answered, effects, off }: Scene): string {
   const more = off ? " too" : "";
   const how = effects ? (effects.estimate ? " (estimate)" : "") : state._problem ? "" : " …";
-  return `“${answered.name}” without each head${more}${how}`;
+  return `Change of “${answered.name}” without each head${more}${how}`;
 }
 
 /** A cell in words. */

@@ -15,7 +15,7 @@ const DOUBLE = 30;
 /** Between bars and map. */
 const SPACE = 32;
 const LOWEST_BARS = 320;
-const LONGEST = 240;
+const LONGEST = 320;
 /** Left of the cells and above them, below the map's title. */
 const NAMES = 48;
 export const NUMBERS = 18;
@@ -107,7 +107,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
 
   const row = off ? DOUBLE : ROW;
   const barsHeight = HEADER + bars.length * row;
-  const mapLeft = beside ? room - mapWidth : 0;
+  const mapLeft = beside ? Math.ceil(right) + SPACE : 0;
   const mapTop = beside ? 0 : barsHeight + 2 * GAP;
   const [x0, y0] = [Math.round(mapLeft + NAMES), mapTop + HEADER + NUMBERS];
   const map = { x0, y0, cell, gap: 1, band: 0, dpr, rows, cols };
