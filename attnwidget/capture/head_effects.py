@@ -122,6 +122,9 @@ def first_order_effects(
     if not rows:
         raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
     effects: Effects = (found.double().exp() * torch.stack(rows)).cpu().numpy()
+    for head in open_edits(hf_model).changes:
+        if head.stack == stack:
+            effects[head.layer, head.head] = 0
     return effects
 
 
@@ -163,13 +166,19 @@ def exact_effects(
         >>> effects.shape
         (6, 12)
     """
-    edits = intact_edits(hf_model)
+    edits, outer = intact_edits(hf_model), open_edits(hf_model)
     counts = edits.heads_of[stack]
-    heads = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
+    every = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
+    heads = [head for head in every if head not in outer.changes]
+    effects = np.full((len(counts), max(counts)), np.nan)
+    for head in every:
+        effects[head.layer, head.head] = 0
+    if not heads:
+        return effects
     row = question.row
     places = None if row is None else (torch.tensor([0]), torch.tensor([row]))
     found: list[Tensor] = []
-    with replaying(hf_model, open_edits(hf_model), edits) as replay:
+    with replaying(hf_model, outer, edits) as replay:
         with lock:
             intact = question.log_probabilities(replay.intact(question.inputs).logits)[:, answer]
         units = [{head: Change(method, method)} for head in heads]
@@ -187,7 +196,6 @@ def exact_effects(
                 logs = question.log_probabilities(output.logits)
             found += logs[:, answer].unbind()
     rises = (torch.stack(found).double().exp() - intact.double().exp()).cpu().numpy()
-    effects = np.full((len(counts), max(counts)), np.nan)
     for head, rise in zip(heads, rises, strict=True):
         effects[head.layer, head.head] = rise
     return effects
