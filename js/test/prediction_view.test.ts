@@ -87,7 +87,7 @@ describe("what is shown", () => {
   });
 
   test("effects in words, and how far they are known", () => {
-    expect(inWords(scene(), [1, 0])).toBe("L1 H0 (2-1): without it “sat” 0.6 → 0.45 (−0.150)");
+    expect(inWords(scene(), [1, 0])).toBe("L1 H0 (2-1): without it “sat” 0.600 → 0.450 (−0.150)");
     const estimate = { _effects: { ...EFFECTS, estimate: true } };
     expect(inWords(scene(estimate), [1, 0])).toContain("changes by about −0.150 (estimate)");
     expect(mapTitle(scene(estimate))).toBe("Change of “sat” without each head (estimate)");

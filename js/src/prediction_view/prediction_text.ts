@@ -1,7 +1,7 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { labelOf } from "../shared/labels.js";
-import { digits } from "../shared/numbers.js";
+import { alignedWeights } from "../shared/numbers.js";
 import { headName, paperName } from "../shared/types.js";
 import { effectAt, headAt, isOff, type Scene, signedChange } from "./scene.js";
 import type { PredictionState } from "./state.js";
@@ -47,7 +47,8 @@ export function describe(scene: Scene, cell: Cell): string {
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
   const change = signedChange(effect, Math.max(now, Math.abs(effect)));
   if (effects.estimate) return `${name}: without it “${effects.name}” changes by about ${change} (estimate)`;
-  return `${name}: without it “${effects.name}” ${digits(now)} → ${digits(now + effect)} (${change})`;
+  const print = alignedWeights(Math.max(now, Math.abs(effect)));
+  return `${name}: without it “${effects.name}” ${print(now)} → ${print(now + effect)} (${change})`;
 }
 
 /** The largest effects in words, for who cannot see the map. */
