@@ -44,10 +44,24 @@ def notebook7(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield server
 
 
+@pytest.fixture(scope="session")
+def lab_page(browser: Browser, lab: Server) -> Iterator[Watched]:
+    """The page in which notebooks open in JupyterLab, one after the other: loading it takes 5 s."""
+    with watched(browser) as page:
+        yield page
+
+
 @pytest.fixture
-def in_lab(lab: Server, seen: Watched, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
+def in_lab(
+    lab: Server, lab_page: Watched, request: pytest.FixtureRequest
+) -> Iterator[OpenNotebook]:
     """`in_lab(cells)` opens a notebook of these cells in JupyterLab."""
-    yield from _opener(lab, "lab/tree", seen, request.node.name)
+    lab_page.begin()
+    failures = request.session.testsfailed
+    yield from _opener(lab, "lab/tree", lab_page, request.node.name)
+    if request.session.testsfailed > failures:
+        lab_page.page.goto("about:blank")  # the next test is given a page that has no history
+    lab_page.assert_quiet()
 
 
 @pytest.fixture

@@ -13,6 +13,17 @@ from browser.servers import Server
 
 SESSION = "window.jupyterapp.shell.currentWidget.sessionContext"
 KERNEL = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel"
+# Another notebook in the place of the one that is open, in a page that has loaded JupyterLab.
+OPEN_HERE = """async (path) => {
+  const { shell, commands } = window.jupyterapp;
+  shell.currentWidget?.dispose();
+  const { context, sessionContext } = await commands.execute("docmanager:open", { path });
+  await context.ready;
+  await sessionContext.ready;
+  const { kernel } = sessionContext.session;
+  await kernel.info;
+  await kernel.requestKernelInfo();
+}"""
 RUN = """async (code) => {
   const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
   let text = "";
@@ -35,6 +46,7 @@ class LiveNotebook:
 
     def __init__(self, page: Page, server: Server, route: str, name: str, cells: list[str]) -> None:
         self.page, self.url = page, f"{server.url}/{route}/{name}.ipynb?reset"
+        self._name = f"{name}.ipynb"
         self.theme = "light"
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(source) for source in cells],
@@ -44,7 +56,10 @@ class LiveNotebook:
         self._open()
 
     def _open(self) -> None:
-        self.page.goto(self.url)
+        if "/lab/" in self.url and self.page.evaluate("Boolean(window.jupyterapp)"):
+            self.page.evaluate(OPEN_HERE, self._name)
+        else:
+            self.page.goto(self.url)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         # A run asked for before the kernel is idle can be dropped.
         self.page.wait_for_function(f"{KERNEL}?.status === 'idle'")

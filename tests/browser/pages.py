@@ -22,6 +22,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+WIDTH, HEIGHT = 1200, 1400
 # What the hosts themselves say in the console; none of it comes from a widget.
 HOST_NOISE = (
     "favicon",
@@ -47,6 +48,14 @@ class Watched:
     errors: list[str] = field(default_factory=list)
     dialogs: list[str] = field(default_factory=list)
 
+    def begin(self) -> None:
+        """Make the page as a fresh one, for the next test."""
+        for heard in (self.outside, self.errors, self.dialogs):
+            heard.clear()
+        self.page.mouse.move(0, 0)
+        self.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+        self.page.emulate_media(color_scheme="light", forced_colors="none", reduced_motion="null")
+
     def assert_quiet(self) -> None:
         """No request left the machine, no error was raised or logged, no dialog opened."""
         assert self.outside == [], f"requests to other machines: {self.outside}"
@@ -60,7 +69,7 @@ def _is_local(url: str) -> bool:
 
 
 @contextmanager
-def watched(browser: Browser, *, width: int = 1200, height: int = 1400) -> Iterator[Watched]:
+def watched(browser: Browser, *, width: int = WIDTH, height: int = HEIGHT) -> Iterator[Watched]:
     """A fresh page in a context of its own."""
     context = browser.new_context(viewport={"width": width, "height": height})
     context.set_default_timeout(60_000)

@@ -89,12 +89,25 @@ BOXES = """(root) => {
   }
   return found;
 }"""
-WRITTEN = """(root) => [...root.querySelectorAll("text")].map((text) => {
-  const { left, top, right, bottom } = text.getBoundingClientRect();
+WRITTEN = """(svg) => {
+  document.body.innerHTML = svg;
+  const root = document.querySelector("svg");
   const at = root.getBoundingClientRect();
-  return [text.textContent.trim(), left - at.left, top - at.top, right - at.left, bottom - at.top];
-})"""
-FRAME = "new Promise((done) => requestAnimationFrame(done))"
+  return [...root.querySelectorAll("text")].map((text) => {
+    const { left, top, right, bottom } = text.getBoundingClientRect();
+    const box = [left - at.left, top - at.top, right - at.left, bottom - at.top];
+    return [text.textContent.trim(), ...box];
+  });
+}"""
+FONTS_LOADED = """() => Promise.all(["", "700 "].map((weight) =>
+  document.fonts.load(`${weight}12px 'Liberation Sans'`)))"""
+# What is drawn in the next frame is there in the one after it; a new width is noticed in a frame.
+LOOK = """async ([width, theme, ground]) => {
+  document.documentElement.style.colorScheme = theme;
+  document.body.style.background = ground;
+  Object.assign(document.getElementById("el").style, { width: `${width}px`, background: ground });
+  for (let i = 0; i < 5; i++) await new Promise((done) => requestAnimationFrame(done));
+}"""
 Box = tuple[str, float, float, float, float]
 
 
@@ -142,9 +155,24 @@ def _said(box: Any) -> str:
     return ", ".join(f"{side:.0f}" for side in box)
 
 
-def drawn_twice(page: Page, widget: HeadWidget, *, width: int, theme: ThemeName) -> list[Twice]:
-    """Each figure of the widget, on a page of this width and in a picture of it."""
-    show(page, widget, width=width, theme=theme)
+@dataclass(frozen=True)
+class Desk:
+    """Two pages side by side: one runs widgets, the other holds their pictures."""
+
+    screen: Page
+    paper: Page
+
+    def lay(self) -> None:
+        """Make the paper ready: its fonts are loaded once."""
+        if not self.paper.evaluate("document.fonts.size"):
+            self.paper.set_content(f"<style>{_fonts()}</style><body style='margin:0'></body>")
+        self.paper.evaluate(FONTS_LOADED)
+
+
+def drawn_twice(desk: Desk, widget: HeadWidget, *, width: int, theme: ThemeName) -> list[Twice]:
+    """Each figure of the widget that is shown, on the screen at this width and in a picture."""
+    page = desk.screen
+    page.evaluate(LOOK, [width, theme, GROUND[theme]])
     picture = widget.figure(width=width, theme=theme)
     drawing = picture.drawn(density=1, dense=True)
     image = np.asarray(
@@ -155,11 +183,7 @@ def drawn_twice(page: Page, widget: HeadWidget, *, width: int, theme: ThemeName)
     caption = page.locator("[data-caption]").text_content() or ""
     shots = [_shot(page, part.bounding_box()) for part in parts]
     boxes = [part.evaluate(BOXES) for part in parts]
-    page.set_content(
-        f"<style>{_fonts()}</style><body style='margin:0'>{svg(drawing, density=1, named=False)}"
-    )
-    page.evaluate("() => document.fonts.ready")
-    written = page.locator("svg").first.evaluate(WRITTEN)
+    written = desk.paper.evaluate(WRITTEN, svg(drawing, density=1, named=False))
     found = []
     for (x, y, wide, high), shot, on_page in zip(drawing.figures, shots, boxes, strict=True):
         rows, columns = min(round(high), shot.shape[0]), min(round(wide), shot.shape[1])
@@ -195,7 +219,7 @@ def _shot(page: Page, box: Any) -> NDArray[np.uint8]:
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
-def show(page: Page, widget: HeadWidget, *, width: int, theme: ThemeName) -> None:
+def show(page: Page, widget: HeadWidget) -> None:
     """The widget alone on a page, from the state that its picture is drawn from."""
     kind = widget.kind
     code = (STATIC / f"{kind}.js").read_text("utf-8")
@@ -205,25 +229,18 @@ def show(page: Page, widget: HeadWidget, *, width: int, theme: ThemeName) -> Non
         # The line under the stepped layer is the page's alone: below the last one there is none.
         drawn |= {"layer": 1000}
     state = json.dumps(_embedded(drawn)).replace("<", "\\u003c")
-    page.set_viewport_size({"width": width, "height": 1600})
     page.goto("about:blank")
     page.evaluate(f"() => {{ {RECORD} }}")
     page.set_content(
-        f"<style>{_fonts()}{css}:root {{ --jp-ui-font-family: 'Liberation Sans', Arial;"
-        f" color-scheme: {theme} }} body {{ margin: 0; background: {GROUND[theme]} }}</style>"
-        f"<div id='el' style='width: {width}px; background: {GROUND[theme]}'></div>"
-        f"<script type='text/plain' id='code'></script>"
+        f"<style>{_fonts()}{css}:root {{ --jp-ui-font-family: 'Liberation Sans', Arial }}"
+        " body { margin: 0 }</style><div id='el'></div>"
+        "<script type='text/plain' id='code'></script>"
         f"<script type='text/plain' id='state'>{state}</script>"
     )
     page.evaluate("code => { document.getElementById('code').textContent = code; }", code)
     # A canvas measures with what is loaded; it does not wait for it.
-    page.evaluate(
-        "() => Promise.all(['', '700 '].map((weight) =>"
-        " document.fonts.load(`${weight}12px 'Liberation Sans'`)))"
-    )
+    page.evaluate(FONTS_LOADED)
     page.evaluate(f"async () => {{ {START} }}")
-    # What is drawn in the next frame is there in the one after it.
-    page.evaluate(f"async () => {{ for (let i = 0; i < 4; i++) await {FRAME}; }}")
 
 
 @cache

@@ -52,7 +52,8 @@ def test_axe_would_complain(in_lab: OpenNotebook) -> None:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: run `npm ci` in js")
     notebook = in_lab(["1"])
-    notebook.page.evaluate(
-        "document.body.insertAdjacentHTML('beforeend', '<p class=attnw-root><button></button></p>')"
+    notebook.output(0).evaluate(
+        "(output) => output.insertAdjacentHTML('beforeend', "
+        "'<p class=attnw-root><button></button></p>')"
     )
     assert any(line.startswith("button-name") for line in complaints(notebook.page))

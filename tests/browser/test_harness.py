@@ -32,15 +32,15 @@ counter
 
 
 def test_a_click_reaches_the_kernel_and_an_assignment_the_page(
-    in_lab: OpenNotebook, seen: Watched
+    in_lab: OpenNotebook, lab_page: Watched
 ) -> None:
     notebook = in_lab([COUNTER, "print('later', counter.n)"])
     notebook.run_cell(0)
-    button = seen.page.get_by_role("button", name="count 0")
+    button = lab_page.page.get_by_role("button", name="count 0")
     button.click()
     notebook.wait_for_value("counter.n", 1)
     notebook.run_in_kernel("counter.n = 5")
-    seen.page.get_by_role("button", name="count 5").wait_for()
+    lab_page.page.get_by_role("button", name="count 5").wait_for()
     notebook.run_cell(1)
     notebook.output(1).get_by_text("later 5").wait_for()
     with pytest.raises(AssertionError, match="ZeroDivisionError"):

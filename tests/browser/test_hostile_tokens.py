@@ -31,16 +31,16 @@ def assert_only_text(page: Locator) -> None:
 
 
 @pytest.mark.parametrize("mode", ["lines", "matrix"])
-def test_in_a_notebook(in_lab: OpenNotebook, seen: Watched, mode: str) -> None:
+def test_in_a_notebook(in_lab: OpenNotebook, lab_page: Watched, mode: str) -> None:
     notebook = in_lab([NOTEBOOK, f"view.mode = {mode!r}\nview", "HeadGrid(attention)"])
     for cell in range(3):
         notebook.run_cell(cell)
-    page = seen.page.locator("body")
+    page = lab_page.page.locator("body")
     expect(notebook.output(2).locator("canvas.attnw-grid")).to_be_visible()
     assert_only_text(page.locator(".jp-Cell").nth(1))
     expect(notebook.output(1).locator(".attnw-root")).to_contain_text(HOSTILE)
-    seen.page.wait_for_timeout(300)
-    assert seen.dialogs == []
+    lab_page.page.wait_for_timeout(300)
+    assert lab_page.dialogs == []
 
 
 def test_in_a_standalone_page(seen: Watched, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -25,12 +25,28 @@ from attnwidget.drawing.engine import ThemeName
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from browser.pages import watched
-from browser.parity import drawn_twice
+from browser.pages import Watched, watched
+from browser.parity import Desk, drawn_twice, show
 from vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.browser
 PROSE = "The captain told his men that he would not leave the ship , and they sat down to wait . "
+
+
+@pytest.fixture(scope="module")
+def pages(browser: Browser) -> Iterator[tuple[Watched, Watched]]:
+    with watched(browser, height=1600) as screen, watched(browser) as paper:
+        yield screen, paper
+
+
+@pytest.fixture
+def desk(pages: tuple[Watched, Watched]) -> Iterator[Desk]:
+    screen, paper = pages
+    desk = Desk(screen.page, paper.page)
+    desk.lay()
+    yield desk
+    for page in pages:
+        page.assert_quiet()
 
 
 def of_length(n: int) -> Attention:
@@ -75,20 +91,20 @@ VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
 
 @pytest.mark.parametrize("length", [40, 502])
 def test_a_zoomed_matrix_is_saved_as_it_is_seen(
-    browser: Browser, inputs: dict[str, Attention], length: int
+    desk: Desk, inputs: dict[str, Attention], length: int
 ) -> None:
     window = (length // 4, length // 4 + 20, 3, 18)
     options = {"tokens": [("query", window[0] + 2)], "highlight": ["he"], "token_size": "L"}
     assert_all_alike(
-        browser, HeadView(inputs[f"{length} tokens"], 1, 2, mode="matrix", window=window, **options)
+        desk, HeadView(inputs[f"{length} tokens"], 1, 2, mode="matrix", window=window, **options)
     )
 
 
-def test_what_a_model_wrote_is_saved_as_it_is_seen(browser: Browser) -> None:
+def test_what_a_model_wrote_is_saved_as_it_is_seen(desk: Desk) -> None:
     model = load_model(zoo.build("llama"), word_tokenizer(template=False))
     written = model.generate("w1 w2 w3 w4", max_new_tokens=5)
     for mode in ("lines", "matrix"):
-        assert_all_alike(browser, HeadView(written, 1, 1, mode=mode))
+        assert_all_alike(desk, HeadView(written, 1, 1, mode=mode))
 
 
 @pytest.mark.parametrize(
@@ -96,11 +112,11 @@ def test_what_a_model_wrote_is_saved_as_it_is_seen(browser: Browser) -> None:
 )
 @pytest.mark.parametrize("kind", VIEWS)
 def test_a_view_is_saved_as_it_is_seen(
-    browser: Browser, inputs: dict[str, Attention], kind: str, name: str
+    desk: Desk, inputs: dict[str, Attention], kind: str, name: str
 ) -> None:
     # A canvas rounds each of thousands of strokes to 8 bits, a picture their sum.
     by = 20 if (kind, name) == ("lines", "122 tokens") else 16
-    assert_all_alike(browser, VIEWS[kind](inputs[name]), by=by)
+    assert_all_alike(desk, VIEWS[kind](inputs[name]), by=by)
 
 
 HERE = [(1, 2), (3, 5)]
@@ -114,16 +130,16 @@ GRIDS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("options", GRIDS)
 def test_a_grid_is_saved_as_it_is_seen(
-    browser: Browser, inputs: dict[str, Attention], options: str
+    desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
     names = ["6 tokens", "122 tokens"]
     for name in [*names, "502 tokens", "a pair"] if options == "plain" else names:
         attention = inputs[name]
         largest = {"largest": attention.weights().max(axis=(-2, -1))}
         widget = HeadGrid(attention, selected=HERE, metrics=largest, **GRIDS[options])
-        assert_all_alike(browser, widget)
+        assert_all_alike(desk, widget)
     widget = HeadGrid(inputs["causal"], selected=[(1, 1)])
-    assert_all_alike(browser, widget)
+    assert_all_alike(desk, widget)
 
 
 PREDICTIONS: dict[str, dict[str, object]] = {
@@ -153,33 +169,34 @@ LENSES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("options", LENSES)
 def test_a_lens_is_saved_as_it_is_seen(
-    browser: Browser, inputs: dict[str, Attention], options: str
+    desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
     for name in ["6 tokens", "122 tokens"]:
         widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
-        assert_all_alike(browser, widget)
-    assert_all_alike(browser, TokenLens(inputs["causal"], **LENSES[options]))
+        assert_all_alike(desk, widget)
+    assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
 
 
-def assert_all_alike(browser: Browser, widget: HeadWidget, *, by: int = 16) -> None:
-    with watched(browser) as seen:
-        # Neither theme nor width changes what the other one does.
-        assert_alike(seen.page, widget, 480, "light", by=by)
-        assert_alike(seen.page, widget, 1200, "dark", by=by)
-        seen.assert_quiet()
+def assert_all_alike(
+    desk: Desk, widget: HeadWidget, *, widths: tuple[int, ...] = (480, 1200), by: int = 16
+) -> None:
+    show(desk.screen, widget)
+    for width in widths:
+        for theme in ("light", "dark"):
+            assert_alike(desk, widget, width, theme, by=by)
     widget.close()
 
 
 @pytest.mark.parametrize("selected", [[], [(2, 8)]])
 @pytest.mark.parametrize("relation", ["all", "det"])
 def test_a_sentence_is_saved_as_it_is_seen(
-    browser: Browser, selected: list[tuple[int, int]], relation: str
+    desk: Desk, selected: list[tuple[int, int]], relation: str
 ) -> None:
     words, governors = ["The", "old", "cat", "sat", "on", "my", "mat"], [3, 3, 4, 0, 7, 7, 4]
     relations = ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"]
     mat = Sentence.from_lists(words, governors, relations, name="mat")
     widget = DependencyArcs(load_model(), mat, selected=selected, relation=relation)
-    assert_all_alike(browser, widget)
+    assert_all_alike(desk, widget)
 
 
 def measured() -> dict[str, HeadWidget]:
@@ -198,8 +215,8 @@ def measured() -> dict[str, HeadWidget]:
 
 
 @pytest.mark.parametrize("name", ["layers", "behaviours", "a thousand", "metrics"])
-def test_maps_and_strips_are_saved_as_they_are_seen(browser: Browser, name: str) -> None:
-    assert_all_alike(browser, measured()[name])
+def test_maps_and_strips_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
+    assert_all_alike(desk, measured()[name])
 
 
 @pytest.fixture(scope="module")
@@ -219,20 +236,15 @@ TABLES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_table_of_relations_is_saved_as_it_is_seen(
-    browser: Browser, relations: RelationAccuracies, kind: str
+    desk: Desk, relations: RelationAccuracies, kind: str
 ) -> None:
-    widget = RelationTable(relations, **TABLES[kind])
-    with watched(browser) as seen:
-        for width, theme in ((480, "light"), (700, "dark"), (1200, "light")):
-            assert_alike(seen.page, widget, width, theme)
-        seen.assert_quiet()
-    widget.close()
+    assert_all_alike(desk, RelationTable(relations, **TABLES[kind]), widths=(480, 700, 1200))
 
 
 def assert_alike(
-    page: object, widget: HeadWidget, width: int, theme: ThemeName, *, by: int = 16
+    desk: Desk, widget: HeadWidget, width: int, theme: ThemeName, *, by: int = 16
 ) -> None:
-    for twice in drawn_twice(page, widget, width=width, theme=theme):  # type: ignore[arg-type]
+    for twice in drawn_twice(desk, widget, width=width, theme=theme):
         where = f"{width} px, {theme}"
         assert twice.texts_apart() == [], where
         assert twice.apart(by=by) <= 0.01, where

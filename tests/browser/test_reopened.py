@@ -37,6 +37,14 @@ def open_notebook(request: pytest.FixtureRequest) -> OpenNotebook:
     return opener
 
 
+@pytest.fixture
+def there(open_notebook: OpenNotebook, request: pytest.FixtureRequest) -> Watched:
+    """The page in which `open_notebook` opens."""
+    host = request.node.callspec.params["open_notebook"]
+    page: Watched = request.getfixturevalue({"in_lab": "lab_page", "in_notebook7": "seen"}[host])
+    return page
+
+
 def shown(output: Locator) -> list[bool]:
     """For each picture of an output, whether it is seen."""
     return [picture.is_visible() for picture in output.locator("[data-kept] img").all()]
@@ -49,7 +57,7 @@ def forget(seen: Watched, said: str) -> None:
 
 
 def test_a_reopened_notebook_shows_pictures_and_no_error(
-    open_notebook: OpenNotebook, seen: Watched
+    open_notebook: OpenNotebook, there: Watched
 ) -> None:
     notebook = open_notebook(SEVERAL)
     for cell, live in enumerate((2, 0, 1)):
@@ -59,25 +67,25 @@ def test_a_reopened_notebook_shows_pictures_and_no_error(
         assert not any(shown(notebook.output(cell)))
     notebook.reopen()
     cells = "window.jupyterapp.shell.currentWidget.content.widgets"
-    assert seen.page.evaluate(f"{cells}.every(cell => cell.model.trusted)")
+    assert there.page.evaluate(f"{cells}.every(cell => cell.model.trusted)")
     for cell, pictures in enumerate((2, 0, 1)):
         output = notebook.output(cell)
         expect(output.locator("[data-kept] img:visible")).to_have_count(pictures)
         expect(output.locator("figcaption:visible")).to_have_count(pictures)
         # Nothing but pictures, captions and folded tables, however long one waits.
-        seen.page.wait_for_timeout(500)
+        there.page.wait_for_timeout(500)
         assert "rror" not in output.inner_text() and "Loading" not in output.inner_text()
     table = notebook.output(2).locator("table")
     expect(table).not_to_be_visible()
     notebook.output(2).locator("summary").click()
     expect(table).to_be_visible()
-    forget(seen, "widget model not found")
+    forget(there, "widget model not found")
     # Live again, and the picture gone.
     notebook.run_cell(0)
     output = notebook.output(0)
     expect(output.locator(".attnw-root:visible")).to_have_count(2)
     expect(output.locator("[data-kept] img:visible")).to_have_count(0)
-    seen.errors.clear()
+    there.errors.clear()
 
 
 def linked(notebook: LiveNotebook) -> tuple[GridOnPage, list[Locator]]:
@@ -90,7 +98,7 @@ def linked(notebook: LiveNotebook) -> tuple[GridOnPage, list[Locator]]:
 
 
 def test_a_restarted_kernel_is_missed_and_running_again_connects(
-    open_notebook: OpenNotebook, seen: Watched
+    open_notebook: OpenNotebook, there: Watched
 ) -> None:
     notebook = open_notebook(CELLS)
     grid, roots = linked(notebook)
@@ -122,18 +130,18 @@ def test_a_restarted_kernel_is_missed_and_running_again_connects(
         assert shown(notebook.output(cell)) == [False]
 
 
-def test_a_kernel_that_died_is_missed(in_lab: OpenNotebook, seen: Watched) -> None:
+def test_a_kernel_that_died_is_missed(in_lab: OpenNotebook, lab_page: Watched) -> None:
     notebook = in_lab(CELLS)
     grid, roots = linked(notebook)
-    seen.page.evaluate(
+    lab_page.page.evaluate(
         "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
         ".requestExecute({ code: 'import os; os._exit(1)' }).done.catch(() => 0); 0"
     )
-    seen.page.locator(".jp-Dialog button").click()
+    lab_page.page.locator(".jp-Dialog button").click()
     grid.click(2, 2)
     for root in roots:
         expect(root.locator(":scope > .attnw-link")).to_have_text([LOST], timeout=2000)
-    seen.errors.clear()
+    lab_page.errors.clear()
 
 
 def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook) -> None:
