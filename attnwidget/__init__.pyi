@@ -64,6 +64,7 @@ from .widgets.head_grid.widget import HeadGrid as HeadGrid
 from .widgets.head_map.widget import HeadMap as HeadMap
 from .widgets.head_view.widget import HeadView as HeadView
 from .widgets.metric_strip.widget import MetricStrip as MetricStrip
+from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table.widget import RelationTable as RelationTable
 from .widgets.shared.linking import link as link
 from .widgets.shared.options import options as options

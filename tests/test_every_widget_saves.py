@@ -19,6 +19,7 @@ from attnwidget import (
     HeadMap,
     HeadView,
     MetricStrip,
+    PredictionView,
     RelationTable,
     TokenLens,
     explore,
@@ -48,6 +49,7 @@ HOLDS = {
     "table": "nsubj",
     "arcs": "captain",
     "coreference": "captain",
+    "predictions": "layer 0",
     "explorer": "captain",
 }
 
@@ -73,8 +75,10 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
         "table": RelationTable(relations, min_count=1),
         "arcs": DependencyArcs(model, [SENTENCE], relations),
         "coreference": CoreferenceView(coreference),
+        "predictions": PredictionView(attention, 4, disabled=here, selected=here),
         "explorer": explore(model, TEXT, treebank=False, panels=["grid", "view"]),
     }
+    assert made["predictions"].wait()
     yield made
     for widget in made.values():
         widget.close()

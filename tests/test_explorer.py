@@ -21,10 +21,10 @@ from attnwidget.studies.segmenting import make_segments
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.explorer.background import Background
 from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances, text_metrics
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.shared.background import Background
 from recording import RecordingComm, from_page, updates
 from svg_picture import elements, offset, texts
 
@@ -137,7 +137,9 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False)
-    assert explorer.strip is not None and set(explorer.progress) == {"lens", "head_map"}
+    assert explorer.strip is not None and set(explorer.progress) == {
+        *("lens", "head_map", "predictions")
+    }
     explorer.wait(60)
     assert explorer._notes == {} and (explorer.table, explorer.arcs) == (None, None)
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
@@ -520,7 +522,43 @@ def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
 
 def test_repr_is_short_and_every_trait_has_help(model: AttentionModel) -> None:
     explorer = explore(model, TEXT)
-    assert len(repr(explorer)) < 120 and "\n" not in repr(explorer)
+    assert len(repr(explorer)) < 130 and "\n" not in repr(explorer)
     own = set(explorer.trait_names()) - set(ipywidgets.DOMWidget.class_trait_names())
     public = [name for name in own if not name.startswith("_") and name != "comm"]
     assert all(explorer.traits()[name].help for name in public)
+
+
+def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -> None:
+    explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
+    assert explorer.predictions is None
+    assert explorer.wait()
+    view = explorer.predictions
+    assert view is not None and view.is_estimate is False
+    title = "effect on “her”"
+    np.testing.assert_array_equal(explorer.grid.metrics["self"][title], view.effects)
+    assert "entropy" in explorer.grid.metrics["self"]
+    explorer.grid.metric = title
+    state, code = explorer.to_state(), explorer.code()
+    assert "metric" not in state["figures"]["grid"] and "effect on" not in code
+    before = view.effects
+    explorer.disabled = [Head(1, 8)]
+    assert view.disabled == [Head(1, 8)] and view.effects is None
+    assert explorer.wait()
+    now = explorer.grid.metrics["self"][title]
+    assert explorer.grid.metric == title and now[1, 8] == 0 and not np.allclose(now, before)
+    explorer.text = "The captain told his men."
+    assert explorer.wait() and title not in explorer.grid.metrics["self"]
+    assert "no mask token" in view._message and explorer.grid.metric is None
+    explorer.tokens = [("query", 4)]
+    assert view.predictions is not None and view.predictions.positions == (4,)
+    given = Attention.from_weights(explorer.attention.weights(), explorer.attention.tokens)
+    explorer.disabled = []
+    explorer.attention = given
+    assert "another text" in explorer._problems["predictions"]
+
+
+def test_a_model_without_a_prediction_head_has_no_predictions() -> None:
+    bare = load_model(load_model().hf_model.bert, load_model().tokenizer)
+    explorer = explore(bare, TEXT, treebank=False)
+    assert "predictions" not in explorer.progress
+    assert explorer.wait() and explorer.predictions is None

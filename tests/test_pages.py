@@ -27,6 +27,7 @@ from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.registry import FIGURES, figure
@@ -115,6 +116,8 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     tmp_path: Path,
 ) -> None:
     strongest = {"strongest": attention.weights().max((-2, -1))}
+    predictions = PredictionView(attention, position=3, disabled=[(1, 8)])
+    assert predictions.wait()
     widgets: dict[str, HeadWidget] = {
         "head_grid": HeadGrid(attention, metrics=strongest, metric="strongest", sort="all"),
         "head_view": HeadView(attention, layer=3, head=5),
@@ -124,6 +127,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "relation_table": RelationTable(relations, search="det"),
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
         "coreference_view": CoreferenceView(coreference, document=1),
+        "prediction_view": predictions,
     }
     alive = set(_instances)
     assert list(widgets) == [figure.name for figure in FIGURES if figure.label]
@@ -149,6 +153,11 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     assert held["state"]["sort"] == "all" and held["own"]["metrics"][0]["titles"] == ["strongest"]
     held = figures(tmp_path / "relation_table.html")["relation_table"]
     assert held["state"]["search"] == "det"
+    held = figures(tmp_path / "prediction_view.html")["prediction_view"]
+    assert held["remark"] == "as they were when it was saved: a page has no model to be asked again"
+    assert held["state"]["_predictions"]["off"] == [[1, 8, "self"]]
+    effects = array(held["state"]["_effects"]["values"]["view"], "<f4", 6, 12)
+    np.testing.assert_array_equal(effects, predictions.effects.astype("f4"))
     assert set(_instances) == alive
     assert not list(tmp_path.glob("*.part"))
 

@@ -34,7 +34,7 @@ def disabled(
     kv_group: bool,
 ) -> AbstractContextManager[None]:
     """The block that `AttentionModel.disabled` describes."""
-    intact = _intact(hf_model)
+    intact = intact_edits(hf_model)
     chosen = _chosen_heads(intact, heads, layers, stack)
     cut = _edges(edges)
     if method is None:
@@ -66,7 +66,7 @@ def _unseen(_: LayerAttention) -> None:
     """Nobody reads the maps of a block as such."""
 
 
-def _intact(hf_model: Any) -> Edits:
+def intact_edits(hf_model: Any) -> Edits:
     """No edits, with what the model has to be edited."""
     sites, config = find_sites(hf_model), hf_model.config.get_text_config()
     heads_of: dict[str, list[int]] = {}

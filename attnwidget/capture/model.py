@@ -21,7 +21,7 @@ from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
-from attnwidget.capture.predict import predictions_of
+from attnwidget.capture.predict import Question, predictions_of, question_of
 from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.reading import Reading
@@ -373,6 +373,11 @@ class AttentionModel:
             loss=reading.loss,
             seed=reading.seed,
         )[0]
+
+    def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
+        """What the model is asked at one of the positions of what it predicts of such inputs."""
+        self._check_open()
+        return question_of(self.hf_model, self._inputs, self.tokenizer, inputs, position)
 
     def _check_open(self) -> None:
         if not self._training:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import index as as_index
 from typing import Any
 
@@ -23,6 +24,43 @@ _LOAD_HEAD = (
     "load_model(AutoModelForMaskedLM.from_pretrained(name), tokenizer), or AutoModelForCausalLM, "
     "or AutoModelForSequenceClassification"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One thing that a model is asked, and where it answers.
+
+    Attributes:
+        inputs: what the model takes, a batch of one.
+        row: the row of its logits that answers; None of a classifier, which has one.
+    """
+
+    inputs: Mapping[str, Tensor]
+    row: int | None
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """Of every answer, [k, V] in nats, from the logits of k passes, [k, n, V] or [k, V]."""
+        asked = logits if self.row is None else logits[:, self.row]
+        return torch.log_softmax(asked.float(), -1)
+
+
+def question_of(
+    hf_model: Any, inputs: ModelInputs, tokenizer: Any, given: Mapping[str, Tensor], position: int
+) -> Question:
+    """The question at one of `Predictions.positions`.
+
+    Raises:
+        TypeError, ValueError: as `predictions_of`.
+    """
+    task = prediction_task(hf_model)
+    if task == "class":
+        return Question(given, None)
+    if task == "next":
+        given, name = _read_on(hf_model, inputs, tokenizer, given, None)
+        _check_places([position], range(1, given[name].shape[1] + 1))
+        return Question(given, position - 1)
+    _check_places([position], range(given["input_ids"].shape[1]))
+    return Question(_masked_at(hf_model, tokenizer, given, position), position)
 
 
 def prediction_task(hf_model: Any) -> Task:
@@ -104,12 +142,7 @@ def _masked(
     hf_model: Any, tokenizer: Any, given: Mapping[str, Tensor], places: list[int] | None
 ) -> tuple[list[int], Tensor]:
     """Positions of masked tokens, and log probabilities [P, V] in their places."""
-    ids, mask_id = given["input_ids"], getattr(tokenizer, "mask_token_id", None)
-    if mask_id is None:
-        raise ValueError(
-            f"what {type(hf_model).__name__} answers stands at a mask token, and there is no "
-            "tokenizer that has one: pass one to load_model(model, tokenizer)"
-        )
+    ids, mask_id = given["input_ids"], _mask_id(hf_model, tokenizer)
     if places is None:
         positions = (ids[0] == mask_id).nonzero()[:, 0].tolist()
         if not positions:
@@ -121,11 +154,27 @@ def _masked(
     _check_places(places, range(ids.shape[1]))
     found = []
     for place in places:
-        changed = ids.clone()
-        changed[0, place] = mask_id
-        logits = _logits(hf_model, {**given, "input_ids": changed})
+        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, given, place))
         found.append(torch.log_softmax(logits[0, place].float(), -1))
     return places, torch.stack(found)
+
+
+def _masked_at(
+    hf_model: Any, tokenizer: Any, given: Mapping[str, Tensor], place: int
+) -> dict[str, Tensor]:
+    changed = given["input_ids"].clone()
+    changed[0, place] = _mask_id(hf_model, tokenizer)
+    return {**given, "input_ids": changed}
+
+
+def _mask_id(hf_model: Any, tokenizer: Any) -> int:
+    mask_id: int | None = getattr(tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        raise ValueError(
+            f"what {type(hf_model).__name__} answers stands at a mask token, and there is no "
+            "tokenizer that has one: pass one to load_model(model, tokenizer)"
+        )
+    return mask_id
 
 
 def _read_on(

@@ -24,6 +24,7 @@ _KEPT = 4
 class Reader(Protocol):
     """What an `AttentionModel` is for its readings."""
 
+    hf_model: Any
     lock: RLock
 
     @property
@@ -33,6 +34,9 @@ class Reader(Protocol):
     @property
     def predict(self) -> Callable[..., Predictions]:
         """What the model answers to an input."""
+
+    def question(self, inputs: Mapping[str, Tensor], position: int) -> Any:
+        """The `Question` at one of the positions of what `predict` answers."""
 
     def read_again(self, reading: Reading) -> Any:
         """The attention of a reading under the edits that hold now."""

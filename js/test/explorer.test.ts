@@ -40,7 +40,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   ...{ example: null, _examples: EXAMPLES, _look: "", _second: "pair", _offer: "" },
   ...{ _accepted: false, _sentence_asked: 0, _circle: "" },
   ...{ grid: "anywidget:1", view: "anywidget:2" },
-  ...{ lens: null, head_map: null, strip: null, table: null, arcs: null },
+  ...{ lens: null, head_map: null, strip: null, predictions: null, table: null, arcs: null },
   ...change,
 });
 

@@ -29,6 +29,24 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook, mode: str) -> None:
         assert complaints(notebook.page) == []
 
 
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_predictions_have_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
+    made = "from attnwidget import PredictionView\nview = PredictionView(attention)\nview"
+    notebook = in_lab([f"{SETUP}\n{made}"])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-root")
+    expect(root).to_contain_text("no mask token")
+    assert complaints(notebook.page) == []
+    notebook.run_in_kernel("view.position = 3; view.disabled = [(1, 8)]; view.wait()")
+    expect(root).to_contain_text("after heads were switched off")
+    root.get_by_role("button", name="show the keys").click()
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        expect(root).to_have_attribute("data-theme", theme)
+        notebook.page.wait_for_timeout(300)
+        assert complaints(notebook.page) == []
+
+
 def test_axe_would_complain(in_lab: OpenNotebook) -> None:
     """The check sees a fault when there is one."""
     if not AXE.is_file():

@@ -16,6 +16,7 @@ from attnwidget import (
     HeadMap,
     HeadView,
     MetricStrip,
+    PredictionView,
     RelationTable,
     TokenLens,
     load_model,
@@ -139,6 +140,23 @@ def test_a_grid_is_saved_as_it_is_seen(
         assert_all_alike(desk, widget)
     widget = HeadGrid(inputs["causal"], selected=[(1, 1)])
     assert_all_alike(desk, widget)
+
+
+PREDICTIONS: dict[str, dict[str, object]] = {
+    "intact": {},
+    "heads off": {"disabled": [(1, 8), (5, 8)], "selected": [(2, 3)]},
+    "an estimate": {"effects_by": "gradient", "method": "zero"},
+}
+
+
+@pytest.mark.parametrize("options", PREDICTIONS)
+def test_predictions_are_saved_as_they_are_seen(
+    browser: Browser, inputs: dict[str, Attention], options: str
+) -> None:
+    widget = PredictionView(inputs["6 tokens"], position=3, **PREDICTIONS[options])
+    assert widget.wait()
+    assert_all_alike(browser, widget)
+    widget.close()
 
 
 LENSES: dict[str, dict[str, object]] = {

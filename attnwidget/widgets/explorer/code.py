@@ -61,7 +61,8 @@ def _figures(explorer: RelationPanels) -> list[str]:
     for name, child in explorer.children.items():
         for option, value in chosen_options(child).items():
             written = literal(value)
-            if option in SHARED or option == "stack" or written is None:
+            of_effect = name == "grid" and option in _OF_METRIC and explorer._shows_effect
+            if option in SHARED or option == "stack" or written is None or of_effect:
                 continue
             line = f"explorer.{name}.{option} = {written}"
             at_once = name in _AT_ONCE and option not in _OF_METRIC

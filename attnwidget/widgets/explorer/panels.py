@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from typing import Any
 
@@ -12,13 +13,15 @@ from attnwidget.capture.advice import on_page
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.head_distances import HeadDistances
-from attnwidget.widgets.explorer.background import Background, Job
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.prediction_view.question import can_be_asked
+from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linking import Link, link
 from attnwidget.widgets.shared.metric_table import Metrics
@@ -27,12 +30,14 @@ from attnwidget.widgets.shared.traits import Subset
 from attnwidget.widgets.token_lens.widget import TokenLens
 
 #: The panels in the order of the page, each the name of the widget in it.
-PANELS = ("grid", "view", "lens", "strip", "head_map", "table", "arcs")
+PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "table", "arcs")
 #: Those of which one is open at a time.
 DETAILS = PANELS[2:]
-_OF_TEXT = ("lens", "strip", "head_map")
-_OF_METRIC = ("metric", "sort", "filter")
+_OF_TEXT = ("lens", "strip", "head_map", "predictions")
+#: Options of the grid that wait for its metrics.
+OF_METRIC = ("metric", "sort", "filter")
 _ALONE = "of this text alone"
+_NOT_ASKED = "These are of another text: no model can be asked about this attention."
 #: Seconds after which a text is measured: its pictures go first, and so does the next text.
 _PAUSE = 0.3
 #: Texts whose measures are kept for when they are read again.
@@ -54,12 +59,13 @@ class LinkedPanels(TokenSize, AttentionWidget):
         PANELS,
         default_value=list(PANELS),
         help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
-        '"table", "arcs".',
+        '"predictions", "table", "arcs".',
     ).tag(sync=True)
     tab = traitlets.Enum(
         DETAILS,
         DETAILS[0],
-        help='The detail that is open: "lens", "strip", "head_map", "table" or "arcs".',
+        help='The detail that is open: "lens", "strip", "head_map", "predictions", "table" or '
+        '"arcs".',
     ).tag(sync=True)
     progress = traitlets.Dict(
         help="What is still being measured: the share that is done, 0 to 1, by panel."
@@ -70,6 +76,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
     lens = Child("The TokenLens; None until grid and view are on the page.").tag(sync=True)
     strip = Child("The MetricStrip; None until the text is measured.").tag(sync=True)
     head_map = Child("The HeadMap; None until the text is measured.").tag(sync=True)
+    predictions = Child(
+        "The PredictionView; None until grid and view are on the page, and of a model that "
+        "predicts neither words nor classes."
+    ).tag(sync=True)
 
     # The input that the figures show: behind the explorer's own while the model reads.
     _shown = traitlets.Dict().tag(sync=True)
@@ -89,8 +99,11 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._has_metrics = metrics is not None
         self._pending = {name: dict(options) for name, options in pending.items()}
         self._measured: OrderedDict[Any, tuple[dict[str, Metrics], HeadDistances]] = OrderedDict()
+        # What the grid has beside effects of heads; the title of these, and whether it was chosen.
+        self._own_metrics: dict[str, Metrics] = {}
+        self._effect, self._effect_shown = "", False
         self._links: list[Link] = []
-        self._background = Background(("text", "treebank"), self._failed)
+        self._background = Background(("text", "effects", "treebank"), self._failed)
         shared = {
             name: traits[name]
             for name in ("selected", "tokens", "hidden", "quantity", "unit", "scale")
@@ -109,6 +122,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._adopt("grid", own[0])
             self._adopt("view", own[1])
             if self._has_metrics:
+                self._own_metrics = self.grid.metrics
                 self._show_metrics(attention, self.grid.metrics)
             self._measure_text(delay=0)
         except Exception:
@@ -132,7 +146,19 @@ class LinkedPanels(TokenSize, AttentionWidget):
         Raises:
             Exception: what went wrong in measuring; its panel says it too.
         """
-        return self._background.wait(timeout)
+        limit = None if timeout is None else time.monotonic() + timeout
+        waits = [self._background.wait]
+        if self._background.wait(timeout) and self.predictions is not None:
+            # Effects found become a metric of the grid.
+            waits = [self.predictions.wait, self._background.wait]
+        return all(
+            wait(None if limit is None else max(0, limit - time.monotonic())) for wait in waits
+        )
+
+    @property
+    def _shows_effect(self) -> bool:
+        """Whether the grid's metric is one that depends on what the model is asked."""
+        return bool(self._effect) and self.grid.metric == self._effect
 
     def _adopt(self, name: str, child: HeadWidget) -> None:
         """A figure that is there for the first time."""
@@ -145,7 +171,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         waiting = self._pending.get(name, {})
         # A filter is one of a metric, and colours may be those of behaviours: these come first.
         for option in sorted(waiting, key=("color", "filter").__contains__):
-            if name != "grid" or option not in _OF_METRIC or self.grid.metrics:
+            if name != "grid" or option not in OF_METRIC or self.grid.metrics:
                 setattr(child, option, waiting.pop(option))
 
     def _of_attention(self) -> list[AttentionWidget]:
@@ -160,7 +186,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 name: said for name, said in self._problems.items() if name not in _OF_TEXT
             }
             for figure in self._of_attention():
-                figure.attention = self.attention
+                if figure is not self.predictions or can_be_asked(self.attention):
+                    figure.attention = self.attention
+                else:
+                    self._problems = {**self._problems, "predictions": _NOT_ASKED}
             self._measure_text(delay=_PAUSE)
 
     # What is measured
@@ -176,6 +205,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
         names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
         if self.lens is not None:
             names.remove("lens")
+        if self.predictions is not None or not can_be_asked(self.attention):
+            names.remove("predictions")
         if self._given_distances is not None and self.head_map is not None:
             names.remove("head_map")
         if names:
@@ -187,6 +218,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
         known = self._measured.get(key) if key is not None else None
         self._show_lens(attention)
         yield
+        if "predictions" in names:
+            self._show_predictions(attention)
+            yield
         metrics = known[0] if known else text_metrics(attention) if "strip" in names else {}
         if "strip" in names:
             self._show_metrics(attention, metrics)
@@ -209,13 +243,58 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 self._adopt("lens", TokenLens(attention))
             self._set_progress({}, ("lens",))
 
+    def _show_predictions(self, attention: Attention) -> None:
+        with self._lock, self.hold_sync():
+            if attention is not self.attention or self._background.closed:
+                return
+            if self.predictions is None:
+                view = PredictionView(attention)
+                self._adopt("predictions", view)
+                view.observe(self._effects_changed, "_effects")
+                self._show_grid_metrics()
+            self._set_progress({}, ("predictions",))
+
+    def _effects_changed(self, change: object) -> None:
+        """In a thread that holds the figure's lock: what follows needs the explorer's own first."""
+        self._background.add("effects", self._effects_job())
+
+    def _effects_job(self) -> Job:
+        """Exact effects are a metric of the grid, beside what was measured."""
+        with self._lock, self.hold_sync():
+            if not self._background.closed:
+                self._show_grid_metrics()
+        yield
+
+    def _show_grid_metrics(self) -> None:
+        """The numbers measured and, as long as they are of what is shown, the effects."""
+        metrics = {stack: dict(titles) for stack, titles in self._own_metrics.items()}
+        view, grid = self.predictions, self.grid
+        found: dict[str, Any] = {}
+        if view is not None and view.is_estimate is False:
+            found = view.effect_metric.get(view.stack, view.effect_metric)
+            metrics.setdefault(view.stack, {}).update(found)
+        if not found and not self._effect:
+            grid.metrics = metrics
+            return
+        shown = self._effect_shown or self._shows_effect
+        with grid.hold_sync():
+            if self._shows_effect:
+                grid.filter = grid.metric = None
+            self._effect = next(iter(found), "")
+            grid.metrics = metrics
+            if shown and found and grid.metric is None:
+                grid.metric, shown = self._effect, False
+            # Who looks at effects goes on to those of what is asked next.
+            self._effect_shown = shown and grid.metric is None
+
     def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
         with self._lock:
             if attention is not self.attention or self._background.closed:
                 return
             if not self._has_metrics:
                 self._notes = {**self._notes, "strip": _ALONE}
-                self.grid.metrics = metrics
+                self._own_metrics = metrics
+                self._show_grid_metrics()
             self._restore("grid", self.grid)
             if self.strip is None:
                 self._adopt("strip", MetricStrip(metrics))
@@ -236,7 +315,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._set_progress({}, ("head_map",))
 
     def _failed(self, job: str, error: Exception) -> None:
-        names = _OF_TEXT if job == "text" else tuple(set(DETAILS) - set(_OF_TEXT))
+        names = _OF_TEXT if job != "treebank" else tuple(set(DETAILS) - set(_OF_TEXT))
         said = on_page(error)
         with self._lock:
             stopped = {name: said for name in names if name in self.progress}

@@ -10,11 +10,11 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.explorer.background import Job
 from attnwidget.widgets.explorer.measures import probe_in_parts
 from attnwidget.widgets.explorer.panels import Child, LinkedPanels
 from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
 from attnwidget.widgets.relation_table.widget import RelationTable
+from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.linked_traits import fitting
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import relation_names, words_of

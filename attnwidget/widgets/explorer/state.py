@@ -10,7 +10,7 @@ import numpy as np
 
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.widgets.explorer.panels import PANELS
+from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -35,6 +35,9 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
     figures = {name: dict(waiting) for name, waiting in explorer._pending.items()}
     for name, child in explorer.children.items():
         figures[name] = _options(child) | figures.get(name, {})
+    if explorer._shows_effect:
+        # It is found anew, after all that a state can wait for.
+        figures["grid"] = {n: v for n, v in figures["grid"].items() if n not in OF_METRIC}
     shared = {name: getattr(explorer, name) for name in SHARED}
     return {
         "format": FORMAT,
@@ -107,7 +110,7 @@ def _plain(value: Any) -> Any:
 
 
 def _titles(explorer: RelationPanels) -> set[str]:
-    return {title for titles in explorer.grid.metrics.values() for title in titles}
+    return {title for titles in explorer._own_metrics.values() for title in titles}
 
 
 def _check_format(state: Mapping[str, Any]) -> None:

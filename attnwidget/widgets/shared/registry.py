@@ -52,6 +52,7 @@ FIGURES = (
     Figure("relation_table", "RelationTable", "relations"),
     Figure("dependency_arcs", "DependencyArcs", "dependency arcs"),
     Figure("coreference_view", "CoreferenceView", "coreference"),
+    Figure("prediction_view", "PredictionView", "predictions"),
     Figure("explorer", "Explorer", ""),
 )
 

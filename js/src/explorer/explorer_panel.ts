@@ -7,6 +7,7 @@ const WAITING: Partial<Record<Panel, string>> = {
   lens: "Reading what every head does for a word …",
   head_map: "Measuring how differently the heads attend …",
   strip: "Measuring the heads on this text …",
+  predictions: "Asking the model …",
   table: RELATIONS,
   arcs: RELATIONS,
 };

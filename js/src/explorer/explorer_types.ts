@@ -2,7 +2,7 @@ import type { GridState } from "../head_grid/state.js";
 import type { HeadsState } from "../shared/head_types.js";
 import type { Model, RenderContext, SharedState } from "../shared/types.js";
 
-export const PANELS = ["grid", "view", "lens", "strip", "head_map", "table", "arcs"] as const;
+export const PANELS = ["grid", "view", "lens", "strip", "head_map", "predictions", "table", "arcs"] as const;
 export type Panel = (typeof PANELS)[number];
 type ByPanel<T> = Partial<Record<Panel, T>>;
 
@@ -68,6 +68,7 @@ export const TITLES: Record<Panel, string> = {
   lens: "token lens",
   strip: "metrics",
   head_map: "map of heads",
+  predictions: "predictions",
   table: "relations",
   arcs: "arcs",
 };

@@ -4,6 +4,7 @@ import { drawPicture as headMap } from "../head_map/picture.js";
 import { drawPicture as view } from "../head_view/picture.js";
 import { drawPicture as strip } from "../metric_strip/picture.js";
 import { type Drawn, type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
+import { drawPicture as predictions } from "../prediction_view/picture.js";
 import { drawPicture as table } from "../relation_table/picture.js";
 import { type Caption, caption, type Table } from "../shared/caption.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
@@ -16,7 +17,7 @@ import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types
 type Whole = ExplorerState & { _drawn: Partial<Record<Panel, { state: never }>> };
 
 const FIGURES: Record<Panel, DrawPicture<never>> = {
-  ...{ grid, view, lens, head_map: headMap, strip, table, arcs },
+  ...{ grid, view, lens, head_map: headMap, strip, predictions, table, arcs },
 };
 const OWN_WIDTH = 1000;
 const GAP = 32;

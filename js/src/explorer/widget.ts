@@ -45,7 +45,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     return tabList(place, name, signal, idOf, open);
   };
   const details = list("details");
-  add(["lens", "strip", "head_map"]);
+  add(["lens", "strip", "head_map", "predictions"]);
   const below = list("below");
   add(["table", "arcs"]);
 

@@ -5,6 +5,7 @@ import { drawPicture as headGrid } from "../head_grid/picture.js";
 import { drawPicture as headMap } from "../head_map/picture.js";
 import { drawPicture as headView } from "../head_view/picture.js";
 import { drawPicture as metricStrip } from "../metric_strip/picture.js";
+import { drawPicture as predictionView } from "../prediction_view/picture.js";
 import { drawPicture as relationTable } from "../relation_table/picture.js";
 import { captionText } from "../shared/caption.js";
 import { THEMES } from "../shared/theme.js";
@@ -21,6 +22,7 @@ const FIGURES: Record<string, DrawPicture<never>> = {
   dependency_arcs: dependencyArcs,
   head_view: headView,
   explorer,
+  prediction_view: predictionView,
   relation_table: relationTable,
   head_map: headMap,
   metric_strip: metricStrip,

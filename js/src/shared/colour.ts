@@ -1,3 +1,4 @@
+import palette from "./palette.json" with { type: "json" };
 import anchors from "./scale.json" with { type: "json" };
 import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
@@ -39,8 +40,19 @@ export function ramp(theme: Theme): Uint32Array {
   return made;
 }
 
+const signed = { light: build(palette.light.diverging.map(channels)), dark: build(palette.dark.diverging.map(channels)) };
+
+/** Falls and rises round a neutral grey, which is no change; in the system's colours how large a change is, whatever its sign. */
+export function diverging(theme: Theme): Uint32Array {
+  if (!theme.forced) return theme.dark ? signed.dark : signed.light;
+  const [ground, text] = [channels(theme.background), channels(theme.text)];
+  return build([text, ground, text]);
+}
+
 /** Red, green and blue of "#rrggbb". */
-export const channels = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+export function channels(hex: string): number[] {
+  return [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+}
 
 /** The scale's colour at t in 0..1 for CSS and canvas. */
 export function css(theme: Theme, t: number): string {

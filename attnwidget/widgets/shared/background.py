@@ -22,7 +22,7 @@ class Background:
         failed: called in the thread with the name of a job and its exception.
 
     Example:
-        >>> from attnwidget.widgets.explorer.background import Background
+        >>> from attnwidget.widgets.shared.background import Background
         >>> done = []
         >>> def job():
         ...     done.append("first half")

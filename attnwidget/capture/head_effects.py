@@ -1,0 +1,205 @@
+"""What one answer owes to each head: its probability with the head off, less that with it on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.edits import Change, LayerChanges, Method
+from attnwidget.capture.gradients import attention_gradients
+from attnwidget.capture.head import Head
+from attnwidget.capture.inputs import input_names
+from attnwidget.capture.losses import Task
+from attnwidget.capture.predict import Question
+from attnwidget.capture.reading import Reading
+from attnwidget.capture.replay import replaying
+from attnwidget.capture.tap import LayerAttention, open_edits, tap
+
+Effects = NDArray[np.float64]
+
+
+def effects_of(
+    reading: Reading,
+    answer: int,
+    position: int,
+    heads: Sequence[Head] = (),
+    method: Method = "uniform",
+    *,
+    stack: str,
+    exact: bool = True,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Effects | None:
+    """By how much an answer's probability would change were each head off too, [L, H].
+
+    Args:
+        reading: the input.
+        answer: the id of a vocabulary entry or class.
+        position: one of the positions of what `Reading.predict` answers.
+        heads: those that are off already; for them the effect is 0.
+        method: what stands in the place of heads that are off: "uniform", "zero" or "first".
+        stack: whose heads.
+        exact: as `exact_effects`, with the model free for others between passes; else as
+            `first_order_effects`.
+        stopped: asked between passes; once it is true, the result is None.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: as `Reading.predict`.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu")
+        >>> reading = model.attend("The woman washed [MASK] hands.").reading
+        >>> effects_of(reading, model.tokenizer.vocab["her"], 4, stack="self").shape
+        (6, 12)
+    """
+    model = reading.model
+    off = model.disabled(heads, method=method) if heads else nullcontext()
+    with off:
+        with model.lock:
+            question = model.question(reading.inputs, position)
+            asked = (model.hf_model, question, answer, method)
+            if not exact:
+                return first_order_effects(*asked, stack=stack)
+        return exact_effects(*asked, stack=stack, lock=model.lock, stopped=stopped)
+
+
+def first_order_effects(
+    hf_model: Any, question: Question, answer: int, method: Method, *, stack: str
+) -> Effects:
+    """Estimates of `exact_effects` by one forward and one backward pass, [L, H].
+
+    With p the answer's probability, z a head's outputs before the output projection and z' those
+    that `method` puts in their place, p times the sum over tokens of (z' - z) . d log p/dz (as in
+    Michel et al. 2019, section 4.1). Both outputs are sums of the head's values, by weights a' and
+    a, so that this is p times the sum over pairs of tokens of (a' - a) d log p/da.
+
+    Args:
+        hf_model: a transformers model; heads may be off already, and have an effect of 0.
+        question: what it is asked.
+        answer: the id of a vocabulary entry or class.
+        method: "uniform", "zero" or "first".
+        stack: whose heads.
+
+    Raises:
+        ValueError: no gradient reaches a layer's weights; no such stack.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu")
+        >>> text = model.tokenizer("The woman washed [MASK] hands.", return_tensors="pt")
+        >>> question, answer = model.question(text, 4), model.tokenizer.vocab["her"]
+        >>> first_order_effects(model.hf_model, question, answer, "uniform", stack="self").shape
+        (6, 12)
+    """
+    moved: dict[tuple[str, int], Tensor] = {}
+    change = Change(method, method)
+
+    def keep(seen: LayerAttention) -> None:
+        weights = seen.weights.detach()
+        changes = LayerChanges(dict.fromkeys(range(weights.shape[1]), change))
+        replaced = changes.weights(weights, seen.visible())
+        moved[seen.stack, seen.layer] = replaced.float() - weights.float()
+
+    def log_probability(output: Any) -> Tensor:
+        return question.log_probabilities(output.logits)[:, answer]
+
+    task = Task("log probability", question.inputs, log_probability)
+    with tap(hf_model, keep):
+        gradients, found = attention_gradients(hf_model, task, _options(hf_model))
+    rows = [
+        (moved[one.stack, one.layer] * one.values).sum((0, 2, 3), dtype=torch.float64)
+        for one in gradients
+        if one.stack == stack
+    ]
+    if not rows:
+        raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
+    effects: Effects = (found.double().exp() * torch.stack(rows)).cpu().numpy()
+    for head in open_edits(hf_model).changes:
+        if head.stack == stack:
+            effects[head.layer, head.head] = 0
+    return effects
+
+
+def exact_effects(
+    hf_model: Any,
+    question: Question,
+    answer: int,
+    method: Method,
+    *,
+    stack: str,
+    lock: AbstractContextManager[Any],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Effects | None:
+    """How far an answer's probability rises when each head alone is switched off, [L, H].
+
+    Heads that are off already stay so, and have an effect of 0. Only the layers from the head's on
+    are run again, where `Replay` finds that this gives the same.
+
+    Args:
+        hf_model: a transformers model.
+        question: what it is asked.
+        answer: the id of a vocabulary entry or class.
+        method: "uniform", "zero" or "first".
+        stack: whose heads.
+        lock: held during each pass, and free between them.
+        stopped: asked between passes; once it is true, the result is None.
+
+    Raises:
+        ValueError: an edit that the model does not allow.
+        KeyError: no such stack.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu")
+        >>> text = model.tokenizer("The woman washed [MASK] hands.", return_tensors="pt")
+        >>> question, answer = model.question(text, 4), model.tokenizer.vocab["her"]
+        >>> asked = (model.hf_model, question, answer, "uniform")
+        >>> effects = exact_effects(*asked, stack="self", lock=model.lock)
+        >>> effects.shape
+        (6, 12)
+    """
+    edits, outer = intact_edits(hf_model), open_edits(hf_model)
+    counts = edits.heads_of[stack]
+    every = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
+    heads = [head for head in every if head not in outer.changes]
+    effects = np.full((len(counts), max(counts)), np.nan)
+    for head in every:
+        effects[head.layer, head.head] = 0
+    if not heads:
+        return effects
+    row = question.row
+    places = None if row is None else (torch.tensor([0]), torch.tensor([row]))
+    found: list[Tensor] = []
+    with replaying(hf_model, outer, edits) as replay:
+        with lock:
+            intact = question.log_probabilities(replay.intact(question.inputs).logits)[:, answer]
+        units = [{head: Change(method, method)} for head in heads]
+        passes = replay.without(question.inputs, units, places=places)
+        while len(found) < len(heads):
+            # Whoever waits for the lock gets it: released and taken again at once, it stays here.
+            time.sleep(0.001)
+            with lock:
+                if stopped():
+                    return None
+                _, _, output = next(passes)
+            if replay.narrows:
+                logs = torch.log_softmax(output.logits[:, 0].float(), -1)
+            else:
+                logs = question.log_probabilities(output.logits)
+            found += logs[:, answer].unbind()
+    rises = (torch.stack(found).double().exp() - intact.double().exp()).cpu().numpy()
+    for head, rise in zip(heads, rises, strict=True):
+        effects[head.layer, head.head] = rise
+    return effects
+
+
+def _options(hf_model: Any) -> dict[str, Any]:
+    return {"use_cache": False} if "use_cache" in input_names(hf_model) else {}

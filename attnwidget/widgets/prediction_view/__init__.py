@@ -1,0 +1,1 @@
+"""PredictionView: what a model answers, and which heads the answer depends on."""

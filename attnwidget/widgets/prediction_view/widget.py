@@ -1,0 +1,348 @@
+"""PredictionView: what a model answers, and which heads the answer depends on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget.capture.advice import on_page
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.head_effects import effects_of
+from attnwidget.capture.predictions import Predictions
+from attnwidget.capture.reading import Reading
+from attnwidget.widgets.prediction_view.question import (
+    Answered,
+    Question,
+    ask,
+    id_of,
+    likeliest,
+    masks_of,
+    reading_of,
+    stack_of_answers,
+    to_wire,
+)
+from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.stack_choice import StackChoice
+from attnwidget.widgets.shared.wire import axes_to_wire
+from attnwidget.widgets.shared.wire import to_wire as array_to_wire
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Seconds after an answer in which the model is left to whoever asks next.
+_PAUSE = 0.2
+_NO_MASK = "The text has no mask token: choose a token above, and the model says what stands there."
+
+
+class PredictionView(StackChoice):
+    """What the model answers to one question, and which heads that answer depends on.
+
+    The question is a masked word, the next token or the class. With heads off (`disabled`, which a
+    linked `HeadGrid` shares) it shows the answers before and after; the map shows for each head by
+    how much the probability of one answer changes when that head is off too. These effects are
+    estimated first, by one backward pass, and then computed, one pass a head, beside the notebook:
+    `wait()` returns when they are there.
+
+    Linked to a `HeadView` or `TokenLens`, the last query locked there is the token asked about; of
+    a causal model what follows that token. Options are the traits, as keywords. An unknown one
+    raises TypeError, a value out of range traitlets.TraitError; so does a token that cannot be
+    asked about. A model without a head that predicts raises TypeError, an attention of given
+    weights ValueError.
+
+    Example:
+        >>> from attnwidget import PredictionView, load_model
+        >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
+        >>> view = PredictionView(attention)
+        >>> view.to_frame()["answer"][0]
+        'her'
+        >>> view.disabled = [(5, 8), (2, 3)]
+        >>> view.to_frame().columns.tolist()
+        ['answer', 'token', 'id', 'before', 'after', 'change']
+        >>> view.wait()
+        True
+        >>> view.effects.shape
+        (6, 12)
+        >>> view.close()
+    """
+
+    kind = "prediction_view"
+
+    position = traitlets.Int(
+        None,
+        allow_none=True,
+        help="The token asked about, from 0: a masked model has it masked, a causal one says it "
+        "from the tokens before it. None = the token locked, else the first mask token, the end "
+        "of the text, or the class.",
+    ).tag(sync=True)
+    answer = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="The answer whose probability the effects are of, as the vocabulary spells it; None = "
+        "the likeliest with all heads on.",
+    ).tag(sync=True)
+    top = traitlets.Int(10, min=1, help="Answers that are shown, of each of before and after.").tag(
+        sync=True
+    )
+    effects_by = traitlets.Enum(
+        ["passes", "gradient"],
+        "passes",
+        help='How effects are found: "passes" (an estimate first, then one pass a head) or '
+        '"gradient" (the estimate alone, for large models).',
+    ).tag(sync=True)
+
+    # Dicts once there is something to draw, else None.
+    _predictions = traitlets.Any(None).tag(sync=True)
+    _effects = traitlets.Any(None).tag(sync=True)
+    # What to do where there is no question; why there are no effects.
+    _message = traitlets.Unicode().tag(sync=True)
+    _problem = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self,
+        attention: Attention,
+        position: int | None = None,
+        answer: str | None = None,
+        top: int = 10,
+        **traits: Any,
+    ) -> None:
+        if isinstance(attention, Attention):
+            reading_of(attention)
+        self._answered: Answered | None = None
+        self._found: tuple[NDArray[np.float64], bool] | None = None
+        self._before: tuple[Reading, int | None, Predictions] | None = None
+        # What the effects are of, which the thread that computes them compares with its own.
+        self._wanted: object = None
+        self._of: Attention | None = None
+        self._background = Background(("effects",), self._failed)
+        super().__init__(attention, position=position, answer=answer, top=top, **traits)
+
+    # What is asked
+
+    @property
+    def predictions(self) -> Predictions | None:
+        """What the model answers with all heads on; None without a question."""
+        return self._answered.before if self._answered else None
+
+    @property
+    def after(self) -> Predictions | None:
+        """The same with heads off; `after - predictions` is what changed."""
+        return self._answered.after if self._answered else None
+
+    @property
+    def effects(self) -> NDArray[np.float64] | None:
+        """By how much the answer's probability changes without each head, [L, H].
+
+        Heads of `stack`; those that are off already have 0. None until they are found, while
+        `is_estimate` tells whether they are estimates.
+        """
+        return self._found[0].copy() if self._found else None
+
+    @property
+    def is_estimate(self) -> bool | None:
+        """Whether `effects` are a first-order estimate; None before there are any."""
+        return self._found[1] if self._found else None
+
+    @property
+    def effect_metric(self) -> dict[str, Any]:
+        """The effects as `HeadGrid(attention, metrics=...)` takes them; {} until they are found.
+
+        By their title, "effect on “her”", which says where they are estimates; in a model of
+        several stacks by the stack first.
+        """
+        if self._found is None or self._answered is None:
+            return {}
+        values, estimate = self._found
+        title = f"effect on “{self._answered.name}”{' (estimate)' if estimate else ''}"
+        metric = {title: values.copy()}
+        return {self.stack: metric} if len(self.attention.stacks) > 1 else metric
+
+    def to_frame(self) -> pd.DataFrame:
+        """The answers shown: answer, token (as the vocabulary has it), id, before, after, change.
+
+        Those that changed most first, or the likeliest where no heads are off.
+        """
+        import pandas as pd
+
+        rows = self._answered.rows(self.top) if self._answered else []
+        columns = ["answer", "token", "id", "before", "after", "change"]
+        return pd.DataFrame([(*row, row.change) for row in rows], columns=columns)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when the effects are found; False where `timeout` seconds were not enough.
+
+        Raises:
+            Exception: what went wrong in computing them; the widget says it too.
+        """
+        return self._background.wait(timeout)
+
+    # Traits
+
+    @traitlets.validate("attention")
+    def _check_attention(self, proposal: dict[str, Any]) -> Attention:
+        """The intact one: heads that are off are named by `disabled` alone."""
+        attention: Attention = proposal["value"]
+        try:
+            reading_of(attention)
+        except (TypeError, ValueError) as error:
+            raise traitlets.TraitError(f"'attention': {error}") from None
+        return attention.intact
+
+    @traitlets.validate("position")
+    def _check_position(self, proposal: dict[str, Any]) -> int | None:
+        position: int | None = proposal["value"]
+        _, task = reading_of(self.attention)
+        if position is None:
+            return None
+        if task == "class":
+            raise traitlets.TraitError("'position' is None: a classifier answers to the whole text")
+        first = int(task == "next")
+        last = first + len(stack_of_answers(self.attention).query) - 1
+        if not first <= position <= last:
+            raise traitlets.TraitError(
+                f"'position' is {first} to {last} in this text, got {position}"
+            )
+        return position
+
+    @traitlets.validate("answer")
+    def _check_answer(self, proposal: dict[str, Any]) -> str | None:
+        token: str | None = proposal["value"]
+        if token is not None and self._answered is not None:
+            try:
+                self._answered.before.probability(token)
+            except ValueError as error:
+                raise traitlets.TraitError(f"'answer': {error}") from None
+        return token
+
+    @traitlets.observe("disabled", "method")
+    def _read_without(self, change: object) -> None:
+        """One pass, for the answer alone: no maps are read again."""
+        self._ask_again(change)
+
+    @traitlets.observe("tokens")
+    def _ask_locked(self, change: object) -> None:
+        if self._stacks:
+            with self._answering():
+                if self._locked() is not None:
+                    self.position = None
+                self._ask_again(change)
+
+    @traitlets.observe("position", "answer", "top", "stack", "unit", "effects_by")
+    def _ask_again(self, change: object) -> None:
+        if self._answers:
+            with self._answering():
+                self._compute()
+
+    def _locked(self) -> int | None:
+        """The position that the last locked query asks about."""
+        _, task = reading_of(self.attention)
+        queries = [index for side, index in self.tokens if side == "query"]
+        asked = stack_of_answers(self.attention)
+        if task == "class" or not queries or self.stack == "encoder":
+            return None
+        index, count = queries[-1], len(asked.query)
+        if self.unit == "words":
+            groups = asked.query.word_groups()
+            if index >= len(groups):
+                return None
+            # What follows a word follows its last token.
+            index = groups[index][-1 if task == "next" else 0]
+        return index + (task == "next") if index < count else None
+
+    # What is answered
+
+    def _compute(self) -> None:
+        self._keep_a_stack()
+        if self._of is not self.attention:
+            # Before the first one, position and answer are those that were asked for.
+            if self._of is not None:
+                waits, self._waits = self._waits, True
+                self.position = self.answer = None
+                self._waits = waits
+            self._of = self.attention
+        reading, task = reading_of(self.attention)
+        self._axes = axes_to_wire(stack_of_answers(self.attention), "tokens")
+        masks = masks_of(reading) if task == "masked" else []
+        position = self.position if self.position is not None else self._locked()
+        if position is None and task == "masked":
+            position = next(iter(masks), None)
+            if position is None:
+                self._answered = self._predictions = None
+                self._message = _NO_MASK
+                self._want_effects(None)
+                return
+        before = self._ask_intact(reading, position)
+        answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
+        question = Question(before.positions[0], answer)
+        after = ask(reading, question.position, self.disabled, self.method, before)
+        self._answered = Answered(before, after, question)
+        self._message = ""
+        self._predictions = to_wire(
+            self._answered,
+            self._answered.rows(self.top),
+            off=[list(head) for head in self.disabled],
+            method=self.method,
+            masks=task == "masked" and question.position not in masks,
+        )
+        self._want_effects(question)
+
+    def _ask_intact(self, reading: Reading, position: int | None) -> Predictions:
+        """What the model answers with all heads on, asked once."""
+        if self._before is None or self._before[:2] != (reading, position):
+            at = None if position is None else [position]
+            self._before = reading, position, reading.predict(at=at, top=self.top)
+        return self._before[2]
+
+    # Effects
+
+    def _want_effects(self, question: Question | None) -> None:
+        wanted = None
+        if question is not None and self._answered is not None:
+            heads, name = tuple(self.disabled), self._answered.name
+            asked = (question, heads, self.method, self.stack, self.effects_by)
+            wanted = (self.attention, name, *asked)
+        if wanted == self._wanted:
+            return
+        self._wanted, self._found = wanted, None
+        self._effects, self._problem = None, ""
+        if wanted is not None:
+            self._background.add("effects", self._effects_job(wanted), delay=_PAUSE)
+            self._background.start()
+
+    def _effects_job(self, wanted: tuple[Any, ...]) -> Job:
+        attention, name, question, heads, method, stack, by = wanted
+        reading, _ = reading_of(attention)
+
+        def stopped() -> bool:
+            return self._wanted is not wanted or self._background.closed
+
+        for exact in (False, True) if by == "passes" else (False,):
+            values = effects_of(
+                *(reading, question.answer, question.position, heads, method),
+                stack=stack,
+                exact=exact,
+                stopped=stopped,
+            )
+            with self._lock, self.hold_sync():
+                if values is None or stopped():
+                    return
+                self._found = values, not exact
+                self._effects = {
+                    "stack": stack,
+                    "name": name,
+                    "estimate": not exact,
+                    "values": array_to_wire(values.astype(np.float32)),
+                }
+            yield
+
+    def _failed(self, job: str, error: Exception) -> None:
+        with self._lock:
+            self._problem = on_page(error)
+
+    def close(self) -> None:
+        """Stop computing, and free the widget."""
+        if hasattr(self, "_background"):
+            self._background.close()
+        super().close()

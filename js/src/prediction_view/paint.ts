@@ -1,0 +1,183 @@
+import { type Cell, corner, outline } from "../shared/cells.js";
+import { diverging } from "../shared/colour.js";
+import { paintBar } from "../shared/colour_bar.js";
+import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
+import { cssWord } from "../shared/levels.js";
+import type { Pen } from "../shared/pen.js";
+import { mapTitle } from "./prediction_text.js";
+import { effectAt, GAP, HEADER, NUMBERS, type Scene, signedChange } from "./scene.js";
+
+const LINE = 10;
+const BAR = 12;
+const [THIN, BETWEEN] = [9, 2];
+const MARK = 8;
+/** Of what was before: still 3:1. */
+const PALE = 0.7;
+const HATCH = 6;
+/** Cells from this size on can bear a sign. */
+const SIGNED = 12;
+
+/** What follows the reader's hand on a page. */
+export interface Pointer {
+  hovered: Cell | undefined;
+  focused: Cell | undefined;
+}
+const NOWHERE: Pointer = { hovered: undefined, focused: undefined };
+
+/** Bars of the answers, and the map of heads. */
+export function paintPredictions(pen: Pen, scene: Scene, pointer = NOWHERE): void {
+  pen.textBaseline = "middle";
+  pen.direction = "ltr";
+  paintBars(pen, scene);
+  paintMap(pen, scene, pointer);
+}
+
+function paintBars(pen: Pen, scene: Scene): void {
+  const { bars, row, start, longest, largest, columns, theme, font, off } = scene;
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  for (const [i, { name, right }] of columns.entries()) {
+    write(pen, name, [right, LINE], theme.muted, "right");
+    if (!off || i > 1) continue;
+    const x = right - pen.measureText(name).width - MARK - 4;
+    pen.fillStyle = i ? theme.accent : theme.muted;
+    pen.globalAlpha = i ? 1 : PALE;
+    pen.fillRect(x, LINE - MARK / 2, MARK, MARK);
+    pen.globalAlpha = 1;
+  }
+  for (const [i, { answer, before, after, followed, texts }] of bars.entries()) {
+    const middle = HEADER + (i + 0.5) * row;
+    pen.font = labelFont(font, followed);
+    pen.fillStyle = theme.text;
+    drawToken(pen, answer, start - GAP, middle, "right", start - GAP);
+    const long = (share: number) => Math.max(share ? 1 : 0, (longest * share) / largest);
+    pen.fillStyle = off ? theme.muted : theme.accent;
+    if (off) {
+      pen.globalAlpha = PALE;
+      pen.fillRect(start, middle - BETWEEN / 2 - THIN, long(before), THIN);
+      pen.globalAlpha = 1;
+      pen.fillStyle = theme.accent;
+      pen.fillRect(start, middle + BETWEEN / 2, long(after), THIN);
+    } else pen.fillRect(start, middle - BAR / 2, long(before), BAR);
+    for (const [n, text] of texts.entries()) {
+      const strong = off && n === 2;
+      pen.font = labelFont(font, strong && followed);
+      write(pen, text, [columns[n]?.right ?? 0, middle], strong || followed ? theme.text : theme.muted, "right");
+    }
+  }
+  pen.fillStyle = theme.hairline;
+  pen.fillRect(start - 1, HEADER, 1, bars.length * row);
+}
+
+function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
+  const { map, theme, values, reach, mapLeft, mapTop, mapWidth, font, effects, selected, disabled } = scene;
+  const { cell, rows, cols } = map;
+  const table = diverging(theme);
+  pen.font = labelFont(font, true, AXIS_LABEL_SIZE);
+  const measure = (text: string) => pen.measureText(text).width;
+  write(pen, shorten(measure, mapTitle(scene), mapWidth), [mapLeft, mapTop + LINE], theme.text);
+  for (let row = 0; row < rows; row++)
+    for (let col = 0; col < cols; col++) {
+      const effect = effectAt(scene, [row, col]);
+      if (Number.isNaN(effect)) continue;
+      const at = effect === undefined || !reach ? 0.5 : 0.5 + effect / reach / 2;
+      pen.fillStyle = cssWord(table[Math.round(255 * at)]);
+      const [x, y] = corner(map, [row, col]);
+      pen.fillRect(x, y, cell, cell);
+      // Without hues the sign is written.
+      if (theme.forced && effect && cell >= SIGNED) {
+        pen.font = labelFont(font, true, AXIS_LABEL_SIZE);
+        write(
+          pen,
+          effect < 0 ? "−" : "+",
+          [x + cell / 2, y + cell / 2],
+          at > 0.75 || at < 0.25 ? theme.background : theme.text,
+          "center",
+        );
+      }
+    }
+  if (!values || effects?.estimate) hatch(pen, scene);
+  for (const at of disabled) strike(pen, scene, at);
+  for (const at of selected) {
+    outline(pen, map, at, theme.background, 1, 0);
+    outline(pen, map, at, theme.accent, 2, 1);
+  }
+  if (hovered) outline(pen, map, hovered, theme.text, 1, 0.5);
+  if (focused) {
+    outline(pen, map, focused, theme.background, 4, 1);
+    outline(pen, map, focused, theme.text, 2, 1);
+  }
+  paintNames(pen, scene, hovered ?? focused);
+  if (values) paintScale(pen, scene, table);
+}
+
+/** Lines of background over what is not known exactly. */
+function hatch(pen: Pen, { map, theme }: Scene): void {
+  const { x0, y0, cell, rows, cols } = map;
+  const [width, height] = [cols * (cell + 1) - 1, rows * (cell + 1) - 1];
+  pen.beginPath();
+  for (let c = HATCH; c < width + height; c += HATCH) {
+    const from = Math.max(0, c - height);
+    const to = Math.min(width, c);
+    pen.moveTo(x0 + from, y0 + c - from);
+    pen.lineTo(x0 + to, y0 + c - to);
+  }
+  pen.strokeStyle = theme.background;
+  pen.lineWidth = 1.5;
+  pen.stroke();
+}
+
+/** A cross over a head that is off. */
+function strike(pen: Pen, { map, theme }: Scene, at: Cell): void {
+  const [x, y] = corner(map, at);
+  const [near, far] = [2, map.cell - 2];
+  pen.beginPath();
+  for (const [from, to] of [
+    [near, far],
+    [far, near],
+  ] as const) {
+    pen.moveTo(x + near, y + from);
+    pen.lineTo(x + far, y + to);
+  }
+  pen.strokeStyle = theme.text;
+  pen.lineWidth = 1.5;
+  pen.stroke();
+}
+
+function paintNames(pen: Pen, { map, theme, font, mapTop, selected }: Scene, at: Cell | undefined): void {
+  const { cell, rows, cols } = map;
+  const step = (size: number) => [1, 2, 5, 10, 20].find((every) => every * (cell + 1) >= size) ?? 50;
+  const marked = (side: 0 | 1) => new Set([...selected.slice(-1), ...(at ? [at] : [])].map((one) => one[side]));
+  const name = (text: string, place: [number, number], strong: boolean, align: CanvasTextAlign) => {
+    pen.font = labelFont(font, strong, AXIS_LABEL_SIZE);
+    write(pen, text, place, strong ? theme.text : theme.muted, align);
+  };
+  const across = step(16);
+  const heads = marked(1);
+  const nearHead = (col: number) => [...heads].some((one) => one !== col && Math.abs(one - col) < across);
+  const line = mapTop + HEADER + NUMBERS / 2;
+  name("head", [map.x0 - GAP, line], false, "right");
+  for (let col = 0; col < cols; col++)
+    if (heads.has(col) || (col % across === 0 && !nearHead(col)))
+      name(String(col), [corner(map, [0, col])[0] + cell / 2, line], heads.has(col), "center");
+  const down = step(12);
+  const layers = marked(0);
+  const nearLayer = (row: number) => [...layers].some((one) => one !== row && Math.abs(one - row) < down);
+  for (let row = 0; row < rows; row++)
+    if (layers.has(row) || (row % down === 0 && !nearLayer(row)))
+      name(row ? String(row) : "layer 0", [map.x0 - GAP, corner(map, [row, 0])[1] + cell / 2], layers.has(row), "right");
+}
+
+/** The range of the colours, and what each end means. */
+function paintScale(pen: Pen, { map, reach, theme, font, mapLeft, mapWidth }: Scene, table: Uint32Array): void {
+  const top = map.y0 + map.rows * (map.cell + 1) + GAP;
+  const [left, width] = [mapLeft, mapWidth - 4];
+  paintBar(pen, table, left, top, width, 8);
+  pen.strokeStyle = theme.hairline;
+  pen.lineWidth = 1;
+  pen.strokeRect(left - 0.5, top - 0.5, width + 1, 9);
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  const line = top + 18;
+  write(pen, `${signedChange(-reach, reach)} less likely`, [left, line], theme.muted);
+  write(pen, "0", [left + width / 2, line], theme.muted, "center");
+  write(pen, `more likely ${signedChange(reach, reach)}`, [left + width, line], theme.muted, "right");
+}

@@ -1,0 +1,106 @@
+import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import type { Cell } from "../shared/cells.js";
+import { labelOf } from "../shared/labels.js";
+import { alignedWeights } from "../shared/numbers.js";
+import { headName, paperName } from "../shared/types.js";
+import { effectAt, headAt, isOff, type Scene, signedChange } from "./scene.js";
+import type { PredictionState } from "./state.js";
+
+export const FIGURE = "What the model answers";
+export const HINT = "Point at a head for its effect; click it to select it, press x to switch it off or on.";
+const OTHERS = 12;
+
+const tokenOf = ({ _axes }: PredictionState, index: number) => (_axes.query ? labelOf(_axes.query, index) : "");
+
+/** The index in the text of the token that stands for the question; undefined for a class. */
+export function chosenToken({ _predictions }: PredictionState): number | undefined {
+  if (!_predictions || _predictions.task === "class") return undefined;
+  return _predictions.position - (_predictions.task === "next" ? 1 : 0);
+}
+
+/** What is asked, in one sentence. */
+export function questionOf(state: PredictionState): string {
+  const { task = "masked", masks } = state._predictions ?? {};
+  const index = chosenToken(state);
+  if (index === undefined) return task === "class" ? "Which class is the text?" : "";
+  const token = `“${tokenOf(state, index)}”`;
+  if (task === "next") return `What follows ${token} (token ${index})?`;
+  return masks ? `What stands at ${token} (token ${index}), when it is masked?` : `What stands at ${token} (token ${index})?`;
+}
+
+/** What the map shows, above it. */
+export function mapTitle({ state, answered, effects, off }: Scene): string {
+  const more = off ? " too" : "";
+  const how = effects ? (effects.estimate ? " (estimate)" : "") : state._problem ? "" : " …";
+  return `Change of “${answered.name}” without each head${more}${how}`;
+}
+
+/** A cell in words. */
+export function describe(scene: Scene, cell: Cell): string {
+  const head = headAt(scene, cell);
+  if (!head) return "";
+  const name = `${headName(head)} (${paperName(head)})`;
+  if (isOff(scene, head)) return `${name}: off`;
+  const { answered, effects } = scene;
+  const effect = effectAt(scene, cell);
+  if (effect === undefined || !effects) return `${name}: effect not known yet`;
+  const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
+  const change = signedChange(effect, Math.max(now, Math.abs(effect)));
+  if (effects.estimate) return `${name}: without it “${effects.name}” changes by about ${change} (estimate)`;
+  const print = alignedWeights(Math.max(now, Math.abs(effect)));
+  return `${name}: without it “${effects.name}” ${print(now)} → ${print(now + effect)} (${change})`;
+}
+
+/** The largest effects in words, for who cannot see the map. */
+function strongest(scene: Scene): Cell[] {
+  const { values, map } = scene;
+  if (!values) return [];
+  const order = [...values.keys()].sort((a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0));
+  return order.slice(0, OTHERS).map((i) => [Math.floor(i / map.cols), i % map.cols] as const);
+}
+
+/** What the figure shows, in words. */
+export function captionOf(state: PredictionState, scene: Scene | null): Caption {
+  if (!scene) return caption(FIGURE, { model: state._source.model, notes: [state._message] });
+  const { answered, effects, reach, off } = scene;
+  const range = reach ? `${signedChange(-reach, reach)} to ${signedChange(reach, reach)}` : "all 0";
+  const what = `change of the probability of “${answered.name}” without each head${off ? " too" : ""}`;
+  return caption(FIGURE, {
+    model: answered.model,
+    head: headNames(state.selected),
+    quantity: `${questionOf(state)} Probabilities of answers${off ? ", before and after heads were switched off" : ""}`,
+    scale: effects ? `map: ${what}, ${range}` : "",
+    notes: [
+      answered.masks ? "this token was masked for the question" : "",
+      effects?.estimate ? "effects are a first-order estimate" : "",
+      effects ? "" : state._problem ? `no effects of heads: ${state._problem}` : "effects of heads are not computed yet",
+      state._source.note,
+    ],
+  });
+}
+
+/** The answers, then the heads of the largest effects. */
+export function tableOf(scene: Scene | null): Table {
+  if (!scene) return { columns: ["answer", "probability"], rows: [] };
+  const { bars, off, effects } = scene;
+  const columns = ["answer or head", "before", "after", "change"];
+  const rows: Table["rows"] = bars.map(({ answer, before, after }) => [
+    answer,
+    before,
+    off ? after : before,
+    off ? after - before : 0,
+  ]);
+  for (const cell of strongest(scene)) {
+    const head = headAt(scene, cell);
+    const effect = effectAt(scene, cell) ?? Number.NaN;
+    const now = scene.answered.rows.find(({ token }) => token === scene.answered.followed)?.after ?? 0;
+    if (head && effects)
+      rows.push([
+        `${effects.name} without ${headName(head)}${effects.estimate ? " (estimate)" : ""}`,
+        now,
+        now + effect,
+        effect,
+      ]);
+  }
+  return { columns, rows };
+}

@@ -1,0 +1,142 @@
+import type { Cell, GridLayout } from "../shared/cells.js";
+import { labelFont } from "../shared/labels.js";
+import type { Look } from "../shared/mount.js";
+import { alignedWeights } from "../shared/numbers.js";
+import { type Head, sameHead } from "../shared/types.js";
+import { asFloat32 } from "../shared/wire.js";
+import type { Answer, Answered, Effects, PredictionState } from "./state.js";
+
+export const GAP = 8;
+/** Above bars and cells. */
+export const HEADER = 20;
+const ROW = 22;
+/** A row with a bar of before and one of after. */
+const DOUBLE = 30;
+/** Between bars and map. */
+const SPACE = 32;
+const LOWEST_BARS = 320;
+const LONGEST = 320;
+/** Left of the cells and above them, below the map's title. */
+const NAMES = 48;
+export const NUMBERS = 18;
+const LARGEST = 22;
+const SMALLEST = 7;
+const HIGHEST = 420;
+/** The scale under the map. */
+export const SCALE = 40;
+
+export interface Bar extends Answer {
+  followed: boolean;
+  /** Numbers, from left to right. */
+  texts: string[];
+}
+
+/** All that is drawn of a state. */
+export interface Scene extends Look {
+  state: PredictionState;
+  answered: Answered;
+  /** Whether heads were off. */
+  off: boolean;
+  bars: Bar[];
+  row: number;
+  /** Where bars start, how long the largest is, and where each column of numbers ends. */
+  start: number;
+  longest: number;
+  largest: number;
+  columns: { name: string; right: number }[];
+  map: GridLayout;
+  /** How wide the map with its names is, and where it starts. */
+  mapLeft: number;
+  mapTop: number;
+  mapWidth: number;
+  effects: Effects | null;
+  values: Float32Array | null;
+  /** The largest effect, of either sign. */
+  reach: number;
+  selected: Cell[];
+  disabled: Cell[];
+  height: number;
+}
+
+/** A change with its sign; one that rounds to nothing is none. */
+export function signedChange(change: number, largest: number): string {
+  if (Math.abs(change) < 0.0005) return change ? "≈0" : "0";
+  return `${change < 0 ? "−" : "+"}${alignedWeights(largest)(Math.abs(change))}`;
+}
+
+/** What is shown of an answer, and where; null without one. */
+export function sceneOf(state: PredictionState, look: Look): Scene | null {
+  const answered = state._predictions;
+  const stack = state._stacks.find(({ name }) => name === state.stack) ?? state._stacks[0];
+  if (!answered || !stack) return null;
+  const { width: room, density: dpr, font, ruler } = look;
+  const off = answered.off.length > 0;
+  const largest = Math.max(...answered.rows.flatMap(({ before, after }) => [before, after]), 1e-9);
+  const print = alignedWeights(largest);
+  const bars = answered.rows.map((row): Bar => {
+    const numbers = off
+      ? [print(row.before), print(row.after), signedChange(row.after - row.before, largest)]
+      : [print(row.before)];
+    return { ...row, followed: row.token === answered.followed, texts: numbers };
+  });
+
+  const { n_layers: rows, n_heads: cols } = stack;
+  const wanted = NAMES + cols * (LARGEST + 1);
+  const beside = room - Math.min(wanted, room / 2) - SPACE >= LOWEST_BARS && room >= 640;
+  const across = Math.floor(((beside ? Math.min(wanted, room / 2) : room) - NAMES) / cols) - 1;
+  const down = Math.floor(HIGHEST / rows) - 1;
+  const cell = Math.max(SMALLEST, Math.min(LARGEST, across, down));
+  const mapWidth = Math.max(NAMES + cols * (cell + 1), 200);
+
+  const regular = ruler(labelFont(font));
+  const strong = ruler(labelFont(font, true));
+  const names = off ? ["before", "after", "change"] : ["probability"];
+  const widths = names.map((name, i) =>
+    Math.max(regular(name) + (off && i < 2 ? 14 : 0), ...bars.map(({ texts }) => strong(texts[i] ?? ""))),
+  );
+  const space = beside ? room - mapWidth - SPACE : room;
+  const numbers = widths.reduce((sum, width) => sum + width + 2 * GAP, 0);
+  const widest = Math.max(0, ...bars.map(({ answer }) => strong(answer)));
+  const start = Math.ceil(Math.min(widest, Math.max(56, (space - numbers) / 3))) + GAP;
+  const longest = Math.max(24, Math.floor(Math.min(LONGEST, space - start - numbers)));
+  let right = start + longest;
+  const columns = names.map((name, i) => {
+    right += (widths[i] ?? 0) + 2 * GAP;
+    return { name, right };
+  });
+
+  const row = off ? DOUBLE : ROW;
+  const barsHeight = HEADER + bars.length * row;
+  const mapLeft = beside ? Math.ceil(right) + SPACE : 0;
+  const mapTop = beside ? 0 : barsHeight + 2 * GAP;
+  const [x0, y0] = [Math.round(mapLeft + NAMES), mapTop + HEADER + NUMBERS];
+  const map = { x0, y0, cell, gap: 1, band: 0, dpr, rows, cols };
+  const effects = state._effects?.stack === stack.name ? state._effects : null;
+  const values = effects && asFloat32(effects.values);
+  const mapHeight = y0 + rows * (cell + 1) + SCALE;
+  const place = (heads: Head[]) => heads.filter((head) => head[2] === stack.name).map(([layer, head]): Cell => [layer, head]);
+  return {
+    ...look,
+    ...{ state, answered, off, bars, row, start, longest, largest, columns, map, mapLeft, mapTop, mapWidth, effects, values },
+    reach: values?.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0) ?? 0,
+    ...{ selected: place(state.selected), disabled: place(answered.off) },
+    width: Math.max(room, x0 + cols * (cell + 1) + 4),
+    height: Math.max(barsHeight, mapHeight),
+  };
+}
+
+/** The head in a cell. */
+export const headAt = ({ state, map }: Scene, [row, col]: Cell): Head | undefined => {
+  const stack = state._stacks.find(({ name }) => name === state.stack) ?? state._stacks[0];
+  return stack && row < map.rows && col < map.cols ? [row, col, stack.name] : undefined;
+};
+
+/** The effect of the head in a cell; undefined before it is known. */
+export const effectAt = ({ values, map }: Scene, [row, col]: Cell): number | undefined => values?.[row * map.cols + col];
+
+export const isOff = ({ answered }: Scene, head: Head): boolean => answered.off.some((one) => sameHead(one, head));
+
+/** The answer whose row is at a place of the canvas. */
+export function barAt({ bars, row, columns }: Scene, x: number, y: number): Bar | undefined {
+  return x <= (columns.at(-1)?.right ?? 0) && y >= HEADER ? bars[Math.floor((y - HEADER) / row)] : undefined;
+}

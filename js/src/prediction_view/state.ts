@@ -1,0 +1,55 @@
+import type { Head, SharedState } from "../shared/types.js";
+import type { WireArray } from "../shared/wire.js";
+
+/** One answer, its probability with all heads on, and with some off. */
+export interface Answer {
+  answer: string;
+  /** As the vocabulary spells it. */
+  token: string;
+  before: number;
+  after: number;
+}
+
+/** What the model answered to one question. */
+export interface Answered {
+  task: "masked" | "next" | "class";
+  /** Of the token that is predicted; the number of tokens for the next one, -1 for a class. */
+  position: number;
+  /** The answer that the effects are of, as the vocabulary spells it, and as readers see it. */
+  followed: string;
+  name: string;
+  model: string;
+  rows: Answer[];
+  /** Heads that were off, and what stood in their place. */
+  off: Head[];
+  method: string;
+  /** Whether the token, which is no mask, was masked to be predicted. */
+  masks: boolean;
+}
+
+/** By how much an answer's probability changes without each head, float32 [layers, heads]. */
+export interface Effects {
+  stack: string;
+  name: string;
+  /** By one backward pass, and not by a pass a head. */
+  estimate: boolean;
+  values: WireArray;
+}
+
+/** The traits of `PredictionView`. */
+export interface PredictionState extends SharedState {
+  stack: string;
+  position: number | null;
+  answer: string | null;
+  _predictions: Answered | null;
+  _effects: Effects | null;
+  /** What to do where there is no question; why there are no effects. */
+  _message: string;
+  _problem: string;
+}
+
+/** Those that are drawn. */
+export const WATCHED: (keyof PredictionState)[] = [
+  ...(["selected", "layer", "disabled", "method", "stack", "position", "answer"] as const),
+  ...(["_predictions", "_effects", "_message", "_problem", "_axes", "_stacks", "_source"] as const),
+];

@@ -1,0 +1,192 @@
+import { describe, expect, test } from "vitest";
+import { drawPicture } from "../src/prediction_view/picture.js";
+import {
+  captionOf,
+  chosenToken,
+  describe as inWords,
+  mapTitle,
+  questionOf,
+  tableOf,
+} from "../src/prediction_view/prediction_text.js";
+import { barAt, HEADER, sceneOf, signedChange } from "../src/prediction_view/scene.js";
+import type { Answered, PredictionState } from "../src/prediction_view/state.js";
+import predictions from "../src/prediction_view/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { THEMES } from "../src/shared/theme.js";
+import type { Head } from "../src/shared/types.js";
+import { axes } from "./four_tokens.js";
+import { frame, mounted } from "./mounted.js";
+import { wireOf } from "./wire_of.js";
+
+const ANSWERED: Answered = {
+  ...{ task: "masked", position: 2, followed: "sat", name: "sat", model: "BertModel", off: [], method: "uniform", masks: true },
+  rows: [
+    { answer: "sat", token: "sat", before: 0.6, after: 0.6 },
+    { answer: "ran", token: "ran", before: 0.25, after: 0.25 },
+  ],
+};
+const OFF: Answered = {
+  ...ANSWERED,
+  ...{ model: "BertModel, without L0 H1 (uniform)", off: [[0, 1, "self"]] },
+  rows: [
+    { answer: "sat", token: "sat", before: 0.6, after: 0.2 },
+    { answer: "ran", token: "ran", before: 0.25, after: 0.3501 },
+  ],
+};
+const EFFECTS = {
+  ...{ stack: "self", name: "sat", estimate: false },
+  values: wireOf(Float32Array.of(0.1, 0, -0.15, 0.05), [2, 2]),
+};
+
+const state = (change: Partial<PredictionState> = {}): PredictionState => ({
+  ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens", scale: "sqrt" },
+  ...{ disabled: [], method: "uniform", stack: "self", position: null, answer: null, _message: "", _problem: "" },
+  ...{ _predictions: ANSWERED, _effects: EFFECTS, _axes: axes, _error: "", _circle: "", _quantities: ["weights"] },
+  _source: { model: "BertModel", note: "", loss: "" },
+  _stacks: [{ name: "self", n_layers: 2, n_heads: 2, n_key_heads: 2, n_query: 4, n_key: 4 }],
+  ...change,
+});
+const look = { theme: THEMES.light, width: 800, font: "Arial", ruler: tableRuler, density: 1 };
+function scene(change: Partial<PredictionState> = {}, width = 800) {
+  const found = sceneOf(state(change), { ...look, width });
+  if (!found) throw new Error("nothing to draw");
+  return found;
+}
+
+describe("what is shown", () => {
+  test("one number an answer while all heads are on, three while some are off", () => {
+    expect(scene().bars.map(({ texts }) => texts)).toEqual([["0.600"], ["0.250"]]);
+    const off = scene({ _predictions: OFF });
+    expect(off.bars.map(({ texts }) => texts)).toEqual([
+      ["0.600", "0.200", "−0.400"],
+      ["0.250", "0.350", "+0.100"],
+    ]);
+    expect(off.bars.map(({ followed }) => followed)).toEqual([true, false]);
+    expect([signedChange(0, 1), signedChange(-0.0001, 1)]).toEqual(["0", "≈0"]);
+  });
+
+  test("the map stands beside the bars where there is room, else below", () => {
+    expect(scene().mapTop).toBe(0);
+    const narrow = scene({}, 480);
+    expect(narrow.mapLeft).toBe(0);
+    expect(narrow.mapTop).toBeGreaterThan(HEADER + 2 * narrow.row);
+    for (const one of [scene(), narrow, scene({ _predictions: OFF }, 480)])
+      expect(one.width).toBeLessThanOrEqual(one.mapTop ? 480 : 800);
+    expect(barAt(scene(), 10, HEADER + 1)?.token).toBe("sat");
+    expect(barAt(scene(), 10, HEADER - 1)).toBeUndefined();
+  });
+
+  test("the question, by what the model predicts", () => {
+    expect(questionOf(state())).toBe("What stands at “sat” (token 2), when it is masked?");
+    expect(questionOf(state({ _predictions: { ...ANSWERED, masks: false } }))).toBe("What stands at “sat” (token 2)?");
+    const next = state({ _predictions: { ...ANSWERED, task: "next", masks: false } });
+    expect([questionOf(next), chosenToken(next)]).toEqual(["What follows “cat” (token 1)?", 1]);
+    const classes = state({ _predictions: { ...ANSWERED, task: "class", position: -1 } });
+    expect([questionOf(classes), chosenToken(classes)]).toEqual(["Which class is the text?", undefined]);
+  });
+
+  test("effects in words, and how far they are known", () => {
+    expect(inWords(scene(), [1, 0])).toBe("L1 H0 (2-1): without it “sat” 0.600 → 0.450 (−0.150)");
+    const estimate = { _effects: { ...EFFECTS, estimate: true } };
+    expect(inWords(scene(estimate), [1, 0])).toContain("changes by about −0.150 (estimate)");
+    expect(mapTitle(scene(estimate))).toBe("Change of “sat” without each head (estimate)");
+    expect(inWords(scene({ _effects: null }), [1, 0])).toBe("L1 H0 (2-1): effect not known yet");
+    expect(inWords(scene({ _predictions: OFF }), [0, 1])).toBe("L0 H1 (1-2): off");
+    const said = captionText(captionOf(state(), scene()));
+    expect(said).toContain("this token was masked for the question");
+    expect(said).toContain("−0.150 to +0.150");
+    expect(captionText(captionOf(state(), scene(estimate)))).toContain("effects are a first-order estimate");
+    const failed = { _effects: null, _problem: "no gradient" };
+    expect(captionText(captionOf(state(failed), scene(failed)))).toContain("no effects of heads: no gradient");
+  });
+
+  test("the table has answers, then heads by the size of their effect", () => {
+    const { columns, rows } = tableOf(scene({ _predictions: OFF }));
+    expect(columns).toEqual(["answer or head", "before", "after", "change"]);
+    expect(rows.map(([name]) => name).slice(0, 4)).toEqual(["sat", "ran", "sat without L1 H0", "sat without L0 H0"]);
+    expect(rows[2]?.[3]).toBeCloseTo(-0.15);
+  });
+
+  test("a picture without a question says what to do", () => {
+    const request = { width: 480, theme: THEMES.dark, density: 1, blank: false, dense: false, brief: false, caption: false };
+    const empty = state({ _predictions: null, _effects: null, _message: "choose a token" });
+    const { sheet, caption } = drawPicture(empty, request);
+    expect(sheet.pen.body).toContain("choose a token");
+    expect(caption.notes).toEqual(["choose a token"]);
+    const drawn = drawPicture(state({ _predictions: OFF, selected: [[1, 0, "self"]] }), request).sheet.pen.body;
+    for (const text of ["before", "after", "−0.400", "layer 0", "less likely"]) expect(drawn).toContain(text);
+  });
+});
+
+describe("the widget", () => {
+  /** As if there was a kernel to ask. */
+  async function asking(of: PredictionState) {
+    const widget = {
+      render: (context: Parameters<ReturnType<typeof predictions>["render"]>[0]) => {
+        context.model.send = () => {};
+        predictions().render(context);
+      },
+    };
+    return mounted(widget, of);
+  }
+  const press = (target: Element, key: string) =>
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+
+  test("a token is chosen by a click, and let go by another", async () => {
+    const { model, el } = await asking(state());
+    const buttons = [...el.querySelectorAll<HTMLButtonElement>(".attnw-prediction-tokens button")];
+    expect(buttons.map(({ textContent }) => textContent)).toEqual(["[CLS]", "cat", "sat", "[SEP]"]);
+    expect(buttons.map((one) => one.getAttribute("aria-pressed"))).toEqual(["false", "false", "true", "false"]);
+    expect(buttons.map(({ tabIndex }) => tabIndex)).toEqual([-1, -1, 0, -1]);
+    buttons[2]?.focus();
+    if (buttons[2]) press(buttons[2], "ArrowLeft");
+    expect(buttons.map(({ tabIndex }) => tabIndex)).toEqual([-1, 0, -1, -1]);
+    buttons[1]?.click();
+    expect(model.sent).toEqual([{ position: 1 }]);
+    buttons[1]?.click();
+    expect(model.sent.at(-1)).toEqual({ position: null });
+  });
+
+  test("a head is selected and switched off by keys, and on again", async () => {
+    const { model, find } = await asking(state());
+    const box = find("[role=grid]");
+    for (const key of ["ArrowDown", "Enter"]) press(box, key);
+    expect(model.get("selected")).toEqual([[1, 0, "self"]]);
+    press(box, "x");
+    expect(model.sent.at(-1)).toEqual({ disabled: [[1, 0, "self"]] });
+    press(box, "x");
+    expect(model.get("disabled")).toEqual([] as Head[]);
+    await frame();
+    expect(find(".attnw-prediction-readout").textContent).toContain("L1 H0 (2-1)");
+  });
+
+  test("the answer followed is chosen among those shown", async () => {
+    const { model, find } = await asking(state());
+    const select = find<HTMLSelectElement>("[data-control='effects on']");
+    expect([...select.options].map(({ text }) => text)).toEqual(["the likeliest: sat", "sat", "ran"]);
+    select.value = "ran";
+    select.dispatchEvent(new Event("change"));
+    expect(model.sent).toEqual([{ answer: "ran" }]);
+  });
+
+  test("a page without a kernel asks nothing", async () => {
+    const { model, el, find } = await mounted(predictions(), state({ disabled: [] }));
+    expect(
+      [...el.querySelectorAll<HTMLButtonElement>(".attnw-prediction-tokens button")].every(({ disabled }) => disabled),
+    ).toBe(true);
+    press(find("[role=grid]"), "x");
+    expect(model.sent).toEqual([]);
+    // A linked figure may say that heads are off: what is drawn is of those that were.
+    model.fromKernel({ disabled: [[1, 1, "self"]] });
+    await frame();
+    expect(find("[data-caption]").textContent).not.toContain("without L1 H1");
+  });
+
+  test("without a question it says what to do, beside the tokens", async () => {
+    const { el, find } = await asking(state({ _predictions: null, _effects: null, _message: "choose a token" }));
+    expect(find(".attnw-message").textContent).toBe("choose a token");
+    expect(find(".attnw-prediction-box").hidden).toBe(true);
+    expect(el.querySelectorAll(".attnw-prediction-tokens button").length).toBe(4);
+  });
+});

@@ -1,0 +1,149 @@
+"""What an answer owes to each head: exactly, against a loop; as an estimate, as a derivative."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+import zoo
+from attnwidget import Head, load_model
+from attnwidget.capture.head_effects import effects_of
+from attnwidget.capture.model import AttentionModel
+from test_predict import words
+
+METHODS = ["uniform", "zero", "first"]
+TEXT = "The woman washed [MASK] hands."
+MODELS = ["embedded", "attnwidget/genre", "gpt2", "llama"]
+PROJECTIONS = {
+    "gpt2": lambda model, layer: model.transformer.h[layer].attn.c_proj,
+    "llama": lambda model, layer: model.model.layers[layer].self_attn.o_proj,
+}
+
+
+def asked(name: str, dtype: torch.dtype = torch.float32) -> tuple[AttentionModel, Any, int]:
+    """A model, the reading of a text, and where it is asked."""
+    if name in PROJECTIONS:
+        model = load_model(zoo.build(name, dtype=dtype), words())
+        reading = model.attend("w7 w8 w9 w1 w4").reading
+    else:
+        model = load_model(None if name == "embedded" else name, device="cpu")
+        reading = model.attend(TEXT if name == "embedded" else "The food was great.").reading
+    assert reading is not None
+    return model, reading, reading.predict().positions[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_effects_are_those_of_a_loop(name: str, method: Any) -> None:
+    model, reading, position = asked(name)
+    off = [Head(0, 2), Head(2, 1)]
+    for heads in ([], off):
+        before = reading.predict(heads, method)
+        answer = int(before.log_probabilities[0].argmax())
+        found = effects_of(reading, answer, position, heads, method, stack="self")
+        wanted = np.zeros_like(found)
+        for layer, head in np.ndindex(found.shape):
+            after = reading.predict({*heads, Head(layer, head)}, method)
+            wanted[layer, head] = after.probability(answer) - before.probability(answer)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        assert all(abs(found[head[:2]]) < 1e-6 for head in heads)
+    assert not model.edits
+
+
+def test_a_token_that_is_no_mask_is_masked() -> None:
+    reading = load_model(device="cpu").attend("The woman washed her hands.").reading
+    assert reading is not None
+    before = reading.predict(at=[4])
+    answer = int(before.log_probabilities[0].argmax())
+    found = effects_of(reading, answer, 4, stack="self")
+    after = reading.predict([Head(3, 5)], at=[4])
+    change = after.probability(answer) - before.probability(answer)
+    assert found is not None and found[3, 5] == pytest.approx(change, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_estimates_are_derivatives(name: str, method: Any) -> None:
+    model, reading, position = asked(name, torch.float64)
+    answer = 3
+    found = effects_of(reading, answer, position, [], method, stack="self", exact=False)
+    # Llama normalises in float32: a smaller step would drown in its rounding.
+    given, step = dict(reading.inputs), 0.03
+    size = model.hf_model.config.hidden_size // model.n_heads
+    for layer, head in [(0, 1), (1, 3), (2, 0)]:
+        projection = PROJECTIONS[name](model.hf_model, layer)
+        outputs: list[torch.Tensor] = []
+
+        def keep(_: Any, args: Any, into: list[torch.Tensor] = outputs) -> None:
+            into.append(args[0].clone())
+
+        handle = projection.register_forward_pre_hook(keep)
+        with torch.no_grad():
+            model.hf_model(**given)
+            with model.disabled((layer, head), method=method):
+                model.hf_model(**given)
+        handle.remove()
+        own = slice(head * size, (head + 1) * size)
+        way = torch.zeros_like(outputs[0])
+        way[..., own] = (outputs[1] - outputs[0])[..., own]
+
+        def probability(share: float, projection: Any = projection, way: Any = way) -> float:
+            handle = projection.register_forward_pre_hook(
+                lambda _, args: (args[0] + share * way, *args[1:])
+            )
+            with torch.no_grad():
+                logits = model.hf_model(**given).logits[0, -1]
+            handle.remove()
+            return float(torch.softmax(logits, -1)[answer])
+
+        derivative = (probability(step) - probability(-step)) / (2 * step)
+        assert found[layer, head] == pytest.approx(derivative, rel=1e-2, abs=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_estimates_rank_heads_as_passes_do(method: Any) -> None:
+    _, reading, position = asked("embedded")
+    answer = int(reading.predict().log_probabilities[0].argmax())
+    both = [
+        effects_of(reading, answer, position, [], method, stack="self", exact=exact)
+        for exact in (False, True)
+    ]
+    assert spearmanr(*(one.ravel() for one in both)).statistic > 0.6
+    assert np.corrcoef(*(one.ravel() for one in both))[0, 1] > 0.8
+
+
+def test_others_use_the_model_between_passes_and_may_stop_them() -> None:
+    model, reading, position = asked("embedded")
+    passes: list[np.ndarray[Any, Any]] = []
+
+    def other() -> None:
+        with model.lock:
+            passes.append(reading.predict().log_probabilities)
+
+    def stopped() -> bool:
+        # Asked with the lock held: a thread that waits for it has it before the next pass.
+        if not threads:
+            threads.append(threading.Thread(target=other))
+            threads[0].start()
+        return bool(passes)
+
+    threads: list[threading.Thread] = []
+    assert effects_of(reading, 0, position, stack="self", stopped=stopped) is None
+    threads[0].join()
+    np.testing.assert_array_equal(passes[0], reading.predict().log_probabilities)
+
+
+def test_refused() -> None:
+    model, reading, _ = asked("gpt2")
+    with pytest.raises(ValueError, match="token 9 cannot be predicted"):
+        effects_of(reading, 3, 9, stack="self")
+    with pytest.raises(ValueError, match="no stack 'decoder'"):
+        effects_of(reading, 3, 2, stack="decoder", exact=False)
+    model.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        effects_of(reading, 3, 2, stack="self")

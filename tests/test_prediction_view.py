@@ -1,0 +1,232 @@
+"""PredictionView: answers before and after heads are off, what is asked, effects of heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import comm
+import ipywidgets
+import numpy as np
+import pytest
+import traitlets
+
+import zoo
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    Head,
+    HeadGrid,
+    HeadView,
+    PredictionView,
+    link,
+    load_model,
+)
+from recording import RecordingComm, from_page, updates
+from svg_picture import texts
+from test_predict import words
+
+TEXT = "The woman washed [MASK] hands."
+OFF = [Head(2, 3), Head(5, 8)]
+
+
+@pytest.fixture(autouse=True)
+def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+    yield
+    for widget in list(ipywidgets.widgets.widget._instances.values()):
+        if isinstance(widget, PredictionView):
+            widget.close()
+    ipywidgets.Widget.close_all()
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def attention(model: AttentionModel) -> Attention:
+    return model.attend(TEXT)
+
+
+def test_answers_before_and_after_are_those_of_the_model(
+    model: AttentionModel, attention: Attention
+) -> None:
+    view = PredictionView(attention, top=3)
+    before = model.predict(TEXT, top=3)
+    assert view.to_frame()["answer"].tolist() == before.to_frame()["answer"].tolist()
+    assert view.to_frame()["change"].tolist() == [0, 0, 0]
+    view.disabled = OFF
+    with model.disabled(OFF):
+        after = model.predict(TEXT, top=3)
+    frame = view.to_frame()
+    top = {*before.to_frame()["id"], *after.to_frame()["id"]}
+    assert set(frame["id"]) == top
+    assert (np.diff(frame["change"].abs()) <= 0).all()
+    for row in frame.itertuples():
+        assert row.before == pytest.approx(before.probability(row.id), abs=1e-6)
+        assert row.after == pytest.approx(after.probability(row.id), abs=1e-6)
+    assert view._predictions["off"] == [[2, 3, "self"], [5, 8, "self"]]
+    assert view.after is not None and view.predictions is not None
+    assert (view.after - view.predictions).to_frame()["id"][0] == frame["id"][0]
+    view.method = "zero"
+    with model.disabled(OFF, method="zero"):
+        assert view.to_frame()["after"][0] == pytest.approx(
+            model.predict(TEXT).probability(int(view.to_frame()["id"][0])), abs=1e-6
+        )
+    view.disabled = []
+    assert view.to_frame()["answer"].tolist() == before.to_frame()["answer"].tolist()
+
+
+def test_a_switch_is_one_pass_and_one_message(
+    attention: Attention, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = PredictionView(attention)
+    passes: list[object] = []
+    hook = attention.reading.model.hf_model.register_forward_pre_hook(  # type: ignore[union-attr]
+        lambda *_: passes.append(1)
+    )
+    monkeypatch.setattr(view._background, "add", lambda *_, **__: None)
+    sent = len(updates(view))
+    from_page(view, {"disabled": [[1, 8, "self"]]})
+    assert len(passes) == 1
+    assert ["_predictions" in state for state, _ in updates(view)[sent:]] == [True]
+    view.disabled = []
+    hook.remove()
+    assert len(passes) == 1
+
+
+def test_effects_are_estimated_and_then_computed(
+    model: AttentionModel, attention: Attention
+) -> None:
+    view = PredictionView(attention)
+    assert view.effects is None and view.effect_metric == {} and view.is_estimate is None
+    assert view.wait() and view.is_estimate is False
+    effects = view.effects
+    assert effects is not None and effects.shape == (6, 12)
+    with model.disabled((1, 8)):
+        change = model.predict(TEXT).probability("her") - view.to_frame()["before"][0]
+    assert effects[1, 8] == pytest.approx(change, abs=1e-5)
+    sent = [state["_effects"]["estimate"] for state, _ in updates(view) if state.get("_effects")]
+    assert sent == [True, False]
+    grid = HeadGrid(attention, metrics=view.effect_metric, metric="effect on “her”")
+    assert grid.metric == "effect on “her”"
+    view.disabled = [(1, 8)]
+    assert view.effects is None
+    assert view.wait() and view.effects is not None and view.effects[1, 8] == 0
+    view.answer = "his"
+    assert view.wait() and list(view.effect_metric) == ["effect on “his”"]
+    view.effects_by = "gradient"
+    assert view.wait() and view.is_estimate
+    assert list(view.effect_metric) == ["effect on “his” (estimate)"]
+    assert "first-order estimate" in view.caption.text()
+
+
+def test_a_token_that_is_no_mask_is_masked_and_a_lock_chooses_it(model: AttentionModel) -> None:
+    attention = model.attend("The woman washed her hands.")
+    view, other = PredictionView(attention), HeadView(attention, 2, 3)
+    assert view.predictions is None and "choose a token" in view._message
+    assert "choose a token" in " ".join(texts(view.figure()))
+    link(view, other)
+    other.tokens = [("query", 3), ("query", 4)]
+    assert view.predictions is not None and view.predictions.positions == (4,)
+    assert view._message == "" and "was masked for the question" in view.caption.text()
+    assert view.to_frame()["before"][0] == pytest.approx(
+        float(model.predict("The woman washed [MASK] hands.").probabilities.max()), abs=1e-6
+    )
+    view.position = 3
+    assert view.predictions.positions == (3,)
+    other.tokens = [("query", 5)]
+    assert view.position is None and view.predictions.positions == (5,)
+    view.unit = "words"
+    assert view.predictions.positions == (5,)
+    view.attention = model.attend("A [MASK] barked at the cat.")
+    assert view.predictions.positions == (2,) and view.tokens == []
+
+
+def test_a_causal_model_says_what_follows() -> None:
+    model = load_model(zoo.build("gpt2"), words())
+    view = PredictionView(model.attend("w7 w8 w9 w1"))
+    assert view.predictions is not None and view.predictions.positions == (4,)
+    assert view.caption.quantity.startswith("What follows “w1” (token 3)?")
+    view.tokens = [("query", 1)]
+    assert view.predictions.positions == (2,)
+    wanted = model.predict("w7 w8 w9 w1", at=[2]).log_probabilities
+    np.testing.assert_allclose(view.predictions.log_probabilities, wanted, atol=1e-6)
+    assert view.wait() and view.effects is not None and view.effects.shape == (3, 4)
+    with pytest.raises(traitlets.TraitError, match="'position' is 1 to 4"):
+        view.position = 0
+
+
+def test_a_classifier_says_the_class() -> None:
+    view = PredictionView(load_model("attnwidget/genre", device="cpu").attend("Dear all,"))
+    assert view.caption.quantity.startswith("Which class is the text?")
+    assert len(view.to_frame()) == 5 and view.to_frame()["before"].sum() == pytest.approx(1)
+    view.tokens = [("query", 1)]
+    assert view.predictions is not None and view.predictions.positions == (-1,)
+    assert view.wait() and view.effects is not None
+    with pytest.raises(traitlets.TraitError, match="whole text"):
+        view.position = 1
+
+
+def test_an_encoder_decoder_has_effects_of_each_stack() -> None:
+    model = load_model(zoo.build("t5"), words())
+    view = PredictionView(model.attend("w7 w8 w9", target="w3 w4"), stack="cross")
+    assert view.wait() and list(view.effect_metric) == ["cross"]
+    view.stack = "encoder"
+    assert view.wait() and list(view.effect_metric) == ["encoder"]
+
+
+def test_what_cannot_be_asked_says_so(model: AttentionModel, attention: Attention) -> None:
+    given = Attention.from_weights(attention.weights(), attention.tokens)
+    with pytest.raises(ValueError, match="the model itself is asked"):
+        PredictionView(given)
+    bare = load_model(model.hf_model.bert, model.tokenizer)
+    with pytest.raises(TypeError, match="no head that predicts"):
+        PredictionView(bare.attend("The cat sat."))
+    with pytest.raises(ValueError, match="none of the"):
+        PredictionView(attention, answer="xqzt")
+    with pytest.raises(traitlets.TraitError, match="0 to 7"):
+        PredictionView(attention, position=8)
+    with pytest.raises(TypeError, match="no option 'positon'"):
+        PredictionView(attention, positon=2)
+    view = PredictionView(attention, position=2)
+    with pytest.raises(traitlets.TraitError, match="vocabulary entries"):
+        view.answer = "xqzt"
+    assert view.answer is None
+    with pytest.raises(traitlets.TraitError, match="model itself"):
+        view.attention = given
+
+
+def test_an_error_in_the_thread_is_said(
+    attention: Attention, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("no effect")
+
+    monkeypatch.setattr("attnwidget.widgets.prediction_view.widget.effects_of", broken)
+    view = PredictionView(attention)
+    with pytest.raises(ValueError, match="no effect"):
+        view.wait()
+    assert "no effects of heads: no effect" in view.caption.text()
+
+
+def test_pictures_tables_and_code(attention: Attention) -> None:
+    view = PredictionView(attention, disabled=OFF, selected=[(1, 8)])
+    assert "not computed yet" in view.caption.text()
+    assert view.wait()
+    said = view.caption.text()
+    assert "What stands at “[MASK]” (token 4)?" in said and "L1 H8" in said
+    assert "change of the probability of “her” without each head too, " in said
+    drawn = texts(view.figure(width=900))
+    assert {"before", "after", "change", "her", "layer 0"} <= set(drawn)
+    table = view.figure().table
+    frame, effects = view.to_frame(), view.effects
+    assert table["answer or head"][0] == frame["answer"][0]
+    assert table["change"][0] == pytest.approx(frame["change"][0])
+    layer, head = np.unravel_index(np.abs(effects).argmax(), (6, 12))  # type: ignore[arg-type]
+    assert table["answer or head"][len(frame)] == f"her without L{layer} H{head}"
+    code = view.code()
+    assert "PredictionView" in code and "disabled=[(2, 3" in code
+    assert view.to_frame().shape[0] == len(view._predictions["rows"])
