@@ -8,7 +8,8 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import NOT_READ_AGAIN, QUANTITIES, Attention
+from attnwidget.capture.advice import on_page
+from attnwidget.capture.attention import NO_MODEL, NOT_READ_AGAIN, QUANTITIES, Attention
 from attnwidget.capture.edits import STANDING_ALONE
 from attnwidget.capture.head import Head
 from attnwidget.text.counted import counted
@@ -63,6 +64,8 @@ class AttentionWidget(HeadWidget):
     _axes = traitlets.Dict().tag(sync=True)
     _quantities: traitlets.List[str] = traitlets.List().tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
+    # Why what was asked for last could not be done; what was shown stays.
+    _refused = traitlets.Unicode().tag(sync=True)
 
     _waits = False
 
@@ -96,10 +99,20 @@ class AttentionWidget(HeadWidget):
         return attention.without(self.disabled, self.method) if self.disabled else attention
 
     @traitlets.observe("disabled", "method")
-    def _read_without(self, change: object) -> None:
-        if self._stacks:
+    def _read_without(self, change: dict[str, Any]) -> None:
+        if not self._stacks:
+            return
+        with self._lock, self.hold_sync():
+            try:
+                found = self.attention.without(self.disabled, self.method)
+            except Exception as error:
+                # Back to what is shown, before it is said why.
+                setattr(self, change["name"], change["old"])
+                self._refused = on_page(error)
+                raise
+            self._refused = ""
             with self._answering():
-                self.attention = self.attention.without(self.disabled, self.method)
+                self.attention = found
 
     @traitlets.observe("attention")
     def _show_another(self, change: dict[str, Any]) -> None:
@@ -115,6 +128,9 @@ class AttentionWidget(HeadWidget):
     @contextmanager
     def _together(self) -> Iterator[None]:
         """Several changes, answered once: nothing is computed before the last of them."""
+        if self._waits:
+            yield
+            return
         with self._lock, self.hold_sync():
             self._waits = True
             try:
@@ -137,6 +153,7 @@ class AttentionWidget(HeadWidget):
                 "model": self.attention.model_name,
                 "note": self.attention.note,
                 "loss": loss_to_wire(self.attention),
+                "fixed": "" if self.attention.intact.reading else NO_MODEL,
             }
             self._compute()
 
