@@ -71,6 +71,7 @@ describe("pixels", () => {
     maxima: Float32Array.from(maxima),
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
+    ...{ disabled: [], method: "uniform", versus: null, signed: false, changes: null },
   });
 
   test("shrinking covers every source cell, enlarging takes the nearest", () => {

@@ -38,7 +38,16 @@ function state(change: Partial<GridState> = {}): GridState {
   };
   return {
     ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens" },
-    ...{ disabled: [], method: "uniform", scale: "sqrt", stack: "self", shared_scale: false, _error: "", _circle: "" },
+    ...{
+      disabled: [],
+      method: "uniform",
+      scale: "sqrt",
+      stack: "self",
+      shared_scale: false,
+      versus: null,
+      _error: "",
+      _circle: "",
+    },
     ...{ metric: null, sort: "none", descending: true, filter: null, outside: "dim" },
     _metrics: null,
     _source: { model: "BertModel", note: "weights only", loss: "" },

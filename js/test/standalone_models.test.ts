@@ -139,7 +139,7 @@ describe("grid and view on a page without a kernel", () => {
     const filter = [0.1, 0.2];
     const state = { ...common, selected: [], stack: "self", metric: "a", filter };
     const model = gridModel(
-      { ...about, state: state as unknown as GridState, shapes, own: { metrics: [] } },
+      { ...about, state: state as unknown as GridState, shapes, own: { metrics: [], changes: [], difference: null } },
       { maps: [maps("tokens")] },
     );
     expect(model.get("_thumbnails")?.maxima.shape).toEqual([2, 1]);

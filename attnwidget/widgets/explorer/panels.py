@@ -93,7 +93,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._background = Background(("text", "treebank"), self._failed)
         shared = {
             name: traits[name]
-            for name in ("selected", "tokens", "hidden", "quantity", "unit", "scale")
+            for name in (
+                *("selected", "tokens", "hidden", "quantity", "unit", "scale"),
+                *("disabled", "method"),
+            )
             if name in traits
         }
         own: list[HeadWidget] = []
@@ -160,7 +163,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 name: said for name, said in self._problems.items() if name not in _OF_TEXT
             }
             for figure in self._of_attention():
-                figure.attention = self.attention
+                if figure.attention is not self.attention:
+                    with figure._together(), figure.hold_trait_notifications():
+                        figure.disabled, figure.method = self.disabled, self.method
+                        figure.attention = self.attention
             self._measure_text(delay=_PAUSE)
 
     # What is measured
@@ -172,7 +178,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _measure_text(self, delay: float) -> None:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
-        key = tuple(self._shown.values()) if self._shown.get("text") else None
+        shown = (*self._shown.values(), self.attention.edits)
+        key = shown if self._shown.get("text") else None
         names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
         if self.lens is not None:
             names.remove("lens")
@@ -214,7 +221,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if attention is not self.attention or self._background.closed:
                 return
             if not self._has_metrics:
-                self._notes = {**self._notes, "strip": _ALONE}
+                self._notes = {**self._notes, "strip": _alone(attention)}
                 self.grid.metrics = metrics
             self._restore("grid", self.grid)
             if self.strip is None:
@@ -228,7 +235,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if attention is not self.attention or self._background.closed:
                 return
             if self._given_distances is None:
-                self._notes = {**self._notes, "head_map": _ALONE}
+                self._notes = {**self._notes, "head_map": _alone(attention)}
             if self.head_map is None:
                 self._adopt("head_map", HeadMap(distances))
             else:
@@ -256,6 +263,11 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 for child in self.children.values():
                     child.close()
         super().close()
+
+
+def _alone(attention: Attention) -> str:
+    """What numbers are of that were measured on one input."""
+    return ", ".join(filter(None, [_ALONE, attention.edits]))
 
 
 def _distances_in(metrics: object) -> HeadDistances | None:

@@ -94,7 +94,7 @@ class HeadGrid(MetricChoice, StackChoice):
             quantity=self.quantity,
             minus=other,
         )
-        off = self._off()
+        off = self._off(self.stack)
         if other is not None:
             # What stands in the place of a head is no change of that head.
             thumbnails.values[off], thumbnails.maxima[off] = 128, 0
@@ -112,7 +112,7 @@ class HeadGrid(MetricChoice, StackChoice):
             "method": self.method,
             "versus": self.versus,
             "signed": other is not None,
-            "changes": None if intact is self.attention else to_wire(self._changes(intact)),
+            "changes": None if intact is self.attention else to_wire(self._changes(self.stack)),
         }
 
     def _other(self) -> Attention | None:
@@ -120,16 +120,16 @@ class HeadGrid(MetricChoice, StackChoice):
         intact = self.attention.intact
         return intact if self.versus == "intact" and intact is not self.attention else None
 
-    def _off(self) -> tuple[list[int], list[int]]:
-        """Layers and heads, as indices, of those of the stack shown that are off."""
-        off = [head for head in self.disabled if head.stack == self.stack]
+    def _off(self, stack: str) -> tuple[list[int], list[int]]:
+        """Layers and heads, as indices, of those of a stack that are off."""
+        off = [head for head in self.disabled if head.stack == stack]
         return [head.layer for head in off], [head.head for head in off]
 
-    def _changes(self, intact: Attention) -> NDArray[np.float32]:
+    def _changes(self, stack: str) -> NDArray[np.float32]:
         """[L, H], how far heads are from the intact ones; 0 of those that are off themselves."""
-        asked = self.attention, self.stack
+        asked = self.attention, stack
         if self._changed is None or self._changed[0] != asked:
-            changes = self.attention.changes(intact, self.stack)
-            changes[self._off()] = 0
+            changes = self.attention.changes(self.attention.intact, stack)
+            changes[self._off(stack)] = 0
             self._changed = asked, changes
         return self._changed[1]

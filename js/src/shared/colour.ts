@@ -1,3 +1,4 @@
+import palette from "./palette.json" with { type: "json" };
 import anchors from "./scale.json" with { type: "json" };
 import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
@@ -13,9 +14,9 @@ export function blend(points: number[][], at: number): number[] {
   return from.map((value, i) => Math.round(value + ((to[i] ?? 0) - value) * (place - low)));
 }
 
-function build(points: number[][]): Uint32Array {
+function build(points: number[][], place = (i: number) => i / 255): Uint32Array {
   return Uint32Array.from({ length: 256 }, (_, i) => {
-    const [red = 0, green = 0, blue = 0] = blend(points, i / 255);
+    const [red = 0, green = 0, blue = 0] = blend(points, place(i));
     // ImageData is read as bytes R, G, B, A: little-endian words hold them backwards.
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
   });
@@ -37,6 +38,18 @@ export function ramp(theme: Theme): Uint32Array {
   const made = build([theme.background, theme.text].map(channels));
   forced.set(key, made);
   return made;
+}
+
+/** Differences have no change in the middle: byte 128, as far from 1 as from 255. */
+export const NO_CHANGE = 128;
+
+/**
+ * The scale of differences: from what became less over grey to what became more. Where the reader asks for the system's colours it
+ * runs from that of what is selected over the ground to the text.
+ */
+export function diverging({ dark, forced, accent, background, text }: Theme): Uint32Array {
+  const points = forced ? [accent, background, text] : palette[dark ? "dark" : "light"].diverging;
+  return build(points.map(channels), (i) => (Math.max(i, 1) - 1) / 254);
 }
 
 /** Red, green and blue of "#rrggbb". */
