@@ -68,6 +68,7 @@ class AttentionWidget(HeadWidget):
     _refused = traitlets.Unicode().tag(sync=True)
 
     _waits = False
+    _takes_back = False
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -100,14 +101,18 @@ class AttentionWidget(HeadWidget):
 
     @traitlets.observe("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:
-        if not self._stacks:
+        if not self._stacks or self._takes_back:
             return
         with self._lock, self.hold_sync():
             try:
                 found = self.attention.without(self.disabled, self.method)
             except Exception as error:
-                # Back to what is shown, before it is said why.
-                setattr(self, change["name"], change["old"])
+                # Back to what is shown, which is not read again.
+                self._takes_back = True
+                try:
+                    setattr(self, change["name"], change["old"])
+                finally:
+                    self._takes_back = False
                 self._refused = on_page(error)
                 raise
             self._refused = ""
