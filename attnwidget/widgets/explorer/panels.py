@@ -162,6 +162,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._problems = {
                 name: said for name, said in self._problems.items() if name not in _OF_TEXT
             }
+            self._tell_given()
             for figure in self._of_attention():
                 if figure.attention is not self.attention:
                     with figure._together(), figure.hold_trait_notifications():
@@ -208,6 +209,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
             while len(self._measured) > _KEPT:
                 self._measured.popitem(last=False)
         self._show_map(attention, distances)
+
+    def _tell_given(self) -> None:
+        """What was given stays while heads are off, and is not of what is shown."""
+        given = {"strip": self._has_metrics, "head_map": self._given_distances is not None}
+        said = f"as given, not measured {self._edits}" if self._edits else ""
+        self._notes = self._notes | {name: said for name, is_given in given.items() if is_given}
 
     def _show_lens(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():

@@ -61,6 +61,9 @@ class HeadGrid(MetricChoice, StackChoice):
     # A dict once there is something to draw, else None.
     _thumbnails = traitlets.Any(None).tag(sync=True)
 
+    # What was off when the metrics were given.
+    _metrics_of = traitlets.Unicode().tag(sync=True)
+
     # Hiding tokens changes nothing in them.
     _changed: tuple[tuple[Attention, str], NDArray[np.float32]] | None = None
 
@@ -81,6 +84,10 @@ class HeadGrid(MetricChoice, StackChoice):
         if self._answers:
             with self._answering():
                 self._compute()
+
+    @traitlets.observe("metrics")
+    def _name_what_metrics_are_of(self, change: object) -> None:
+        self._metrics_of = self._edits if self._stacks else ""
 
     def _compute(self) -> None:
         self._keep_a_stack()

@@ -145,6 +145,11 @@ class AttentionWidget(HeadWidget):
                 self._refresh()
 
     @property
+    def _edits(self) -> str:
+        """What is off, in words; "" for nothing, and where the attention was made so."""
+        return "" if self.attention is self.attention.intact else self.attention.edits
+
+    @property
     def _answers(self) -> bool:
         """Whether a change is answered at once: the figure is open, and no other change follows."""
         return bool(self._stacks) and not self._waits
@@ -158,6 +163,7 @@ class AttentionWidget(HeadWidget):
                 "model": self.attention.model_name,
                 "note": self.attention.note,
                 "loss": loss_to_wire(self.attention),
+                "edits": self._edits,
                 "fixed": "" if self.attention.intact.reading else NO_MODEL,
             }
             self._compute()

@@ -1,7 +1,6 @@
 import { ALL_HIDDEN, type Caption, caption, headNames, MERGED, SCALE_WORDS, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
-import type { MetricState } from "../shared/head_types.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
@@ -60,10 +59,12 @@ export function metricText(metric: Metric | undefined, head: Cell, heads: number
 }
 
 /** What a caption says of the metric: its bars, the order and the filter. */
-function metricNotes(metric: Metric, order: Order, state: MetricState): string[] {
-  const { filter, outside, descending } = state;
+function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
+  const { filter, outside, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
   const notes = [`bars: ${metric.title}, ${figures(low)} to ${figures(high)}`];
+  const now = source.edits ?? "";
+  if (of !== now) notes.push(`the metric is as given, not measured ${now || "with all heads on"}`);
   const sorted = { none: "", rows: "heads of each layer", all: "all heads" }[order.sort];
   if (sorted) notes.push(`${sorted} by ${metric.title}, ${descending ? "largest" : "smallest"} first`);
   if (filter) {

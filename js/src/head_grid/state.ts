@@ -32,6 +32,8 @@ export interface GridState extends SharedState, MetricState {
   shared_scale: boolean;
   /** "intact": thumbnails are differences from the intact model, while heads are off. */
   versus: "intact" | null;
+  /** What was off when the metrics were given. */
+  _metrics_of?: string;
   _thumbnails: Thumbnails | null;
 }
 
@@ -40,5 +42,5 @@ export const WATCHED: (keyof GridState)[] = [
   ...(["selected", "layer", "hidden", "quantity", "unit", "scale", "stack"] as const),
   ...(["disabled", "method", "versus"] as const),
   ...(["shared_scale", "metric", "sort", "descending", "filter", "outside"] as const),
-  ...(["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_metrics"] as const),
+  ...(["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_metrics", "_metrics_of"] as const),
 ];

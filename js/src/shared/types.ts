@@ -53,6 +53,8 @@ export interface SharedState {
     model: string;
     note: string;
     loss: string;
+    /** What is off, in words. */
+    edits?: string;
     /** Why no head can be switched off; "" where heads can. */
     fixed?: string;
   };
