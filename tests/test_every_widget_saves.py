@@ -40,6 +40,8 @@ SENTENCE = Sentence.from_lists(
 #: A text that each figure must hold, as text.
 HOLDS = {
     "grid": "layer 0",
+    "grid without heads": "off",
+    "grid of differences": "difference",
     "lines": "captain",
     "matrix": "captain",
     "lens": "captain",
@@ -66,6 +68,8 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
     made: dict[str, HeadWidget] = {
         "grid": HeadGrid(attention, selected=here),
+        "grid without heads": HeadGrid(attention, selected=here, disabled=[(1, 3)]),
+        "grid of differences": HeadGrid(attention, disabled=[(1, 3)], versus="intact"),
         "lines": HeadView(attention, *here[0]),
         "matrix": HeadView(attention, *here[0], mode="matrix"),
         "lens": TokenLens(attention, tokens=[("query", 4)], selected=here),

@@ -265,6 +265,29 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     assert not (tmp_path / "grid.html").exists()
 
 
+def test_a_grid_holds_what_was_off_and_the_difference_where_it_is_shown(
+    attention: Attention, tmp_path: Path
+) -> None:
+    grid = HeadGrid(attention, disabled=[(1, 3)], versus="intact")
+    held = figures(grid.save(tmp_path / "off.html"))["head_grid"]
+    state, own = held["state"], held["own"]
+    assert state["disabled"] == [[1, 3, "self"]]
+    assert "without L1 H3 (uniform)" in state["_source"]["model"]
+    assert "kernel" in state["_source"]["fixed"]
+    (changes,) = own["changes"]
+    got = np.frombuffer(base64.b64decode(changes["values"]["view"]), "<f4").reshape(6, 12)
+    wanted = attention.without([(1, 3)]).changes(attention)
+    wanted[1, 3] = 0
+    np.testing.assert_array_equal(got, wanted)
+    assert own["difference"]["signed"] and own["difference"]["values"]["shape"][:2] == [6, 12]
+    grid.versus = None
+    held = figures(grid.save(tmp_path / "maps.html"))["head_grid"]
+    assert held["own"]["difference"] is None and held["own"]["changes"]
+    grid.disabled = []
+    held = figures(grid.save(tmp_path / "on.html"))["head_grid"]
+    assert held["own"]["changes"] == [] and "without" not in held["state"]["_source"]["model"]
+
+
 def test_the_limit_is_checked_before_anything_is_computed(
     attention: Attention, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

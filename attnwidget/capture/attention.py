@@ -24,6 +24,7 @@ from attnwidget.capture.reading import Reading
 from attnwidget.capture.stack import Stack, chosen_stack
 from attnwidget.capture.thumbnails import Thumbnails, draw_thumbnails, word_index
 from attnwidget.capture.weights_frame import weights_frame
+from attnwidget.kernels.divergence import js_changes
 from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
@@ -41,10 +42,12 @@ _NO_NORMS = (
     "it was made of weights alone; load_model(model, tokenizer).attend(text) keeps what norms need"
 )
 
-NOT_READ_AGAIN = (
+# What pages say of it, and what Python adds.
+NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights, or was made in a "
-    "block of `disabled`: make one with load_model(...).attend(text), outside of such a block"
+    "block of `disabled`"
 )
+NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outside of such a block"
 
 
 class Attention:
@@ -395,16 +398,22 @@ class Attention:
         unit: str = "tokens",
         hidden: Collection[str] = (),
         quantity: str = "weights",
+        minus: Attention | None = None,
     ) -> Thumbnails:
         """Small pictures of all heads of a stack, without the tokens whose kind is in `hidden`.
 
+        With `minus`, of the differences from another attention of as many heads and tokens.
+
         Raises:
-            ValueError: no such stack, a unit other than "tokens" and "words", or a quantity that is
-                not known.
+            ValueError: no such stack, a unit other than "tokens" and "words", a quantity that is
+                not known, or another attention that does not fit.
         """
         self._check_quantity(quantity)
         _check_unit(unit)
         axes = self._stack(stack)
+        if minus is not None:
+            minus._check_quantity(quantity)
+            _check_fits(axes, minus._stack(axes.name))
         with self._maps.lock, torch.no_grad():
             return draw_thumbnails(
                 self._maps.layers[axes.name],
@@ -413,7 +422,33 @@ class Attention:
                 words=unit == "words",
                 hidden=hidden,
                 quantity=quantity,
+                minus=None if minus is None else minus._maps.layers[axes.name],
             )
+
+    def changes(self, other: Attention, stack: str | None = None) -> Floats:
+        """How far each head's weights are from those in another attention of the same tokens.
+
+        Jensen-Shannon divergences in nats, the mean over queries: float32 [L, H], exactly 0 where
+        the maps are equal.
+
+        Raises:
+            ValueError: no such stack, or another attention that does not fit.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat on the mat.")
+            >>> changes = attention.without([(1, 3)]).changes(attention)
+            >>> changes[0].any(), changes[2:].all()
+            (np.False_, np.True_)
+        """
+        axes = self._stack(stack)
+        _check_fits(axes, other._stack(axes.name))
+        found = []
+        for layer in range(axes.n_layers):
+            pair = [one.weights(layer, stack=axes.name) for one in (self, other)]
+            found.append(js_changes(*map(torch.from_numpy, pair)))
+        changes: Floats = torch.stack(found).float().numpy()
+        return changes
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
         """One row a weight: stack, layer, head, query, key, query_token, key_token, weight.
@@ -515,6 +550,15 @@ class Attention:
 
     def _stack(self, name: str | None) -> Stack:
         return chosen_stack(self.stacks, name, self.model_name)
+
+
+def _check_fits(stack: Stack, other: Stack) -> None:
+    sizes = [(s.n_layers, s.n_heads, len(s.query), len(s.key)) for s in (stack, other)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            "attentions of as many layers, heads, queries and keys are compared, got "
+            f"{sizes[0]} and {sizes[1]}"
+        )
 
 
 def _check_unit(unit: str) -> None:

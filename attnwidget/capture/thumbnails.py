@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.kept_layer import KeptLayer
-from attnwidget.kernels.pooling import max_pool, quantise
+from attnwidget.kernels.pooling import farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.tokens import Tokens
 
@@ -25,8 +25,10 @@ class Thumbnails:
 
     Attributes:
         values: uint8 [L, H, R, C] of round(255 sqrt(value / head maximum)), max-pooled to at most
-            64 rows and columns.
-        maxima: float32 [L, H], the largest value of each head.
+            64 rows and columns; of differences 128 + sign round(127 sqrt(|value| / largest)),
+            the value farthest from 0 in each cell.
+        maxima: float32 [L, H], the largest value of each head, of differences the one farthest
+            from 0.
         strongest: int32 [L, H, 2], query and key of that value on the full axis; -1 where every
             token is hidden.
     """
@@ -52,10 +54,12 @@ def draw_thumbnails(
     words: bool,
     hidden: Collection[str],
     quantity: str = "weights",
+    minus: Sequence[KeptLayer] | None = None,
 ) -> Thumbnails:
     """Thumbnails of a quantity of `layers`, whose maps have the axes `query` and `key`.
 
-    With `words`, maps are between words; tokens whose kind is in `hidden` are left out.
+    With `words`, maps are between words; tokens whose kind is in `hidden` are left out. With
+    `minus`, of the differences from the maps of those layers, which have the same axes.
     """
     device = _device(layers[0])
     shown = [axis.to_words() if words else axis for axis in (query, key)]
@@ -77,20 +81,28 @@ def draw_thumbnails(
     words_of = (word_index(query).to(device), word_index(key).to(device)) if words else None
     group = n_heads // layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (len(query) * len(key) * group)) * group
+
+    def shown_part(layer: KeptLayer, heads: slice) -> Tensor:
+        if words_of is not None:
+            maps = word_weights(layer.maps(quantity, heads), *words_of).index_select(-2, rows)
+        else:  # rows that are not shown need not be computed
+            maps = layer.maps(quantity, heads, shown_rows)
+        return maps if len(columns) == maps.shape[-1] else maps.index_select(-1, columns)
+
     values, maxima, strongest = [], [], []
-    for layer in layers:
+    for index, layer in enumerate(layers):
         for first in range(0, n_heads, step):
             heads = slice(first, min(first + step, n_heads))
-            if words_of is not None:
-                maps = word_weights(layer.maps(quantity, heads), *words_of).index_select(-2, rows)
-            else:  # rows that are not shown need not be computed
-                maps = layer.maps(quantity, heads, shown_rows)
-            if len(columns) < maps.shape[-1]:
-                maps = maps.index_select(-1, columns)
-            best = maps.flatten(-2).argmax(-1)
+            maps = shown_part(layer, heads)
+            if minus is None:
+                best = maps.flatten(-2).argmax(-1)
+                small, largest = quantise(max_pool(maps))
+            else:
+                maps = maps - shown_part(minus[index], heads)
+                best = maps.abs().flatten(-2).argmax(-1)
+                small, largest = quantise_signed(farthest_pool(maps))
             where = (rows[best // len(columns)], columns[best % len(columns)])
             strongest.append(torch.stack(where, -1).cpu())
-            small, largest = quantise(max_pool(maps))
             values.append(small.cpu())
             maxima.append(largest.cpu())
     shape = (len(layers), n_heads)

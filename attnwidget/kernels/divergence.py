@@ -63,6 +63,32 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
     return torch.from_numpy(np.maximum(divergences + divergences.T, 0))
 
 
+def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> Tensor:
+    """Jensen-Shannon divergence between two maps of each head, the mean over queries, in nats.
+
+    As `js_divergences`, of each head with itself in another reading of the same input: `weights`
+    and `others` [H, Q, K]. Returns float64 [H] on the CPU, exactly 0 where the two are equal.
+    Raises ValueError where the shapes differ.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.divergence import js_changes
+        >>> same, flipped = torch.eye(2), torch.eye(2).flip(0)
+        >>> js_changes(torch.stack([same, same]), torch.stack([same, flipped]))
+        tensor([0.0000, 0.6888], dtype=torch.float64)
+    """
+    if weights.shape != others.shape:
+        raise ValueError(
+            f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
+        )
+    found = torch.zeros(len(weights), dtype=torch.float64)
+    for head, pair in enumerate(zip(weights, others, strict=True)):
+        if not torch.equal(*pair):
+            apart = js_divergences(torch.stack(pair), smoothing=smoothing)[0, 1]
+            found[head] = apart / max(weights.shape[1], 1)
+    return found
+
+
 def _joint(cells: NDArray[np.float32], first: int) -> NDArray[np.float64]:
     """Sums of m log2 m over `cells` [H, C] for the pairs of heads i <= j, first <= j < last.
 

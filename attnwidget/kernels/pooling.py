@@ -27,6 +27,19 @@ def max_pool(maps: Tensor, side: int = 64) -> Tensor:
     return adaptive_max_pool2d(flat, (rows, columns)).reshape(*maps.shape[:-2], rows, columns)
 
 
+def farthest_pool(maps: Tensor, side: int = 64) -> Tensor:
+    """The value farthest from 0 under each thumbnail cell, as `max_pool`; of equals the positive.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.pooling import farthest_pool
+        >>> farthest_pool(torch.tensor([[0.1, -0.3], [0.0, 0.2]]), side=1)
+        tensor([[-0.3000]])
+    """
+    above, below = max_pool(maps, side), max_pool(-maps, side)
+    return torch.where(below > above, -below, above)
+
+
 def quantise(maps: Tensor) -> tuple[Tensor, Tensor]:
     """Weights as bytes of round(255 sqrt(weight / the map's maximum)), and those maxima.
 
@@ -42,3 +55,24 @@ def quantise(maps: Tensor) -> tuple[Tensor, Tensor]:
     maxima = maps.amax(dim=(-2, -1))
     scaled = maps / maxima.clamp_min(torch.finfo(maps.dtype).tiny)[..., None, None]
     return scaled.sqrt().mul(255).round().to(torch.uint8), maxima.float()
+
+
+def quantise_signed(maps: Tensor) -> tuple[Tensor, Tensor]:
+    """Differences as bytes round 128, and of each map the one that is farthest from 0.
+
+    `maps` [..., Q, K] of any sign; returns uint8 of 128 + sign round(127 sqrt(|value| / largest))
+    of the same shape, and float32 [...]. A map of zeros is 128 throughout.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.pooling import quantise_signed
+        >>> quantise_signed(torch.tensor([[0.25, 0.0, -1.0]]))
+        (tensor([[192, 128,   1]], dtype=torch.uint8), tensor(-1.))
+    """
+    sizes = maps.abs()
+    largest = sizes.amax(dim=(-2, -1))
+    scaled = sizes / largest.clamp_min(torch.finfo(maps.dtype).tiny)[..., None, None]
+    steps = maps.sign() * scaled.sqrt().mul(127).round()
+    return (128 + steps).to(torch.uint8), torch.where(
+        maps.amax((-2, -1)) < largest, -largest, largest
+    ).float()

@@ -3,7 +3,9 @@ import { bytePixels, compose, drawHead, type SmallMaps, spans } from "../src/hea
 import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/shared/cells.js";
-import { lookup } from "../src/shared/colour.js";
+import { diverging, lookup } from "../src/shared/colour.js";
+import { word } from "../src/shared/levels.js";
+import { THEMES } from "../src/shared/theme.js";
 
 const table = lookup(false);
 const LINE = 0xff123456;
@@ -71,6 +73,22 @@ describe("pixels", () => {
     maxima: Float32Array.from(maxima),
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
+    ...{ disabled: [], method: "uniform", versus: null, signed: false, changes: null },
+  });
+
+  test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {
+    const values = new Array(64 * 64).fill(128);
+    [values[0], values[1]] = [200, 1];
+    const pixels = new Uint32Array(100);
+    const colours = diverging(THEMES.light);
+    const look = { table: colours, line: LINE, scale: "sqrt", shared: false } as const;
+    const maps = { ...picture(values, 64, [-0.5]), signed: true, maximum: 0.5 };
+    drawHead(pixels, 10, 0, 10, maps, [0, 0], look);
+    expect(pixels[0]).toBe(colours[1]);
+    expect(pixels[99]).toBe(colours[128]);
+    expect([colours[1], colours[128], colours[255]]).toEqual([word("#8c3403"), word("#e9e9ec"), word("#124a9c")]);
+    const forced = diverging({ ...THEMES.dark, forced: true, background: "#000000", text: "#ffffff", accent: "#00ffff" });
+    expect([forced[1], forced[128], forced[255]]).toEqual([word("#00ffff"), word("#000000"), word("#ffffff")]);
   });
 
   test("shrinking covers every source cell, enlarging takes the nearest", () => {

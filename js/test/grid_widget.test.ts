@@ -38,7 +38,16 @@ function state(change: Partial<GridState> = {}): GridState {
   };
   return {
     ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens" },
-    ...{ disabled: [], method: "uniform", scale: "sqrt", stack: "self", shared_scale: false, _error: "", _circle: "" },
+    ...{
+      disabled: [],
+      method: "uniform",
+      scale: "sqrt",
+      stack: "self",
+      shared_scale: false,
+      versus: null,
+      _error: "",
+      _circle: "",
+    },
     ...{ metric: null, sort: "none", descending: true, filter: null, outside: "dim" },
     _metrics: null,
     _source: { model: "BertModel", note: "weights only", loss: "" },
@@ -106,6 +115,140 @@ test("the keyboard moves, selects, adds, and Escape goes back", async () => {
   );
   await press("Escape");
   expect(model.get("selected")).toEqual([[1, 5, "self"]]);
+});
+
+test("a key switches the head under the cursor off and on, or its layer, and Escape takes back what was done last", async () => {
+  const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
+  await press("x");
+  expect(model.sent.at(-1)).toEqual({ disabled: [[0, 2, "self"]] });
+  expect(find("[aria-live]").textContent).toBe("1 head off: L0 H2");
+  await press("ArrowDown");
+  await press("x");
+  expect(model.get("disabled")).toEqual([
+    [0, 2, "self"],
+    [1, 0, "self"],
+  ]);
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toContain("layer 1 head 0, off,");
+  await press("Enter");
+  await press("X", { shiftKey: true });
+  expect(model.get("disabled")).toHaveLength(7);
+  await press("X", { shiftKey: true });
+  expect(model.get("disabled")).toEqual([[0, 2, "self"]]);
+  await press("x", { ctrlKey: true });
+  expect(model.get("disabled")).toHaveLength(1);
+  await press("Escape");
+  expect(model.get("disabled")).toHaveLength(7);
+  await press("Escape");
+  expect(model.get("disabled")).toHaveLength(2);
+  expect(model.get("selected")).toEqual([[1, 0, "self"]]);
+  await press("Escape");
+  expect(model.get("selected")).toEqual([[0, 2, "self"]]);
+  await press("Escape");
+  await press("Escape");
+  expect(model.get("disabled")).toEqual([]);
+  expect(find("[aria-live]").textContent).toBe("all heads on");
+});
+
+test("what the kernel refused is said, and Escape does not ask for it again", async () => {
+  const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
+  await press("Enter");
+  await press("x");
+  model.fromKernel({ disabled: [], _refused: "its values are not seen" });
+  await frame();
+  expect(find("[role=alert]").textContent).toBe("its values are not seen");
+  expect(find<HTMLElement>(".attnw-head-grid").hidden).toBe(false);
+  const sent = model.sent.length;
+  await press("Escape");
+  expect(model.sent.slice(sent).some((message) => "disabled" in message)).toBe(false);
+  expect(model.get("selected")).toEqual([[0, 2, "self"]]);
+  expect(find<HTMLElement>("[role=alert]").hidden).toBe(true);
+});
+
+test("buttons switch the shown head, and all of them on again; the method and the difference are offered while one is off", async () => {
+  const { model, find } = await show({ selected: [[2, 3, "self"]] });
+  const [button, row] = [find(".attnw-grid-switch"), find(".attnw-off-controls")];
+  expect([button.textContent, row.hidden]).toEqual(["switch off L2 H3", true]);
+  button.click();
+  await frame();
+  expect([button.textContent, row.hidden]).toEqual(["switch on L2 H3", false]);
+  expect(row.textContent).toContain("off: L2 H3");
+  await pick(find<HTMLSelectElement>("[data-control=method]"), () => {
+    find<HTMLSelectElement>("[data-control=method]").value = "zero";
+  });
+  expect(model.get("method")).toBe("zero");
+  const box = find<HTMLInputElement>("[data-control='difference from the intact model']");
+  await pick(box, () => {
+    box.checked = true;
+  });
+  expect(model.get("versus")).toBe("intact");
+  find(".attnw-off-controls .attnw-grid-switch").click();
+  await frame();
+  expect([model.get("disabled"), row.hidden]).toEqual([[], true]);
+});
+
+test("where no head can be switched off there is no button, and the key says why", async () => {
+  const source = { model: "m", note: "", loss: "", fixed: "Heads are switched off by a kernel." };
+  const { model, find, press } = await show({ selected: [[0, 2, "self"]], disabled: [[1, 1, "self"]], _source: source });
+  expect(find(".attnw-grid-switch").hidden).toBe(true);
+  expect(find(".attnw-off-controls").textContent).toContain("off: L1 H1 (uniform)");
+  await press("x");
+  expect(find("[role=alert]").textContent).toBe(source.fixed);
+  expect([model.sent, model.get("disabled")]).toEqual([[], [[1, 1, "self"]]]);
+});
+
+test("heads that are off are struck through, changed ones outlined by how far they changed, in pictures too", () => {
+  const changes = Float32Array.from({ length: 24 }, (_, i) => [0, 0.1, 0.2][i] ?? 0);
+  const off: GridState["disabled"] = [[2, 3, "self"]];
+  const edited = { ...thumbnails("self", 4, 6), disabled: off, changes: wire(changes, "<f4", [4, 6]) };
+  const request = {
+    width: 480,
+    theme: THEMES.light,
+    density: 2,
+    ...{ blank: false, dense: true, brief: false, caption: false },
+  };
+  const { sheet, caption, table } = drawPicture(state({ disabled: off, _thumbnails: edited }), request);
+  const drawn = sheet.pen.body;
+  const outlines = drawn.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
+  expect(outlines.map((line) => /stroke-width="(.)"/.exec(line)?.[1] ?? "1")).toEqual(["1", "3"]);
+  expect(captionText(caption)).toContain("struck through: switched off");
+  expect(captionText(caption)).toContain("Jensen-Shannon distance up to 0.2");
+  expect(table.columns).toContain("changed");
+  expect(table.rows[0]?.slice(0, 3)).toEqual(["L2 H3 (3-4)", "", "off"]);
+});
+
+test("differences have one range to both sides, and are not shown as maps elsewhere", async () => {
+  const maxima = Float32Array.from({ length: 24 }, (_, i) => (i === 7 ? -0.4 : 0.1));
+  const signed = {
+    ...thumbnails("self", 4, 6),
+    signed: true,
+    versus: "intact" as const,
+    disabled: [[0, 0, "self"]] as GridState["disabled"],
+  };
+  const heard: (Peeked | null)[] = [];
+  onPeek(
+    new AbortController().signal,
+    () => "c",
+    (peeked) => heard.push(peeked),
+  );
+  const change = { disabled: signed.disabled, versus: "intact" as const, _circle: "c" };
+  const { find, press } = await show({ ...change, _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) } });
+  expect(find(".attnw-grid-bar").textContent).toBe("−0.40+0.4");
+  const said = find("[data-caption]").textContent;
+  expect(said).toContain("−0.4 to +0.4, shared by all heads");
+  expect(said).toContain("difference from the intact model");
+  await press("ArrowDown");
+  await press("ArrowRight");
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toContain("largest difference <b>cat</b> to <b>cat</b> −0.4");
+  expect(heard.every((peeked) => peeked === null)).toBe(true);
+});
+
+test("with nothing off the key for differences leads to a sentence", async () => {
+  const { model, find, press } = await show();
+  await press("v");
+  expect(model.sent).toEqual([{ versus: "intact" }]);
+  model.fromKernel({ _thumbnails: { ...thumbnails("self", 4, 6), versus: "intact" } });
+  await frame();
+  expect(find("[data-caption]").textContent).toContain("no head is off");
 });
 
 test("Escape takes back what the kernel or a linked figure chose, too", async () => {

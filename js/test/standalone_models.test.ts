@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { pageModel as coreferenceModel, type HeldWindow } from "../src/coreference_view/page.js";
 import type { CoreferenceState } from "../src/coreference_view/scene.js";
 import { pageModel as gridModel } from "../src/head_grid/page.js";
-import type { GridState } from "../src/head_grid/state.js";
+import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import { pageModel as viewModel } from "../src/head_view/page.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { pageModel as stripModel } from "../src/metric_strip/page.js";
@@ -135,11 +135,27 @@ describe("grid and view on a page without a kernel", () => {
     expect(model.get("_map")?.layer).toBe(1);
   });
 
+  it("hold what was off, and the difference where it was shown", () => {
+    const shown = { stack: "self", unit: "tokens", quantity: "weights", hidden: [], selected: [], metric: null };
+    const state = { ...common, ...shown, disabled: [[0, 0, "self"]], method: "uniform", versus: "intact" };
+    const bytes = (a: Uint8Array | Float32Array, shape: number[]) => wireOf(a, shape);
+    const changes = [{ stack: "self", values: bytes(new Float32Array([0, 0.2]), [2, 1]) }];
+    const held = { ...shown, signed: true, values: bytes(new Uint8Array(2), [2, 1, 1, 1]) };
+    const own = { metrics: [], changes, difference: held as unknown as Thumbnails };
+    const model = gridModel({ ...about, state: state as unknown as GridState, shapes, own }, { maps: [maps("tokens")] });
+    expect(model.get("_thumbnails")).toMatchObject({ signed: true, versus: "intact", disabled: [[0, 0, "self"]] });
+    model.set("hidden", ["cls"]);
+    expect(model.get("_thumbnails")).toMatchObject({ signed: false, versus: "intact", changes: changes[0]?.values });
+    model.set("hidden", []);
+    model.set("versus", null);
+    expect(model.get("_thumbnails")?.signed).toBe(false);
+  });
+
   it("start another metric without the range of the one before", () => {
     const filter = [0.1, 0.2];
     const state = { ...common, selected: [], stack: "self", metric: "a", filter };
     const model = gridModel(
-      { ...about, state: state as unknown as GridState, shapes, own: { metrics: [] } },
+      { ...about, state: state as unknown as GridState, shapes, own: { metrics: [], changes: [], difference: null } },
       { maps: [maps("tokens")] },
     );
     expect(model.get("_thumbnails")?.maxima.shape).toEqual([2, 1]);

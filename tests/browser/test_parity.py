@@ -124,6 +124,8 @@ GRIDS: dict[str, dict[str, object]] = {
     "plain": {},
     "with a metric": {"metric": "largest"},
     "sorted": {"metric": "largest", "sort": "all", "filter": (0.9, 1.0)},
+    "heads off": {"disabled": [(0, 1), (1, 2)], "method": "zero"},
+    "differences": {"disabled": [(0, 1), (1, 2)], "versus": "intact"},
     "within layers": {"metric": "largest", "sort": "rows", "shared_scale": True},
 }
 

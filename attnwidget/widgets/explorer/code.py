@@ -35,7 +35,7 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
         first["text"] = shown["text"]
     else:
         # An attention that was assigned: its options come after it.
-        also["attention"] = explorer.attention.made_by or Call("...")
+        also["attention"] = explorer.attention.intact.made_by or Call("...")
         lines = ["explorer.attention = attention"]
         lines += [f"explorer.{name} = {literal(value)}" for name, value in options.items()]
         options = {}

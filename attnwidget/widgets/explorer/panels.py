@@ -106,7 +106,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._background = Background(("text", "effects", "treebank"), self._failed)
         shared = {
             name: traits[name]
-            for name in ("selected", "tokens", "hidden", "quantity", "unit", "scale")
+            for name in (
+                *("selected", "tokens", "hidden", "quantity", "unit", "scale"),
+                *("disabled", "method"),
+            )
             if name in traits
         }
         own: list[HeadWidget] = []
@@ -185,11 +188,14 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._problems = {
                 name: said for name, said in self._problems.items() if name not in _OF_TEXT
             }
+            self._tell_given()
             for figure in self._of_attention():
-                if figure is not self.predictions or can_be_asked(self.attention):
-                    figure.attention = self.attention
-                else:
+                if figure is self.predictions and not can_be_asked(self.attention):
                     self._problems = {**self._problems, "predictions": _NOT_ASKED}
+                elif figure.attention is not self.attention:
+                    with figure._together(), figure.hold_trait_notifications():
+                        figure.disabled, figure.method = self.disabled, self.method
+                        figure.attention = self.attention
             self._measure_text(delay=_PAUSE)
 
     # What is measured
@@ -201,7 +207,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _measure_text(self, delay: float) -> None:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
-        key = tuple(self._shown.values()) if self._shown.get("text") else None
+        shown = (*self._shown.values(), self.attention.edits)
+        key = shown if self._shown.get("text") else None
         names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
         if self.lens is not None:
             names.remove("lens")
@@ -235,6 +242,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
             while len(self._measured) > _KEPT:
                 self._measured.popitem(last=False)
         self._show_map(attention, distances)
+
+    def _tell_given(self) -> None:
+        """What was given stays while heads are off, and is not of what is shown."""
+        given = {"strip": self._has_metrics, "head_map": self._given_distances is not None}
+        said = f"as given, not measured {self._edits}" if self._edits else ""
+        self._notes = self._notes | {name: said for name, is_given in given.items() if is_given}
 
     def _show_lens(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():
@@ -292,7 +305,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if attention is not self.attention or self._background.closed:
                 return
             if not self._has_metrics:
-                self._notes = {**self._notes, "strip": _ALONE}
+                self._notes = {**self._notes, "strip": _alone(attention)}
                 self._own_metrics = metrics
                 self._show_grid_metrics()
             self._restore("grid", self.grid)
@@ -307,7 +320,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             if attention is not self.attention or self._background.closed:
                 return
             if self._given_distances is None:
-                self._notes = {**self._notes, "head_map": _ALONE}
+                self._notes = {**self._notes, "head_map": _alone(attention)}
             if self.head_map is None:
                 self._adopt("head_map", HeadMap(distances))
             else:
@@ -335,6 +348,11 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 for child in self.children.values():
                     child.close()
         super().close()
+
+
+def _alone(attention: Attention) -> str:
+    """What numbers are of that were measured on one input."""
+    return ", ".join(filter(None, [_ALONE, attention.edits]))
 
 
 def _distances_in(metrics: object) -> HeadDistances | None:

@@ -276,6 +276,9 @@ class Explorer(RelationPanels):
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
         """All figures change at once: one computation and one message each, this one's the last."""
+        if self.disabled:
+            # Before anything has changed: another input may be one that no model can read again.
+            attention = attention.without(self.disabled, self.method)
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         with ExitStack() as figures:
@@ -311,7 +314,7 @@ class Explorer(RelationPanels):
     @traitlets.observe("attention")
     def _show_assigned(self, change: object) -> None:
         """An attention that was assigned is of no text that is known here."""
-        if self._shown and self.attention is not self._of_text:
+        if self._shown and self.attention.intact is not self._of_text.intact:
             self.show(self.attention)
 
     def _compute(self) -> None:

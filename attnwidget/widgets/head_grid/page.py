@@ -7,17 +7,34 @@ from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.encoding import readable, state_of
 from attnwidget.widgets.pages.part import Page, Part
 from attnwidget.widgets.shared.metric_table import metrics_to_wire
+from attnwidget.widgets.shared.wire import to_wire
+
+NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
 
 
 def page(grid: HeadGrid) -> Page:
-    """The maps that thumbnails are made from, and the metrics of every stack."""
+    """The maps that thumbnails are made from, and the metrics of every stack.
+
+    What was off stays off: the changes are held with it, and the difference if it is shown.
+    """
     metrics = grid.metrics or {}
-    state = state_of(grid, without=("_thumbnails", "_metrics", "_axes"))
+    state = state_of(grid, without=("_thumbnails", "_metrics", "_axes", "_refused"))
+    state["_source"] = {**grid._source, "fixed": NEEDS_A_KERNEL}
+    edited = grid.attention.intact is not grid.attention
+    changes = {stack: grid._changes(stack) for stack in grid.attention.stacks if edited}
+    thumbnails = grid._thumbnails
     part = Part(
         title="Attention heads",
         state=state | {"_quantities": [grid.quantity]},
         shapes=grid._shapes(),
-        own={"metrics": [readable(metrics_to_wire(metrics, stack)) for stack in metrics]},
+        own={
+            "metrics": [readable(metrics_to_wire(metrics, stack)) for stack in metrics],
+            "changes": [
+                {"stack": stack, "values": readable(to_wire(values))}
+                for stack, values in changes.items()
+            ],
+            "difference": readable(thumbnails) if thumbnails["signed"] else None,
+        },
         holdings={"maps": all_maps(grid.attention, grid.quantity)},
     )
     return Page({"head_grid": part})

@@ -213,9 +213,9 @@ class HeadView(TokenSize, AttentionWidget):
         return window
 
     @traitlets.observe("attention")
-    def _show_another_input(self, change: object) -> None:
+    def _show_another_input(self, change: dict[str, Any]) -> None:
         """Nothing stays of another input: neither its words nor its part."""
-        if self._stacks:
+        if self._stacks and change["old"].intact is not self.attention.intact:
             self.window = None
             if not self._mode_is_chosen:
                 self.mode = _mode_for(self.attention)

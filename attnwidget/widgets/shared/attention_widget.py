@@ -8,7 +8,8 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import NOT_READ_AGAIN, QUANTITIES, Attention
+from attnwidget.capture.advice import on_page
+from attnwidget.capture.attention import NO_MODEL, NOT_READ_AGAIN, QUANTITIES, Attention
 from attnwidget.capture.edits import STANDING_ALONE
 from attnwidget.capture.head import Head
 from attnwidget.text.counted import counted
@@ -63,8 +64,11 @@ class AttentionWidget(HeadWidget):
     _axes = traitlets.Dict().tag(sync=True)
     _quantities: traitlets.List[str] = traitlets.List().tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
+    # Why what was asked for last could not be done; what was shown stays.
+    _refused = traitlets.Unicode().tag(sync=True)
 
     _waits = False
+    _takes_back = False
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -96,10 +100,24 @@ class AttentionWidget(HeadWidget):
         return attention.without(self.disabled, self.method) if self.disabled else attention
 
     @traitlets.observe("disabled", "method")
-    def _read_without(self, change: object) -> None:
-        if self._stacks:
+    def _read_without(self, change: dict[str, Any]) -> None:
+        if not self._stacks or self._takes_back:
+            return
+        with self._lock, self.hold_sync():
+            try:
+                found = self.attention.without(self.disabled, self.method)
+            except Exception as error:
+                # Back to what is shown, which is not read again.
+                self._takes_back = True
+                try:
+                    setattr(self, change["name"], change["old"])
+                finally:
+                    self._takes_back = False
+                self._refused = on_page(error)
+                raise
+            self._refused = ""
             with self._answering():
-                self.attention = self.attention.without(self.disabled, self.method)
+                self.attention = found
 
     @traitlets.observe("attention")
     def _show_another(self, change: dict[str, Any]) -> None:
@@ -115,6 +133,9 @@ class AttentionWidget(HeadWidget):
     @contextmanager
     def _together(self) -> Iterator[None]:
         """Several changes, answered once: nothing is computed before the last of them."""
+        if self._waits:
+            yield
+            return
         with self._lock, self.hold_sync():
             self._waits = True
             try:
@@ -122,6 +143,11 @@ class AttentionWidget(HeadWidget):
             finally:
                 self._waits = False
                 self._refresh()
+
+    @property
+    def _edits(self) -> str:
+        """What is off, in words; "" for nothing, and where the attention was made so."""
+        return "" if self.attention is self.attention.intact else self.attention.edits
 
     @property
     def _answers(self) -> bool:
@@ -137,6 +163,8 @@ class AttentionWidget(HeadWidget):
                 "model": self.attention.model_name,
                 "note": self.attention.note,
                 "loss": loss_to_wire(self.attention),
+                "edits": self._edits,
+                "fixed": "" if self.attention.intact.reading else NO_MODEL,
             }
             self._compute()
 

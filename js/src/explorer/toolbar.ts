@@ -14,7 +14,8 @@ const KEYS = [
   ["Arrow keys in all heads, Enter", "move between heads, select one"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
   ["Arrow keys in one head, Enter", "move between words, lock one"],
-  ["Escape", "back to the selection or the locks before"],
+  ["x in all heads", "switch the head off, or on again"],
+  ["Escape", "take back the last selection, lock or switch"],
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;

@@ -7,11 +7,17 @@ import { type RenderContext, SCALES } from "../shared/types.js";
 import { legendOf } from "./grid_text.js";
 import type { Scene } from "./scene.js";
 import type { GridState } from "./state.js";
+import { type Switching, switchControls } from "./switch_controls.js";
 
 const PLAY_MS = 700;
 
-/** The row under the grid; returns how to bring it up to date with the model. */
-export function gridControls(parent: HTMLElement, { model, signal }: RenderContext<GridState>, step: (layer: number) => void) {
+/** The rows under the grid; returns how to bring them up to date with the model. */
+export function gridControls(
+  parent: HTMLElement,
+  { model, signal }: RenderContext<GridState>,
+  step: (layer: number) => void,
+  switching: Switching,
+) {
   const { row, help } = controlRow(parent, signal);
   row.classList.add("attnw-grid-controls");
   const on = listening(signal);
@@ -38,6 +44,7 @@ export function gridControls(parent: HTMLElement, { model, signal }: RenderConte
   on(play, "click", () => setPlaying(timer === undefined));
   signal.addEventListener("abort", () => clearInterval(timer));
 
+  const switches = switchControls(row, parent, model, signal, switching);
   const more = element(row, "button", { type: "button", class: "attnw-grid-more attnw-button" });
   const setOpen = (open: boolean) => {
     parent.classList.toggle("attnw-grid-open", open);
@@ -57,7 +64,9 @@ export function gridControls(parent: HTMLElement, { model, signal }: RenderConte
 
   return {
     keys: help(),
-    update({ state, maps, stack: current, theme }: Scene): void {
+    update(scene: Scene): void {
+      const { state, maps, stack: current, theme, look } = scene;
+      switches(scene);
       slider.max = String(Math.max(0, (current?.n_layers ?? 1) - 1));
       slider.value = String(state.layer);
       shown.textContent = slider.value;
@@ -68,9 +77,10 @@ export function gridControls(parent: HTMLElement, { model, signal }: RenderConte
       unit(["tokens", "words"], state.unit);
       scale(SCALES, state.scale);
       shared.input.checked = state.shared_scale;
+      shared.label.hidden = maps?.signed ?? false;
       hide((kind) => specialName(state._axes, kind));
       const { texts, words } = legendOf(state, maps);
-      bar(theme, texts);
+      bar(theme, texts, look.table);
       inUse.textContent = words;
     },
   };

@@ -1,13 +1,13 @@
 import type { Cell, GridLayout } from "../shared/cells.js";
-import { transfer } from "../shared/colour.js";
+import { NO_CHANGE, transfer } from "../shared/colour.js";
 import type { Raster } from "../shared/pen.js";
 import type { Scale } from "../shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../shared/wire.js";
 import { headIn, type Order } from "./head_order.js";
-import type { Thumbnails } from "./state.js";
+import type { Edited, Thumbnails } from "./state.js";
 
 /** Decoded thumbnails of one stack: rows x cols heads of height x width cells. */
-export interface SmallMaps extends Pick<Thumbnails, "stack" | "quantity" | "unit" | "hidden"> {
+export interface SmallMaps extends Pick<Thumbnails, "stack" | "quantity" | "unit" | "hidden">, Omit<Edited, "changes"> {
   rows: number;
   cols: number;
   height: number;
@@ -15,19 +15,22 @@ export interface SmallMaps extends Pick<Thumbnails, "stack" | "quantity" | "unit
   values: Uint8Array;
   maxima: Float32Array;
   strongest: Int32Array;
-  /** Largest value of all heads. */
+  /** Largest value of all heads, whatever its sign. */
   maximum: number;
+  changes: Float32Array | null;
 }
 
 export function decode(thumbnails: Thumbnails): SmallMaps {
   const [rows = 0, cols = 0, height = 0, width = 0] = thumbnails.values.shape;
   const maxima = asFloat32(thumbnails.maxima);
   return {
+    ...{ disabled: [], method: "uniform", versus: null, signed: false },
     ...thumbnails,
+    changes: thumbnails.changes ? asFloat32(thumbnails.changes) : null,
     ...{ rows, cols, height, width, maxima },
     values: asUint8(thumbnails.values),
     strongest: asInt32(thumbnails.strongest),
-    maximum: maxima.reduce((a, b) => Math.max(a, b), 0),
+    maximum: maxima.reduce((a, b) => Math.max(a, Math.abs(b)), 0),
   };
 }
 
@@ -42,18 +45,25 @@ export function spans(source: number, size: number): Int32Array {
   return out;
 }
 
-/** The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of the scale's. */
-export function bytePixels(table: Uint32Array, scale: Scale, gain: number): Uint32Array {
+/**
+ * The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of the scale's; or of the bytes of
+ * differences.
+ */
+export function bytePixels(table: Uint32Array, scale: Scale, gain: number, signed = false): Uint32Array {
   const at = transfer(scale);
+  const [zero, steps] = signed ? [NO_CHANGE, 127] : [0, 255];
   return Uint32Array.from({ length: 256 }, (_, byte) => {
-    const t = Math.max(0, Math.min(1, at((byte / 255) ** 2 * gain)));
-    return table[Math.round(255 * t)] ?? 0;
+    const away = byte - zero;
+    const t = Math.max(0, Math.min(1, at((away / steps) ** 2 * gain)));
+    return table[zero + Math.sign(away) * Math.round(steps * t)] ?? 0;
   });
 }
 
 /** How values become colours. */
 export interface Look {
   table: Uint32Array;
+  /** Between maps. */
+  ground?: number;
   /** Of the hairline round a map. */
   line: number;
   scale: Scale;
@@ -71,10 +81,12 @@ export function drawHead(
   [row, col]: Cell,
   look: Look,
 ): void {
-  const { height, width, values } = maps;
+  const { height, width, values, signed } = maps;
   const head = row * maps.cols + col;
-  const share = (maps.maxima[head] ?? 0) / (maps.maximum || 1);
-  const colours = bytePixels(look.table, look.scale, look.shared ? share : 1);
+  const share = Math.abs(maps.maxima[head] ?? 0) / (maps.maximum || 1);
+  // Differences of all heads have one scale: noise in one shall not look like a change in another.
+  const colours = bytePixels(look.table, look.scale, look.shared || signed ? share : 1, signed);
+  const zero = signed ? NO_CHANGE : 0;
   const down = spans(height, size);
   const across = spans(width, size);
   for (let i = 0; i < size; i++) {
@@ -87,10 +99,13 @@ export function drawHead(
     }
     for (let j = 0; j < size; j++) {
       const last = across[2 * j + 1] ?? 0;
-      let byte = 0;
+      let byte = zero;
       for (let r = top; r <= bottom; r++) {
         const line = (head * height + r) * width;
-        for (let c = across[2 * j] ?? 0; c <= last; c++) byte = Math.max(byte, values[line + c] ?? 0);
+        for (let c = across[2 * j] ?? 0; c <= last; c++) {
+          const value = values[line + c] ?? zero;
+          if (Math.abs(value - zero) > Math.abs(byte - zero)) byte = value;
+        }
       }
       pixels[to + j] = colours[byte] ?? 0;
     }
@@ -107,7 +122,7 @@ export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look:
   const pitch = size + Math.round(layout.gap * layout.dpr);
   const step = pitch + Math.round(layout.band * layout.dpr);
   const [across, down] = [layout.cols * pitch + edge, layout.rows * step + edge];
-  const words = new Uint32Array(across * down).fill(look.table[0] ?? 0);
+  const words = new Uint32Array(across * down).fill(look.ground ?? look.table[0] ?? 0);
   for (let row = 0; row < layout.rows; row++)
     for (let col = 0; col < layout.cols; col++) {
       const head = headIn(order, [row, col]);

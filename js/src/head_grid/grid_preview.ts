@@ -3,7 +3,7 @@ import { element } from "../shared/dom.js";
 import { fresh, paintRaster } from "../shared/pen.js";
 import { type Head, headName, paperName } from "../shared/types.js";
 import { drawHead } from "./grid_pixels.js";
-import { metricText, strongest } from "./grid_text.js";
+import { editText, metricText, strongest } from "./grid_text.js";
 import { headIn } from "./head_order.js";
 import type { Scene } from "./scene.js";
 
@@ -71,6 +71,7 @@ export function gridPreview(parent: HTMLElement) {
     const head: Head = [at[0], at[1], state.stack];
     const sharing = stack ? stack.n_heads / stack.n_key_heads : 1;
     const of = maps.quantity === "weights" ? [] : [maps.quantity];
+    if (maps.signed) of.push("difference");
     name.textContent = [headName(head), paperName(head), ...of].join(" · ");
     group.textContent = sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : "";
     const most = strongest(maps, state._axes, at);
@@ -78,8 +79,8 @@ export function gridPreview(parent: HTMLElement) {
     query.textContent = most?.query ?? "";
     key.textContent = most?.key ?? "";
     weight.textContent = most?.weight ?? "";
-    number.textContent = metricText(metric, at, maps.cols);
-    number.hidden = !metric;
+    number.textContent = [metricText(metric, at, maps.cols), editText(scene, at)].filter(Boolean).join(" · ");
+    number.hidden = !number.textContent;
 
     box.hidden = false;
     if (floats && !box.matches(":popover-open")) box.showPopover();

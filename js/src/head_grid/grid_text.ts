@@ -1,7 +1,6 @@
 import { ALL_HIDDEN, type Caption, caption, headNames, MERGED, SCALE_WORDS, type Table } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
-import type { MetricState } from "../shared/head_types.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
 import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
@@ -19,19 +18,37 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   const head = row * maps.cols + col;
   const weight = maps.maxima[head] ?? 0;
   const [query = -1, key = -1] = maps.strongest.subarray(2 * head);
-  if (!(weight > 0) || !(query in axes.query.text) || !(key in axes.key.text)) return undefined;
+  if (!(Math.abs(weight) > 0) || !(query in axes.query.text) || !(key in axes.key.text)) return undefined;
   return {
     query: labelOf(axes.query, query),
     key: labelOf(axes.key, key),
-    weight: printValue(maps.quantity)(weight),
+    weight: maps.signed ? signedValue(printValue(maps.quantity))(weight) : printValue(maps.quantity)(weight),
   };
 }
 
+/** Prints a difference with its sign. */
+const signedValue = (print: (x: number) => string) => (x: number) => (x < 0 ? "−" : x > 0 ? "+" : "") + print(Math.abs(x));
+
+/** What switching heads off has made of one. */
+export function editText({ off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">, [row, col]: Cell): string {
+  const head = row * (maps?.cols ?? 0) + col;
+  if (off.has(head)) return "off";
+  const change = changes?.[head] ?? 0;
+  return change > 0 ? `changed ${figures(change)}` : "";
+}
+
 /** A head in words, for assistive technology. */
-export function describe(head: Cell | undefined, pair: ReturnType<typeof strongest>, metric: string, selected: boolean) {
+export function describe(
+  head: Cell | undefined,
+  pair: ReturnType<typeof strongest>,
+  metric: string,
+  selected: boolean,
+  edit = "",
+) {
   if (!head) return "no head: filtered out";
-  const most = pair && `strongest ${pair.query} to ${pair.key} ${pair.weight}`;
-  const parts = [`layer ${head[0]} head ${head[1]}`, metric, most, selected && "selected"];
+  const what = pair && /^[+−]/.test(pair.weight) ? "largest difference" : "strongest";
+  const most = pair && `${what} ${pair.query} to ${pair.key} ${pair.weight}`;
+  const parts = [`layer ${head[0]} head ${head[1]}`, edit, metric, most, selected && "selected"];
   return parts.filter(Boolean).join(", ");
 }
 
@@ -42,10 +59,12 @@ export function metricText(metric: Metric | undefined, head: Cell, heads: number
 }
 
 /** What a caption says of the metric: its bars, the order and the filter. */
-function metricNotes(metric: Metric, order: Order, state: MetricState): string[] {
-  const { filter, outside, descending } = state;
+function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
+  const { filter, outside, descending, _metrics_of: of = "", _source: source } = state;
   const [low, high] = barRange(metric);
   const notes = [`bars: ${metric.title}, ${figures(low)} to ${figures(high)}`];
+  const now = source.edits ?? "";
+  if (of !== now) notes.push(`the metric is as given, not measured ${now || "with all heads on"}`);
   const sorted = { none: "", rows: "heads of each layer", all: "all heads" }[order.sort];
   if (sorted) notes.push(`${sorted} by ${metric.title}, ${descending ? "largest" : "smallest"} first`);
   if (filter) {
@@ -63,6 +82,11 @@ export function legendOf({ scale, shared_scale: shared }: GridState, maps: Small
   const maximum = maps?.maximum ?? 1;
   const print = printValue(quantity);
   const words = (range: string) => [symbolOf(quantity), scale, range].filter(Boolean).join(" · ");
+  if (maps?.signed) {
+    const end = print(maximum);
+    const texts: [string, string, string] = [`−${end}`, "0", `+${end}`];
+    return { texts, words: words("difference from the intact model, all heads") };
+  }
   if (shared)
     return {
       texts: barTexts(scale, maximum, print),
@@ -79,9 +103,11 @@ export function captionOf(scene: Scene): Caption {
   const { state, maps, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
   const maximum = printValue(maps?.quantity ?? "weights")(maps?.maximum ?? 1);
-  const range = state.shared_scale ? `0 to ${maximum}, shared by all heads` : "per head";
+  const shared = state.shared_scale ? `0 to ${maximum}, shared by all heads` : "per head";
+  const range = maps?.signed ? `−${maximum} to +${maximum}, shared by all heads` : shared;
   const names = hidden.map((kind) => specialName(axes, kind) ?? kind).join(", ");
-  const quantity = [quantityName(state.quantity, source.loss), lengths(scene)];
+  const minus = maps?.signed ? "difference from the intact model" : "";
+  const quantity = [quantityName(state.quantity, source.loss), minus, lengths(scene)];
   return caption(`All heads, ${stack?.name === "self" ? "self-" : `${stack?.name} `}attention`, {
     model: source.model,
     head: headNames(state.selected),
@@ -91,11 +117,30 @@ export function captionOf(scene: Scene): Caption {
       names && `${names} hidden`,
       state.unit === "words" ? MERGED : "",
       pooled(scene),
+      ...editNotes(scene),
       ...(metric ? metricNotes(metric, order, state) : []),
       bands ? `bands: heads that share keys (${bands})` : "",
       source.note,
     ],
   });
+}
+
+/** What a caption says of heads that are off. */
+function editNotes({ off, changes, maps, state }: Scene): string[] {
+  const notes = off.size ? ["struck through: switched off"] : [];
+  if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
+  if (changes) {
+    const most = changes.reduce((a, b) => Math.max(a, b), 0);
+    const upTo = `outlined: changed against the intact model, Jensen-Shannon distance up to ${figures(most)}`;
+    notes.push(most > 0 ? upTo : "no other head of this stack changed");
+  }
+  if (state.versus && maps && !maps.signed)
+    notes.push(
+      state.disabled.length
+        ? "the difference from the intact model is not held of these maps: they are shown themselves"
+        : "no head is off, so that nothing differs from the intact model: the maps themselves are shown",
+    );
+  return notes;
 }
 
 /** "15 tokens", "12 × 15 words". */
@@ -115,11 +160,12 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
   return smaller ? `shown as ${height} × ${width} block maxima` : "";
 }
 
-/** The selected heads, then the first ones in the order of the metric, or of the largest values. */
-export function tableOf({ state, maps, metric }: Scene): Table {
+/** The selected heads and those that are off, then the first ones in the order of the metric, or of the largest values. */
+export function tableOf(scene: Scene): Table {
+  const { state, maps, metric, off, changes } = scene;
   const columns = [
-    ...["head", "selected", ...(metric ? [metric.title] : [])],
-    ...[`largest ${state.quantity.slice(0, -1)}`, "from → to"],
+    ...["head", "selected", ...(changes ? ["changed"] : []), ...(metric ? [metric.title] : [])],
+    ...[`largest ${maps?.signed ? "difference" : state.quantity.slice(0, -1)}`, "from → to"],
   ];
   if (!maps) return { columns, rows: [] };
   const { rows, cols, maxima } = maps;
@@ -128,10 +174,11 @@ export function tableOf({ state, maps, metric }: Scene): Table {
   );
   const others = metric
     ? orderHeads(rows, cols, metric, { ...state, sort: "all", outside: "remove" }).heads
-    : [...maxima.keys()].sort((a, b) => (maxima[b] ?? 0) - (maxima[a] ?? 0));
-  const picked = [...new Set([...chosen, ...others.filter((head) => head >= 0)])];
+    : [...maxima.keys()].sort((a, b) => Math.abs(maxima[b] ?? 0) - Math.abs(maxima[a] ?? 0));
+  const picked = [...new Set([...chosen, ...off, ...others.filter((head) => head >= 0)])];
   const listed = picked.slice(0, MOST_ROWS);
-  const print = printValue(maps.quantity, Math.max(...listed.map((i) => maxima[i] ?? 0)));
+  const plain = printValue(maps.quantity, Math.max(...listed.map((i) => Math.abs(maxima[i] ?? 0))));
+  const print = maps.signed ? signedValue(plain) : plain;
   return {
     columns,
     rows: listed.map((i) => {
@@ -139,6 +186,7 @@ export function tableOf({ state, maps, metric }: Scene): Table {
       const most = strongest(maps, state._axes, [head[0], head[1]]);
       return [
         ...[headNames([head]), chosen.includes(i) ? "yes" : ""],
+        ...(changes ? [editText(scene, [head[0], head[1]]).replace("changed ", "")] : []),
         ...(metric ? [figures(metric.values[i] ?? 0)] : []),
         print(maxima[i] ?? 0),
         most ? `${most.query} → ${most.key}` : "",

@@ -2,10 +2,19 @@ import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../page/embedded_m
 import { localModel } from "../page/local_model.js";
 import type { Kernel } from "../page/page_data.js";
 import type { Metrics } from "../shared/head_types.js";
+import type { WireArray } from "../shared/wire.js";
 import type { GridState, Thumbnails } from "./state.js";
 
+interface Own {
+  metrics: Metrics[];
+  /** How far heads are from the intact ones, by stack; none where no head is off. */
+  changes: { stack: string; values: WireArray }[];
+  /** The difference from the intact model that was shown: it is not computed here. */
+  difference: Thumbnails | null;
+}
+
 /** A grid that draws its thumbnails from the maps that the page holds. */
-export const pageModel: Kernel<GridState, { metrics: Metrics[] }> = ({ state, own }, held) => {
+export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   const model = localModel<GridState>({ ...state, _metrics: null, _thumbnails: null });
   const draw = () => {
     const stack = model.get("stack");
@@ -13,9 +22,17 @@ export const pageModel: Kernel<GridState, { metrics: Metrics[] }> = ({ state, ow
     if (!found) return;
     model.set("_metrics", own.metrics.find((of) => of.stack === stack) ?? null);
     model.set("_axes", found.axes);
-    model.set("_thumbnails", thumbnails(found, model.get("hidden")));
+    const now = { stack, unit: model.get("unit"), quantity: model.get("quantity"), hidden: model.get("hidden") };
+    const { difference } = own;
+    const isHeld =
+      difference && Object.entries(now).every(([name, is]) => String(is) === String(difference[name as keyof typeof now]));
+    const versus = model.get("versus");
+    const edited = { disabled: model.get("disabled"), method: model.get("method"), versus };
+    const changes = own.changes.find((of) => of.stack === stack)?.values ?? null;
+    const made = versus && isHeld ? difference : { ...thumbnails(found, now.hidden), signed: false };
+    model.set("_thumbnails", { ...made, ...edited, changes });
   };
-  for (const name of ["stack", "unit", "hidden", "quantity"]) model.on(`change:${name}`, draw);
+  for (const name of ["stack", "unit", "hidden", "quantity", "versus"]) model.on(`change:${name}`, draw);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
   let metric = model.get("metric");
   model.on("change:metric", () => {

@@ -41,6 +41,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   }
   if (hand) paintLayerLine(pen, scene);
   if (metric) paintBadges(pen, scene, metric);
+  paintEdits(pen, scene);
   for (const [i, at] of selected.entries()) paintFrame(pen, layout, at, theme, i === selected.length - 1);
   if (pointer.hovered) outline(pen, layout, pointer.hovered, theme.text, 1);
   if (pointer.focused) {
@@ -52,6 +53,50 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   const marked = new Set(ranks ? [] : selected.map(([row]) => row)).add(pointer.hovered?.[0] ?? -1);
   if (hand && !ranks) marked.add(scene.state.layer);
   paintRowLabels(pen, scene, marked, pointer.scrolled);
+}
+
+/** Width and strength of the outline of heads by their change: up to a quarter of the largest one, a half, three, all of it. */
+const CHANGES = [
+  [1, 0.4],
+  [1, 1],
+  [2, 1],
+  [3, 1],
+] as const;
+
+/** A line through the heads that are off, and an outline round those that this changes. */
+function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
+  const most = changes?.reduce((a, b) => Math.max(a, b), 0) ?? 0;
+  for (const [i, head] of order.heads.entries()) {
+    const at = [Math.floor(i / order.cols), i % order.cols] as const;
+    if (off.has(head)) paintStrike(pen, layout, at, theme);
+    const change = changes?.[head] ?? 0;
+    if (head < 0 || !(change > 0)) continue;
+    const [width, strength] = CHANGES[Math.ceil((CHANGES.length * change) / most) - 1] ?? CHANGES[0];
+    pen.globalAlpha = strength;
+    outline(pen, layout, at, theme.second, width, -width / 2);
+    pen.globalAlpha = 1;
+  }
+}
+
+/** A veil, and a line against the diagonal, where many heads have their weights; in two colours, one of which is seen on any map. */
+function paintStrike(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
+  const [x, y] = corner(layout, at);
+  const end = layout.cell - 2;
+  pen.fillStyle = theme.background;
+  pen.globalAlpha = 0.6;
+  pen.fillRect(x, y, layout.cell, layout.cell);
+  pen.globalAlpha = 1;
+  for (const [colour, width] of [
+    [theme.background, 5],
+    [theme.text, 2],
+  ] as const) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.beginPath();
+    pen.moveTo(x + 2, y + end);
+    pen.lineTo(x + end, y + 2);
+    pen.stroke();
+  }
 }
 
 /** The accent round a selected head, and a notch where causal maps are masked: solid on the head that is shown. */

@@ -24,7 +24,7 @@ export const drawPicture: DrawPicture<GridState> = (state, request) => {
   sheet.reserve(sceneOf(state, maps, { ...sheet.look, density: FINE }).width);
   sheet.figure(scene.width, scene.height, (pen) => paintGrid(pen, scene, composed(scene)));
   const { texts, words } = legendOf(state, maps);
-  sheet.colourBar(texts, words);
+  sheet.colourBar(texts, words, scene.look.table);
   sheet.notes(...said.notes);
   return { sheet, caption: said, table: tableOf(scene) };
 };

@@ -1,10 +1,10 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
-import { ramp } from "../shared/colour.js";
+import { diverging, ramp } from "../shared/colour.js";
 import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
 import { word } from "../shared/levels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
-import type { StackInfo } from "../shared/types.js";
+import type { Head, StackInfo } from "../shared/types.js";
 import { compose, type Look, type SmallMaps } from "./grid_pixels.js";
 import { cellOf, chosenMetric, type Metric, type Order, orderHeads } from "./head_order.js";
 import type { GridState } from "./state.js";
@@ -29,6 +29,10 @@ export interface Scene extends Omit<Page, "width"> {
   sorting: string;
   /** Where the selected heads stand; the last one is the head that a view shows. */
   selected: Cell[];
+  /** Heads of the stack that are off, as layer * heads + head. */
+  off: Set<number>;
+  /** How far each head is from the intact one, in nats; null where none is off. */
+  changes: Float32Array | null;
 }
 
 /** What is shown of a state, and where. */
@@ -51,7 +55,13 @@ export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page): S
     ...page,
     ...{ room, state, maps, stack, metric, order, bands, layout, sorting },
     height: snap(height),
-    look: { table: ramp(page.theme), line: word(page.theme.hairline), scale: state.scale, shared: state.shared_scale },
+    look: {
+      table: maps?.signed ? diverging(page.theme) : ramp(page.theme),
+      ...{ ground: word(page.theme.background), line: word(page.theme.hairline) },
+      ...{ scale: state.scale, shared: state.shared_scale },
+    },
+    off: new Set(state.disabled.filter(([, , name]) => name === state.stack).map(([layer, head]) => layer * cols + head)),
+    changes: maps?.stack === state.stack ? maps.changes : null,
     // A few heads are narrower than what is said of their order.
     width: snap(sorting ? Math.max(width, Math.min(room, sortingEnd)) : width),
     selected: state.selected.flatMap(([layer, head, name]) => {
@@ -74,11 +84,14 @@ export const composed = ({ maps, layout, order, look }: Scene): Raster | undefin
 
 /** Whether the maps are those of what the state asks for. */
 export function areCurrent(maps: SmallMaps | null, state: GridState): maps is SmallMaps {
-  const set = (kinds: string[]) => [...kinds].sort().join();
+  const set = (kinds: (string | Head)[]) => kinds.map(String).sort().join();
   return (
     maps?.stack === state.stack &&
     maps.quantity === state.quantity &&
     maps.unit === state.unit &&
-    set(maps.hidden) === set(state.hidden)
+    set(maps.hidden) === set(state.hidden) &&
+    set(maps.disabled) === set(state.disabled) &&
+    (!state.disabled.length || maps.method === state.method) &&
+    maps.versus === (state.versus ?? null)
   );
 }

@@ -1,8 +1,19 @@
 import type { MetricState } from "../shared/head_types.js";
-import type { SharedState } from "../shared/types.js";
+import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-export interface Thumbnails {
+/** What thumbnails say of heads that are off. */
+export interface Edited {
+  disabled: Head[];
+  method: string;
+  versus: GridState["versus"];
+  /** Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values farthest from 0. */
+  signed: boolean;
+  /** float32 [L,H]: how far the heads are from the intact ones, nats; null where none is off. */
+  changes: WireArray | null;
+}
+
+export interface Thumbnails extends Partial<Edited> {
   stack: string;
   quantity: string;
   unit: string;
@@ -19,12 +30,17 @@ export interface Thumbnails {
 export interface GridState extends SharedState, MetricState {
   stack: string;
   shared_scale: boolean;
+  /** "intact": thumbnails are differences from the intact model, while heads are off. */
+  versus: "intact" | null;
+  /** What was off when the metrics were given. */
+  _metrics_of?: string;
   _thumbnails: Thumbnails | null;
 }
 
 /** Those that are drawn. */
 export const WATCHED: (keyof GridState)[] = [
   ...(["selected", "layer", "hidden", "quantity", "unit", "scale", "stack"] as const),
+  ...(["disabled", "method", "versus"] as const),
   ...(["shared_scale", "metric", "sort", "descending", "filter", "outside"] as const),
-  ...(["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_metrics"] as const),
+  ...(["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_metrics", "_metrics_of"] as const),
 ];

@@ -9,19 +9,20 @@ import { type Look, mount } from "../shared/mount.js";
 import { fresh, type Raster } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
-import { announcement, chosenHeads, selectHeads, shownHead, stepTo, undoable } from "../shared/selection.js";
-import { snapshot } from "../shared/snapshot.js";
+import { announcement, chosenHeads, selectHeads, shownHead, stepTo, switchedOff, undoable } from "../shared/selection.js";
+import { save, snapshot } from "../shared/snapshot.js";
 import type { Head, RenderContext } from "../shared/types.js";
 import { gridControls } from "./grid_controls.js";
 import { gridPeek } from "./grid_peek.js";
 import { decode, type SmallMaps } from "./grid_pixels.js";
 import { gridPreview } from "./grid_preview.js";
-import { captionOf, describe, metricText, strongest } from "./grid_text.js";
+import { captionOf, describe, editText, metricText, strongest } from "./grid_text.js";
 import { headIn } from "./head_order.js";
 import { metricControls, similarHeads } from "./metric_controls.js";
 import { paintGrid } from "./paint.js";
 import { areCurrent, composed, type Scene, sceneOf } from "./scene.js";
 import { type GridState, WATCHED } from "./state.js";
+import { offText } from "./switch_controls.js";
 
 /** Below this width controls wait behind a button. */
 const NARROW = 560;
@@ -33,15 +34,21 @@ const KEYS = [
   ["Shift + Enter, Shift + click", "add or remove the head"],
   ["double click", "select only this head"],
   ["[ and ]", "step to the layer above / below"],
-  ["Escape", "back to the selection before"],
+  ["x", "switch the head off, or on again"],
+  ["Shift + x", "the same for its layer"],
+  ["v", "differences from the intact model, or the maps"],
+  ["Escape", "take back what was selected or switched off last"],
   ["?", "show or hide this list"],
 ] as const;
+
+/** What Escape takes back. */
+type Choice = Pick<GridState, "selected" | "disabled">;
 
 function render(context: RenderContext<GridState>): void {
   const { model, signal } = context;
   const { root, inner, schedule } = mount(context, "head-grid", WATCHED, {
     ...{ update, paint },
-    keys: (event) => commonKey(event, toggleKeys, stepBy) || input.key(event),
+    keys: (event) => commonKey(event, toggleKeys, stepBy) || switchKey(event) || input.key(event),
   });
   const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
   const box = element(inner, "div", {
@@ -51,11 +58,12 @@ function render(context: RenderContext<GridState>): void {
   });
   const canvas = element(box, "canvas", { class: "attnw-grid", "aria-hidden": "true" });
   const setCursor = gridCursor(box);
-  const controls = gridControls(inner, context, step);
+  const controls = gridControls(inner, context, step, { toggle: (head) => switchOff([head]), clear: () => switchTo([]) });
   const measured = metricControls(inner, context, selectSimilar);
   const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
   const line = element(inner, "p", { class: "attnw-grid-caption", "data-caption": true });
-  const live = liveRegion(inner, model.get("selected"));
+  const chosenNow = (): Choice => ({ selected: model.get("selected"), disabled: model.get("disabled") });
+  const live = liveRegion(inner, chosenNow());
   const preview = gridPreview(inner);
   const peek = gridPeek(signal, () => model.get("_circle"));
 
@@ -65,15 +73,15 @@ function render(context: RenderContext<GridState>): void {
   let rasterOf: unknown[] = [];
   let revealed: Cell | undefined;
   let passedBy: Cell | undefined;
+  let off = model.get("disabled");
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
-  const {
-    choose: select,
-    undo,
-    notice,
-  } = undoable<Head[]>(
-    () => model.get("selected"),
-    (heads) => selectHeads(model, heads),
-  );
+  const history = undoable<Choice>(chosenNow, ({ selected, disabled }) => {
+    if (model.get("_refused")) model.set("_refused", "");
+    model.set("disabled", disabled);
+    selectHeads(model, selected);
+  });
+  const { undo } = history;
+  const select = (selected: Head[]) => history.choose({ ...chosenNow(), selected });
 
   const input = cellInput(box, canvas, signal, {
     ...{ choose, undo, moved: schedule, layout: () => scene?.layout, fixedLabels: true },
@@ -106,6 +114,35 @@ function render(context: RenderContext<GridState>): void {
     select(chosenHeads(model.get("selected"), [...at, model.get("stack")], add));
   }
 
+  function switchTo(disabled: Head[]): void {
+    const fixed = model.get("_source").fixed;
+    if (fixed) model.set("_refused", fixed);
+    else history.choose({ ...chosenNow(), disabled });
+  }
+
+  const switchOff = (heads: Head[]) => switchTo(switchedOff(model.get("disabled"), heads));
+
+  function switchKey({ key, shiftKey, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
+    if (ctrlKey || metaKey || altKey || target instanceof HTMLSelectElement) return false;
+    if (key === "v") save(model, { versus: model.get("versus") ? null : "intact" });
+    else if (key.toLowerCase() !== "x") return false;
+    else {
+      const head = pointedHead() ?? shownHead(model);
+      const heads = model.get("_stacks").find(({ name }) => name === head?.[2])?.n_heads ?? 0;
+      const layer = Array.from({ length: heads }, (_, i): Head => [head?.[0] ?? 0, i, head?.[2] ?? ""]);
+      if (head) switchOff(shiftKey ? layer : [head]);
+    }
+    return true;
+  }
+
+  /** The head under the pointer or the keyboard's cursor, where that is in use. */
+  function pointedHead(): Head | undefined {
+    const { hovered, focused, byKeyboard } = input.place;
+    const cell = hovered ?? (byKeyboard ? focused : undefined);
+    const at = cell && scene && maps?.stack === model.get("stack") ? headIn(scene.order, cell) : undefined;
+    return at && [...at, model.get("stack")];
+  }
+
   /** Select the shown head with those most like it; it stays the one that is shown. */
   function selectSimilar(): void {
     const shown = shownHead(model);
@@ -125,7 +162,7 @@ function render(context: RenderContext<GridState>): void {
 
   function update(look: Look): void {
     const state = snapshot(model, WATCHED);
-    notice();
+    history.notice(Boolean(model.get("_refused")));
     maps = mapsOf(state._thumbnails);
     scene = sceneOf(state, maps, look);
     compose(scene);
@@ -138,7 +175,9 @@ function render(context: RenderContext<GridState>): void {
     controls.update(scene);
     root.classList.toggle("attnw-grid-narrow", look.width < NARROW);
     line.textContent = captionText(captionOf(scene));
-    live.say(state.selected, announcement(state.selected));
+    const switched = JSON.stringify(off) !== JSON.stringify(state.disabled);
+    live.say(chosenNow(), switched ? offText(state.disabled) : announcement(state.selected));
+    off = state.disabled;
   }
 
   function paint(): void {
@@ -164,7 +203,7 @@ function render(context: RenderContext<GridState>): void {
     const own = headIn(order, focused);
     const pair = maps && own ? strongest(maps, state._axes, own) : undefined;
     const isSelected = selected.some((at) => sameCell(at, focused));
-    const words = describe(own, pair, own ? metricText(metric, own, cols) : "", isSelected);
+    const words = describe(own, pair, own ? metricText(metric, own, cols) : "", isSelected, own && editText(scene, own));
     setCursor(focused, rows, cols, words, isSelected);
     const peeked = passedBy ? undefined : pointed;
     const elsewhere = peek(maps, peeked && headIn(order, peeked));

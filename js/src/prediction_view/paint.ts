@@ -1,5 +1,5 @@
 import { type Cell, corner, outline } from "../shared/cells.js";
-import { diverging } from "../shared/colour.js";
+import { diverging, NO_CHANGE } from "../shared/colour.js";
 import { paintBar } from "../shared/colour_bar.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
 import { cssWord } from "../shared/levels.js";
@@ -79,8 +79,8 @@ function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
     for (let col = 0; col < cols; col++) {
       const effect = effectAt(scene, [row, col]);
       if (Number.isNaN(effect)) continue;
-      const at = effect === undefined || !reach ? 0.5 : 0.5 + effect / reach / 2;
-      pen.fillStyle = cssWord(table[Math.round(255 * at)]);
+      const share = effect === undefined || !reach ? 0 : effect / reach;
+      pen.fillStyle = cssWord(table[Math.round(NO_CHANGE * (1 + share) - share)]);
       const [x, y] = corner(map, [row, col]);
       pen.fillRect(x, y, cell, cell);
       // Without hues the sign is written.
@@ -90,7 +90,7 @@ function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
           pen,
           effect < 0 ? "−" : "+",
           [x + cell / 2, y + cell / 2],
-          at > 0.75 || at < 0.25 ? theme.background : theme.text,
+          Math.abs(share) > 0.5 ? theme.background : theme.text,
           "center",
         );
       }

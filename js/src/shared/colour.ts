@@ -14,9 +14,9 @@ export function blend(points: number[][], at: number): number[] {
   return from.map((value, i) => Math.round(value + ((to[i] ?? 0) - value) * (place - low)));
 }
 
-function build(points: number[][]): Uint32Array {
+function build(points: number[][], place = (i: number) => i / 255): Uint32Array {
   return Uint32Array.from({ length: 256 }, (_, i) => {
-    const [red = 0, green = 0, blue = 0] = blend(points, i / 255);
+    const [red = 0, green = 0, blue = 0] = blend(points, place(i));
     // ImageData is read as bytes R, G, B, A: little-endian words hold them backwards.
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
   });
@@ -40,19 +40,20 @@ export function ramp(theme: Theme): Uint32Array {
   return made;
 }
 
-const signed = { light: build(palette.light.diverging.map(channels)), dark: build(palette.dark.diverging.map(channels)) };
+/** Differences have no change in the middle: byte 128, as far from 1 as from 255. */
+export const NO_CHANGE = 128;
 
-/** Falls and rises round a neutral grey, which is no change; in the system's colours how large a change is, whatever its sign. */
-export function diverging(theme: Theme): Uint32Array {
-  if (!theme.forced) return theme.dark ? signed.dark : signed.light;
-  const [ground, text] = [channels(theme.background), channels(theme.text)];
-  return build([text, ground, text]);
+/**
+ * The scale of differences: from what became less over grey to what became more. Where the reader asks for the system's colours it
+ * runs from that of what is selected over the ground to the text.
+ */
+export function diverging({ dark, forced, accent, background, text }: Theme): Uint32Array {
+  const points = forced ? [accent, background, text] : palette[dark ? "dark" : "light"].diverging;
+  return build(points.map(channels), (i) => (Math.max(i, 1) - 1) / 254);
 }
 
 /** Red, green and blue of "#rrggbb". */
-export function channels(hex: string): number[] {
-  return [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-}
+export const channels = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
 /** The scale's colour at t in 0..1 for CSS and canvas. */
 export function css(theme: Theme, t: number): string {

@@ -24,7 +24,7 @@ export interface Mounted {
   root: HTMLElement;
   /** Holds the figure; hidden while an error stands in its place. */
   inner: HTMLElement;
-  /** Says the kernel's error; a widget may move it. */
+  /** Says the kernel's error, or what it refused; a widget may move it. */
   alert: HTMLElement;
   /** The menu "save"; it goes to the caption unless a widget puts it elsewhere. */
   save: HTMLElement;
@@ -84,8 +84,9 @@ export function mount<T extends { _error: string }>(
     if (!theme) return;
     placeSaveMenu(save, inner);
     const error = model.get("_error");
-    alert.hidden = !error;
-    if (alert.textContent !== error) alert.textContent = error;
+    const said = error || String(model.get("_refused" as keyof T) ?? "");
+    alert.hidden = !said;
+    if (alert.textContent !== said) alert.textContent = said;
     if (!on.keepsShowing) {
       inner.hidden = Boolean(error);
       if (error) return;
@@ -104,7 +105,7 @@ export function mount<T extends { _error: string }>(
     schedule();
   };
 
-  const names = [...watched, "_error"].map((trait) => `change:${trait}`);
+  const names = [...watched, "_error", "_refused"].map((trait) => `change:${trait}`);
   for (const each of names) model.on(each, invalidate);
   watchTheme(root, signal, (next) => {
     theme = next;

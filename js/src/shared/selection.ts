@@ -41,16 +41,28 @@ export function announcement(selected: Head[]): string {
 
 const HISTORY = 100;
 
+/** Heads that are off once `heads` are switched: on again where all of them are off, else off too. */
+export function switchedOff(before: Head[], heads: Head[]): Head[] {
+  const among = (some: Head[], head: Head) => some.some((one) => sameHead(one, head));
+  const others = before.filter((head) => !among(heads, head));
+  const isOff = heads.every((head) => among(before, head));
+  return isOff ? others : [...others, ...heads];
+}
+
 /** Choices that Escape takes back, one by one: those made here, and what the kernel or a linked figure chose. */
 export function undoable<T>(now: () => T, apply: (choice: T) => void) {
   const history: T[] = [];
   let last = now();
   const isLast = (choice: T) => JSON.stringify(choice) === JSON.stringify(last);
 
-  /** Remember what was chosen elsewhere; called whenever the figure is brought up to date. */
-  function notice(): void {
+  /** Remember what was chosen elsewhere; called whenever the figure is brought up to date. What was `refused` never was. */
+  function notice(refused = false): void {
     const next = now();
     if (isLast(next)) return;
+    if (refused && JSON.stringify(next) === JSON.stringify(history.at(-1))) {
+      last = history.pop() as T;
+      return;
+    }
     history.push(last);
     if (history.length > HISTORY) history.shift();
     last = next;

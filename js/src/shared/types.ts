@@ -49,12 +49,22 @@ export interface SharedState {
   /** What stands in their place. */
   method: "uniform" | "zero" | "first";
   /** `loss`: what the gradients are of; "" without any. */
-  _source: { model: string; note: string; loss: string };
+  _source: {
+    model: string;
+    note: string;
+    loss: string;
+    /** What is off, in words. */
+    edits?: string;
+    /** Why no head can be switched off; "" where heads can. */
+    fixed?: string;
+  };
   /** The quantities that there are. */
   _quantities: string[];
   _axes: Axes;
   _stacks: StackInfo[];
   _error: string;
+  /** Why what was asked for last was not done; what was shown is still shown. */
+  _refused?: string;
   /** The same in all figures that are linked to each other, directly or not; "" in one alone. */
   _circle: string;
 }
