@@ -39,6 +39,8 @@ from .studies.segmenting import make_segments as make_segments
 from .studies.segmenting import read_segments as read_segments
 from .studies.word_links import probe_links as probe_links
 from .text.coreference import load_coreference as load_coreference
+from .text.demonstrations import demo_genres as demo_genres
+from .text.demonstrations import demo_pairs as demo_pairs
 from .text.demonstrations import demo_prose as demo_prose
 from .text.demonstrations import demo_texts as demo_texts
 from .text.demonstrations import demo_treebank as demo_treebank

@@ -28,8 +28,15 @@ WRITES = {
     "02_what_does_bert_look_at": ["object_arcs.svg", "special_tokens.html", "special_tokens.svg"],
     "03_norms": ["norms.pdf", "norms.svg"],
     "04_your_own_model": ["induction.svg", "induction_head.svg", "reversal.pdf"],
+    "05_what_do_heads_do": ["anaphors.svg", "genres.svg", "without_a_head.svg"],
 }
-CHARTS = {"01_quickstart": 0, "02_what_does_bert_look_at": 9, "03_norms": 1, "04_your_own_model": 1}
+CHARTS = {
+    "01_quickstart": 0,
+    "02_what_does_bert_look_at": 9,
+    "03_norms": 1,
+    "04_your_own_model": 1,
+    "05_what_do_heads_do": 4,
+}
 SOURCES = sorted(NOTEBOOKS.glob("*.ipynb"))
 every_notebook = pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from attnwidget.text.minimal_pairs import MinimalPair, load_pairs
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 
@@ -75,3 +76,47 @@ def demo_treebank() -> list[Sentence]:
         [('Before', 'mark'), ('you', 'nsubj'), ('add', 'advcl')]
     """
     return load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu"))))
+
+
+def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
+    """300 minimal pairs of BLiMP (Warstadt et al. 2020), 60 of each of five paradigms.
+
+    Spread evenly over each file's pairs from the 200th on, counted from 0, whose differing words
+    are one piece each of the embedded model's vocabulary. BLiMP has the licence CC BY 4.0; LICENSE
+    names what was taken. A pair's `phenomenon` is its paradigm.
+
+    Args:
+        paradigm: the pairs of one alone, such as "anaphor_number_agreement"; None = all.
+
+    Raises:
+        ValueError: no such paradigm.
+
+    Example:
+        >>> from attnwidget import demo_pairs
+        >>> pairs = demo_pairs("anaphor_number_agreement")
+        >>> len(pairs), pairs[0].differing
+        (60, (('themselves.',), ('herself.',)))
+    """
+    pairs = load_pairs(Path(str(files("attnwidget").joinpath("demo/pairs.jsonl"))))
+    known = list(dict.fromkeys(pair.phenomenon for pair in pairs))
+    if paradigm is not None and paradigm not in known:
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"there are no pairs of {paradigm!r}: a paradigm is one of {listed}")
+    return [pair for pair in pairs if paradigm in (None, pair.phenomenon)]
+
+
+def demo_genres() -> list[tuple[str, str]]:
+    """80 short texts with their genre, 16 of each that `load_model("attnwidget/genre")` tells.
+
+    (text, genre), as `ablate` and `head_importance` take them. Written for the package in the
+    manner of the five kinds of web text of UD English EWT, on which that model was fine-tuned; none
+    is from it, and none was chosen by what the model says of it.
+
+    Example:
+        >>> from attnwidget import demo_genres
+        >>> demo_genres()[0][1], len(demo_genres())
+        ('answers', 80)
+    """
+    lines = files("attnwidget").joinpath("demo/genres.jsonl").read_text("utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    return [(entry["text"], entry["genre"]) for entry in entries]
