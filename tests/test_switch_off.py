@@ -79,7 +79,7 @@ def test_a_grid_sends_how_far_heads_changed_only_while_some_are_off(attention: A
     np.testing.assert_array_equal(changes, wanted)
     caption = grid.caption.text()
     assert "without L1 H3, L2 H0 (uniform)" in caption and "struck through" in caption
-    assert "Jensen-Shannon distance up to" in caption
+    assert "Jensen-Shannon divergence up to" in caption
     grid.disabled = []
     assert grid._thumbnails["changes"] is None and "outlined" not in grid.caption.text()
 

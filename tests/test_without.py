@@ -102,6 +102,17 @@ def test_linked_widgets_read_the_input_once(model: AttentionModel) -> None:
     assert view.attention is attention is grid.attention
 
 
+def test_a_linked_figure_of_given_weights_stays_as_it_is(model: AttentionModel) -> None:
+    attention = model.attend("The cat sat.")
+    grid, view = HeadGrid(attention), HeadView(attention)
+    given = HeadView(Attention.from_weights(attention.weights(), attention.tokens))
+    link(grid, given, view)
+    grid.disabled = [(0, 3)]
+    assert view.disabled == grid.disabled and given.disabled == []
+    grid.selected = [(2, 2)]
+    assert given.selected == grid.selected
+
+
 def test_code_names_what_is_off(model: AttentionModel) -> None:
     grid = HeadGrid(model.attend("The cat sat."), disabled=[(0, 3)], method="zero")
     assert grid.attention.edits

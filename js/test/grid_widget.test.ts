@@ -211,7 +211,7 @@ test("heads that are off are struck through, changed ones outlined by how far th
   const outlines = drawn.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
   expect(outlines.map((line) => /stroke-width="(.)"/.exec(line)?.[1] ?? "1")).toEqual(["1", "3"]);
   expect(captionText(caption)).toContain("struck through: switched off");
-  expect(captionText(caption)).toContain("Jensen-Shannon distance up to 0.2");
+  expect(captionText(caption)).toContain("Jensen-Shannon divergence up to 0.2");
   expect(table.columns).toContain("changed");
   expect(table.rows[0]?.slice(0, 3)).toEqual(["L2 H3 (3-4)", "", "off"]);
 });

@@ -1,7 +1,8 @@
-"""How long a frame of hovering takes, and how soon the lens answers, beside an empty frame.
+"""How soon a live figure answers to a pointer, another word and a head switched off.
 
-Run by `make bench`, in JupyterLab: 12 heads over one another at 122 tokens, and the lens over 144
-heads x 122 tokens.
+Run by `make bench`, in JupyterLab, beside an empty frame and one pass of the model: 12 heads over
+one another at 122 tokens, the lens over 144 heads x 122 tokens, a key in a grid that answers of the
+embedded model are linked to.
 """
 
 from __future__ import annotations
@@ -26,6 +27,39 @@ attention = Attention.from_weights(maps, [f"token{i}" for i in range(122)])
 view = HeadView(attention, 3, 0, mode="lines", arrangement="overlay", of="layer")
 lens = TokenLens(attention, of="model", tokens=[("query", 3)])
 """
+SWITCHED = """
+import time
+from attnwidget import HeadGrid, PredictionView, link, load_model
+model = load_model(device="cpu")
+text = "The woman washed [MASK] hands before dinner."
+answers, grid = PredictionView(model.attend(text)), HeadGrid(model.attend(text), selected=[(1, 8)])
+grid.attention = answers.attention
+both = link(grid, answers)
+def passes():
+    found = []
+    for _ in range(20):
+        start = time.perf_counter()
+        model.predict(text)
+        found.append(1000 * (time.perf_counter() - start))
+    return found
+"""
+# From the key until the answers say that the head is off, or on again, in ms.
+SWITCH = """async () => {
+  const grid = document.querySelector(".attnw-head-grid-root [role=grid]");
+  const caption = document.querySelector(".attnw-prediction-root [data-caption]");
+  const took = [];
+  grid.focus();
+  for (let i = 0; i < 12; i++) {
+    const off = caption.textContent.includes("without L1 H8");
+    const start = performance.now();
+    grid.dispatchEvent(new KeyboardEvent("keydown", { key: "x", bubbles: true }));
+    while (caption.textContent.includes("without L1 H8") === off)
+      await new Promise(requestAnimationFrame);
+    took.push(performance.now() - start);
+    await new Promise((done) => setTimeout(done, 2500));  // until the effects are computed
+  }
+  return took;
+}"""
 # Milliseconds that the page is busy for each of 60 moves of the pointer: what a frame waits for.
 HOVER = """async () => {
   const canvas = document.querySelector(".attnw-view-root canvas[data-layout]");
@@ -75,6 +109,7 @@ LENS = """async () => {
   }
   return took;
 }"""
+CELLS = [SETUP, "view", "lens", SWITCHED, "grid", "answers"]
 
 
 def spread(milliseconds: list[float]) -> str:
@@ -95,16 +130,18 @@ def main() -> None:
     ):
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         page = browser.new_page(viewport={"width": 1700, "height": 2600})
-        notebook = LiveNotebook(page, server, "lab/tree", "hover", [SETUP, "view", "lens"])
-        for cell in range(3):
+        notebook = LiveNotebook(page, server, "lab/tree", "hover", CELLS)
+        for cell in range(len(CELLS)):
             notebook.run_cell(cell)
         page.locator(".attnw-lens-root canvas").first.wait_for()
         page.wait_for_timeout(3000)
         empty, hover, lens = (page.evaluate(script) for script in (EMPTY, HOVER, LENS))
+        switch, passes = page.evaluate(SWITCH), notebook.value("passes()")
         size = notebook.value("lens._lens['values']['view'].nbytes")
         print(
             f"a frame: empty {spread(empty)}, hover over 12 heads {spread(hover)}; "
-            f"another word in the lens {spread(lens)}, {size:,} bytes"
+            f"another word in the lens {spread(lens)}, {size:,} bytes; "
+            f"a head switched off or on: answers {spread(switch)}, one pass {spread(passes)}"
         )
         notebook.close()
         browser.close()

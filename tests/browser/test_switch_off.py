@@ -45,7 +45,7 @@ def test_heads_are_switched_off_by_keyboard_and_by_a_cell(in_lab: OpenNotebook) 
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "x"):
         page.keyboard.press(key)
     expect(caption(output)).to_contain_text("without L1 H2 (uniform)")
-    expect(caption(output)).to_contain_text("Jensen-Shannon distance up to")
+    expect(caption(output)).to_contain_text("Jensen-Shannon divergence up to")
     expect(caption(beside)).to_contain_text("without L1 H2 (uniform)")
     page.wait_for_timeout(300)
     assert crossed(grid, 1, 2) and not crossed(grid, 1, 3)

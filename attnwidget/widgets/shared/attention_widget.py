@@ -86,6 +86,10 @@ class AttentionWidget(HeadWidget):
         intact = self.attention.intact if self.disabled else self.attention
         return {"attention": intact.made_by or intact}
 
+    def _takes(self, name: str) -> bool:
+        can_switch = self.attention.intact.reading is not None
+        return super()._takes(name) and (can_switch or name not in ("disabled", "method"))
+
     @traitlets.validate("disabled")
     def _check_disabled(self, proposal: dict[str, Any]) -> list[Head]:
         heads: list[Head] = proposal["value"]

@@ -78,6 +78,10 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         """The stacks of the figure; each widget has its own."""
         raise NotImplementedError
 
+    def _takes(self, name: str) -> bool:
+        """Whether the figure can have what a linked one has of a trait."""
+        return bool(self.has_trait(name))
+
     def _named(self, value: Head | Sequence[Any]) -> Head:
         """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""
         return named_head(value, self._shapes())

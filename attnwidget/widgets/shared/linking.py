@@ -50,7 +50,7 @@ class Link:
             for widget in self.widgets:
                 if widget is source:
                     continue
-                if not widget.has_trait(name):
+                if not widget._takes(name):
                     for other in widget._ties:
                         other._give(widget, name, value)
                     continue

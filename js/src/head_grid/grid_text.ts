@@ -131,7 +131,7 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
   if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
   if (changes) {
     const most = changes.reduce((a, b) => Math.max(a, b), 0);
-    const upTo = `outlined: changed against the intact model, Jensen-Shannon distance up to ${figures(most)}`;
+    const upTo = `outlined: changed against the intact model, Jensen-Shannon divergence up to ${figures(most)}`;
     notes.push(most > 0 ? upTo : "no other head of this stack changed");
   }
   if (state.versus && maps && !maps.signed)
