@@ -75,7 +75,7 @@ browser:
 test: check browser
 	cd js && npm test --silent
 	$(BIN)/pytest -n 2 -m "not browser"
-	$(BIN)/pytest -n 2 --dist loadfile -m browser
+	$(BIN)/pytest -n 2 --dist worksteal -m browser
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
 

@@ -101,6 +101,7 @@ def test_a_behaviour_looks_the_same_on_maps_and_charts() -> None:
             "layers": list(theme.layers),
             "series": list(theme.series),
             "rest": theme.rest,
+            "diverging": list(theme.diverging),
         }
 
 
