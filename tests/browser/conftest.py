@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from browser.notebook import LiveNotebook, OpenNotebook
 from browser.pages import FLAGS, Watched, chromium, watched
+from browser.parity import Desk
 from browser.servers import Server, jupyter, marimo
 
 
@@ -84,6 +85,24 @@ def _opener(server: Server, route: str, seen: Watched, name: str) -> Iterator[Op
     yield open_notebook
     for live in opened:
         live.close()
+
+
+@pytest.fixture(scope="session")
+def screen_and_paper(browser: Browser) -> Iterator[tuple[Watched, Watched]]:
+    with watched(browser, height=1600) as screen, watched(browser) as paper:
+        yield screen, paper
+
+
+@pytest.fixture
+def desk(screen_and_paper: tuple[Watched, Watched]) -> Iterator[Desk]:
+    screen, paper = screen_and_paper
+    for page in screen_and_paper:
+        page.forget()
+    desk = Desk(screen.page, paper.page)
+    desk.lay()
+    yield desk
+    for page in screen_and_paper:
+        page.assert_quiet()
 
 
 @pytest.fixture

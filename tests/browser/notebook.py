@@ -16,7 +16,7 @@ KERNEL = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kerne
 # Another notebook in the place of the one that is open, in a page that has loaded JupyterLab.
 OPEN_HERE = """async (path) => {
   const { shell, commands } = window.jupyterapp;
-  shell.currentWidget?.dispose();
+  for (const open of [...shell.widgets("main")]) open.dispose();
   const { context, sessionContext } = await commands.execute("docmanager:open", { path });
   await context.ready;
   await sessionContext.ready;

@@ -50,11 +50,15 @@ class Watched:
 
     def begin(self) -> None:
         """Make the page as a fresh one, for the next test."""
-        for heard in (self.outside, self.errors, self.dialogs):
-            heard.clear()
+        self.forget()
         self.page.mouse.move(0, 0)
         self.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
         self.page.emulate_media(color_scheme="light", forced_colors="none", reduced_motion="null")
+
+    def forget(self) -> None:
+        """What happened before is no fault of what comes."""
+        for heard in (self.outside, self.errors, self.dialogs):
+            heard.clear()
 
     def assert_quiet(self) -> None:
         """No request left the machine, no error was raised or logged, no dialog opened."""

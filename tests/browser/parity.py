@@ -208,6 +208,26 @@ def drawn_twice(desk: Desk, widget: HeadWidget, *, width: int, theme: ThemeName)
     return found
 
 
+def assert_all_alike(
+    desk: Desk, widget: HeadWidget, *, widths: tuple[int, ...] = (480, 1200), by: int = 16
+) -> None:
+    show(desk.screen, widget)
+    for width in widths:
+        for theme in ("light", "dark"):
+            assert_alike(desk, widget, width, theme, by=by)
+    widget.close()
+
+
+def assert_alike(
+    desk: Desk, widget: HeadWidget, width: int, theme: ThemeName, *, by: int = 16
+) -> None:
+    for twice in drawn_twice(desk, widget, width=width, theme=theme):
+        where = f"{width} px, {theme}"
+        assert twice.texts_apart() == [], where
+        assert twice.apart(by=by) <= 0.01, where
+        assert twice.page_caption == twice.picture_caption, where
+
+
 def _inside(box: Any, columns: float, rows: float) -> bool:
     x, y = (box[1] + box[3]) / 2, (box[2] + box[4]) / 2
     return bool(-1 <= x <= columns + 1 and -1 <= y <= rows + 1)

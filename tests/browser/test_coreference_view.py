@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from attnwidget import CoreferenceView, Document, load_model, probe_coreference
 from browser.axe import AXE, complaints
 from browser.figures import SETUP
 from browser.notebook import LiveNotebook, OpenNotebook
-from browser.pages import watched
-from browser.parity import drawn_twice
+from browser.parity import Desk, assert_all_alike
 
 pytestmark = pytest.mark.browser
 
@@ -51,22 +50,14 @@ PROSE = "She told AVa that the old ship , which she had left , would not sail To
 
 
 @pytest.mark.parametrize("length", [6, 120, 500])
-def test_a_text_is_saved_as_it_is_seen(browser: Browser, length: int) -> None:
+def test_a_text_is_saved_as_it_is_seen(desk: Desk, length: int) -> None:
     words = f"Ann knew that {PROSE * 40}".split()[:length]
     people = [i for i, word in enumerate(words) if word.lower() in ("ann", "she")]
     spans = [*[(i, i, "ann") for i in people], (2, 5, "all"), (3, 5, "rest")]
     document = Document.from_spans(words, spans)
     found = probe_coreference(load_model(), [document], windows="all", progress=False)
     view = CoreferenceView(found)
-    with watched(browser) as seen:
-        for theme in ("light", "dark"):
-            for width in (480, 1200):
-                for twice in drawn_twice(seen.page, view, width=width, theme=theme):
-                    assert twice.texts_apart() == [], (width, theme)
-                    assert twice.apart() <= 0.01, (width, theme)
-                    assert twice.page_caption == twice.picture_caption
-        seen.assert_quiet()
-    view.close()
+    assert_all_alike(desk, view)
 
 
 def opened(in_lab: OpenNotebook) -> LiveNotebook:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
 
 import zoo
 from attnwidget import (
@@ -21,32 +20,14 @@ from attnwidget import (
     TokenLens,
     load_model,
 )
-from attnwidget.drawing.engine import ThemeName
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from browser.pages import Watched, watched
-from browser.parity import Desk, drawn_twice, show
+from browser.parity import Desk, assert_all_alike
 from vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.browser
 PROSE = "The captain told his men that he would not leave the ship , and they sat down to wait . "
-
-
-@pytest.fixture(scope="module")
-def pages(browser: Browser) -> Iterator[tuple[Watched, Watched]]:
-    with watched(browser, height=1600) as screen, watched(browser) as paper:
-        yield screen, paper
-
-
-@pytest.fixture
-def desk(pages: tuple[Watched, Watched]) -> Iterator[Desk]:
-    screen, paper = pages
-    desk = Desk(screen.page, paper.page)
-    desk.lay()
-    yield desk
-    for page in pages:
-        page.assert_quiet()
 
 
 def of_length(n: int) -> Attention:
@@ -153,12 +134,11 @@ PREDICTIONS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("options", PREDICTIONS)
 def test_predictions_are_saved_as_they_are_seen(
-    browser: Browser, inputs: dict[str, Attention], options: str
+    desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
     widget = PredictionView(inputs["6 tokens"], position=3, **PREDICTIONS[options])
     assert widget.wait()
-    assert_all_alike(browser, widget)
-    widget.close()
+    assert_all_alike(desk, widget)
 
 
 LENSES: dict[str, dict[str, object]] = {
@@ -177,16 +157,6 @@ def test_a_lens_is_saved_as_it_is_seen(
         widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
         assert_all_alike(desk, widget)
     assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
-
-
-def assert_all_alike(
-    desk: Desk, widget: HeadWidget, *, widths: tuple[int, ...] = (480, 1200), by: int = 16
-) -> None:
-    show(desk.screen, widget)
-    for width in widths:
-        for theme in ("light", "dark"):
-            assert_alike(desk, widget, width, theme, by=by)
-    widget.close()
 
 
 @pytest.mark.parametrize("selected", [[], [(2, 8)]])
@@ -241,13 +211,3 @@ def test_a_table_of_relations_is_saved_as_it_is_seen(
     desk: Desk, relations: RelationAccuracies, kind: str
 ) -> None:
     assert_all_alike(desk, RelationTable(relations, **TABLES[kind]), widths=(480, 700, 1200))
-
-
-def assert_alike(
-    desk: Desk, widget: HeadWidget, width: int, theme: ThemeName, *, by: int = 16
-) -> None:
-    for twice in drawn_twice(desk, widget, width=width, theme=theme):
-        where = f"{width} px, {theme}"
-        assert twice.texts_apart() == [], where
-        assert twice.apart(by=by) <= 0.01, where
-        assert twice.page_caption == twice.picture_caption, where

@@ -53,6 +53,7 @@ export function relationList(
   const body = element(table, "tbody");
   const nothing = element(box, "p", { class: "attnw-rel-nothing", hidden: true }, NOTHING);
 
+  let written = "";
   let drawn: unknown[] = [];
   let painted: unknown[] = [];
   let listed: Listed[] = [];
@@ -114,8 +115,9 @@ export function relationList(
   });
 
   function arrange(layout: TableLayout): void {
-    const text = layout.lines.join(" ");
-    if (caption.textContent !== text) {
+    const text = layout.lines.join("\n");
+    if (text !== written) {
+      written = text;
       caption.replaceChildren();
       for (const [i, said] of layout.lines.entries())
         element(caption, "span", {}, i < layout.lines.length - 1 ? `${said} ` : said);
