@@ -23,6 +23,7 @@ from .metrics import Patterns as Patterns
 from .metrics import Position as Position
 from .studies.ablation import ablate as ablate
 from .studies.behaviours import behaviours as behaviours
+from .studies.compare import compare as compare
 from .studies.coreference import probe_coreference as probe_coreference
 from .studies.governors import predict_governors as predict_governors
 from .studies.head_importance import head_importance as head_importance

@@ -49,9 +49,11 @@ class BatchMaker:
         token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None leaves
             them as the tokenizer has them.
         classes: token classes beside the standard ones.
+        pad_to: tokens that every batch is padded to; None = as many as its longest segment has.
 
     Raises:
-        ValueError: the model has no tokenizer, `token_types` is another word, or a class is empty.
+        ValueError: the model has no tokenizer or takes fewer tokens than `pad_to`, `token_types` is
+            another word, or a class is empty.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class BatchMaker:
         backbone: nn.Module,
         token_types: TokenTypes,
         classes: Mapping[str, TokenClass],
+        pad_to: int | None = None,
     ) -> None:
         if model.tokenizer is None:
             raise ValueError(
@@ -76,14 +79,19 @@ class BatchMaker:
         self._classes = TokenClasses(self._tokenizer, classes)
         self._limit = length_limit(model.hf_model, model.tokenizer)
         self._reads = what_reads(model.hf_model, model.tokenizer)
+        if pad_to is not None and self._limit is not None and pad_to > self._limit:
+            raise ValueError(
+                f"segments cannot be padded to {pad_to} tokens: {self._reads} {self._limit} at most"
+            )
+        self._pad_to = pad_to
         self._ids: dict[str, int] = {}
 
     def __call__(self, segments: Sequence[Segment]) -> Batch:
-        """The batch of `segments`, padded to the longest.
+        """The batch of `segments`, padded on the right.
 
         Raises:
             ValueError: a token is not in the model's vocabulary; a segment has none, or more than
-                the model takes.
+                the model takes or than all are padded to.
         """
         ids, types, sentences = [], [], []
         for segment in segments:
@@ -102,15 +110,22 @@ class BatchMaker:
             types.append(template.token_types(*map(len, parts)))
             sentences.append(template.sentences(*map(len, parts)))
         lengths = torch.tensor([len(row) for row in ids])
-        real = torch.arange(int(lengths.max())) < lengths[:, None]
+        longest = int(lengths.max())
+        width = self._pad_to or longest
+        if longest > width:
+            raise ValueError(
+                f"a segment has {counted(longest, 'token')}, more than the {width} that all are "
+                "padded to: cut shorter ones, or pad to more"
+            )
+        real = torch.arange(width) < lengths[:, None]
         inputs = {
-            "input_ids": _padded(ids, getattr(self._tokenizer, "pad_token_id", None) or 0),
+            "input_ids": _padded(ids, getattr(self._tokenizer, "pad_token_id", None) or 0, width),
             "attention_mask": real.long(),
         }
         if self._zero_types:
             inputs["token_type_ids"] = torch.zeros_like(real, dtype=torch.int64)
         elif self._templates[0].types is not None:
-            inputs["token_type_ids"] = _padded(types, 0)
+            inputs["token_type_ids"] = _padded(types, 0, width)
         tokens = _Axes(self._tokenizer, ids, sentences)
         members = [
             self._classes.members(row, partial(tokens.__getitem__, i)) for i, row in enumerate(ids)
@@ -124,7 +139,7 @@ class BatchMaker:
             real=real.to(device),
             row_weights=(real / lengths[:, None]).to(device),
             classes={
-                name: _padded([one[name] for one in members], False).to(device)
+                name: _padded([one[name] for one in members], False, width).to(device)
                 for name in members[0]
             },
         )
@@ -168,6 +183,5 @@ class _Axes(Sequence[Tokens]):
         return self._made[index]
 
 
-def _padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
-    longest = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
+def _padded(rows: Sequence[Sequence[int]], filler: int, width: int) -> Tensor:
+    return torch.tensor([[*row, *[filler] * (width - len(row))] for row in rows])

@@ -94,40 +94,11 @@ def measure(
         Measurements(small BERT (in the package), 2 segments: entropy, position)
     """
     refuse_no_model(model)
-    if batch_size < 1:
-        raise ValueError(f"batch_size is at least 1, got {batch_size}")
     accumulators = _accumulators(metrics)
     reader = ModelReader(model, accumulators, token_types)
-    n_segments = len(segments) if isinstance(segments, Sequence) else None
-    batches = batched(segments, batch_size)
-    first = next(batches, None)
-    if first is None:
-        raise ValueError("there are no segments to measure")
-    reader.start(first[0])
-    batches = chain([first], batches)
-    done, file = Progress(), None
-    if checkpoint is not None:
-        file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
-        done = file.load()
-        _skip(batches, done, file.path)
-        reader.restore(done.states)
-    saved, saved_at, complete = done, time.monotonic(), False
-    try:
-        with progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar:
-            for batch in batches:
-                reader.add(batch)
-                done = done.after(batch, reader.states())
-                bar.update(len(batch))
-                if file is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
-                    file.save(done)
-                    saved, saved_at = done, time.monotonic()
-        complete = True
-    except KeyboardInterrupt:
-        if not done.n_batches:
-            raise
-        reader.restore(done.states)  # the batch that was cut short has left layers in the sums
-    if file is not None and saved is not done:
-        file.save(done)
+    done, complete = read_all(
+        reader, segments, batch_size=batch_size, checkpoint=checkpoint, progress=progress
+    )
     return Measurements(
         {one.name: one.compute() for one in accumulators},
         n_segments=done.n_segments,
@@ -171,6 +142,53 @@ def measure_attention(
         model_name=attention.model_name,
         stack=accumulators[0].stack,
     )
+
+
+def read_all(
+    reader: ModelReader,
+    segments: Iterable[Segment],
+    *,
+    batch_size: int,
+    checkpoint: str | Path | None,
+    progress: bool,
+) -> tuple[Progress, bool]:
+    """Read all segments, batch after batch, into the reader's accumulators.
+
+    Arguments and errors are those of `measure`. Returns how far it came, and whether that is all.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    n_segments = len(segments) if isinstance(segments, Sequence) else None
+    batches = batched(segments, batch_size)
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("there are no segments to measure")
+    reader.start(first[0])
+    batches = chain([first], batches)
+    done, file = Progress(), None
+    if checkpoint is not None:
+        file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
+        done = file.load()
+        _skip(batches, done, file.path)
+        reader.restore(done.states)
+    saved, saved_at, complete = done, time.monotonic(), False
+    try:
+        with progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar:
+            for batch in batches:
+                reader.add(batch)
+                done = done.after(batch, reader.states())
+                bar.update(len(batch))
+                if file is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
+                    file.save(done)
+                    saved, saved_at = done, time.monotonic()
+        complete = True
+    except KeyboardInterrupt:
+        if not done.n_batches:
+            raise
+        reader.restore(done.states)  # the batch that was cut short has left layers in the sums
+    if file is not None and saved is not done:
+        file.save(done)
+    return done, complete
 
 
 def _accumulators(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:

@@ -39,6 +39,7 @@ class ModelReader:
         model: the model; of an encoder-decoder the encoder is read.
         accumulators: what sees each layer, in this order.
         token_types: as in `BatchMaker`.
+        pad_to: as in `BatchMaker`.
 
     Raises:
         ValueError: as `BatchMaker`; token classes of one name that differ.
@@ -49,6 +50,7 @@ class ModelReader:
         model: AttentionModel,
         accumulators: Sequence[Accumulator[Any]],
         token_types: TokenTypes,
+        pad_to: int | None = None,
     ) -> None:
         self._model = model
         self._accumulators = accumulators
@@ -57,10 +59,16 @@ class ModelReader:
         takes_cache = "use_cache" in input_names(self._backbone)
         self._options = {"use_cache": False} if takes_cache else {}
         classes = token_classes_of(accumulators)
-        self._maker = BatchMaker(model, self._backbone, token_types, classes)
+        self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
         self._padding_checked = False
 
     def start(self, segment: Segment) -> None:
+        """Start the accumulators; ValueError as `subject`."""
+        subject = self.subject(segment)
+        for accumulator in self._accumulators:
+            accumulator.start(subject)
+
+    def subject(self, segment: Segment) -> Subject:
         """Read the beginning of a segment to learn how many layers and heads there are.
 
         Raises:
@@ -75,34 +83,41 @@ class ModelReader:
             listed = ", ".join(str(shape[1]) for shape in shapes)
             raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
         has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
-        subject = Subject(
+        return Subject(
             n_layers=len(shapes),
             n_heads=shapes[0][1],
             stack="encoder" if has_encoder else "self",
             model_name=self._model.name,
             model=self._model,
         )
-        for accumulator in self._accumulators:
-            accumulator.start(subject)
 
     def add(self, segments: Sequence[Segment]) -> None:
         """Read one batch and add it to every accumulator."""
+
+        def update(layer: LayerBatch) -> None:
+            for accumulator in self._accumulators:
+                accumulator.update(layer)
+
+        with self._model.lock:
+            batch = self.read(segments, update)
+            for accumulator in self._accumulators:
+                accumulator.end_batch(batch)
+
+    def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
+        """Read one batch and hand each layer to `on_layer`, and to no accumulator."""
         batch = self._maker(segments)
         padded = bool((~batch.real).any())
 
-        def update(seen: LayerAttention) -> None:
+        def hand_on(seen: LayerAttention) -> None:
             if padded and not self._padding_checked:
                 self._check_padding(seen, batch)
-            layer = LayerBatch(batch, seen.layer, seen.weights.float(), seen)
             with _one_thread():
-                for accumulator in self._accumulators:
-                    accumulator.update(layer)
+                on_layer(LayerBatch(batch, seen.layer, seen.weights.float(), seen))
 
         with self._model.lock:
-            self._read(batch, update)
+            self._read(batch, hand_on)
             self._padding_checked |= padded
-            for accumulator in self._accumulators:
-                accumulator.end_batch(batch)
+        return batch
 
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
         """The state of every accumulator."""
