@@ -61,7 +61,7 @@ def compare(
         padded: also the cosine of maps padded to so many tokens, rows of padding included, as in
             the released code, where it is 200.
         across_layers: also compare heads of different layers, which `match(across_layers=True)`
-            needs: twice as slow or more, and `b`'s maps of a batch are kept, too.
+            needs: about four times as slow, and `b`'s maps of a batch are kept, too.
         batch_size: segments that go through the models together.
         progress: show a progress bar.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
