@@ -73,9 +73,11 @@ def _is_local(url: str) -> bool:
 
 
 @contextmanager
-def watched(browser: Browser, *, width: int = WIDTH, height: int = HEIGHT) -> Iterator[Watched]:
-    """A fresh page in a context of its own."""
-    context = browser.new_context(viewport={"width": width, "height": height})
+def watched(
+    browser: Browser, *, width: int = WIDTH, height: int = HEIGHT, touch: bool = False
+) -> Iterator[Watched]:
+    """A fresh page in a context of its own, on a screen for fingers if asked for."""
+    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=touch)
     context.set_default_timeout(60_000)
     page = context.new_page()
     seen = Watched(page)

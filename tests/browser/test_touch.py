@@ -1,0 +1,53 @@
+"""The explorer on a small screen, by a finger alone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from browser.figures import GridOnPage
+from browser.notebook import LiveNotebook
+from browser.pages import watched
+from browser.servers import Server
+
+pytestmark = pytest.mark.browser
+
+
+def tap(place: Locator, x: float, y: float) -> None:
+    """A finger on a point of an element, in pixels from its corner."""
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    assert box is not None
+    place.page.touchscreen.tap(box["x"] + x, box["y"] + y)
+
+
+def test_a_tap_on_a_head_goes_to_its_view_and_one_on_a_word_locks_it(
+    browser: Browser, lab: Server
+) -> None:
+    cells = ["from attnwidget import explore", "explorer = explore()\nexplorer"]
+    with watched(browser, touch=True) as seen:
+        notebook = LiveNotebook(seen.page, lab, "lab/tree", "touch", cells)
+        notebook.run_cell(0)
+        notebook.run_cell(1)
+        root = notebook.output(1).locator(".attnw-ex-root")
+        expect(root.get_by_role("tab", name="one head")).to_be_hidden()
+        root.evaluate("(root) => { root.style.width = '480px' }")
+        tab = root.get_by_role("tab", name="one head")
+        expect(tab).to_have_attribute("aria-selected", "false")
+        grid = GridOnPage(root)
+        (x, y), half = grid.corner(2, 4), grid.layout["cell"] / 2
+        tap(grid.canvas, x + half, y + half)
+        notebook.wait_for_value("tuple(explorer.head)", (2, 4, "self"))
+        expect(tab).to_have_attribute("aria-selected", "true")
+        view = root.locator(".attnw-view-root")
+        expect(view.locator(".attnw-title")).to_contain_text("L2 H4")
+        before = notebook.value("explorer.tokens")
+        canvas = view.locator("canvas[data-layout]").first
+        box = canvas.bounding_box()
+        assert box is not None
+        tap(canvas, box["width"] / 2 - 150, box["height"] / 2)
+        notebook.wait_for_value(f"explorer.tokens != {before!r}", True)
+        tap(root.get_by_role("tab", name="predictions"), 10, 10)
+        expect(root.get_by_role("tabpanel", name="predictions")).to_be_visible()
+        seen.assert_quiet()
+        notebook.close()
