@@ -18,7 +18,8 @@ BELOW = {
     "charts": {"text"},
     "drawing": {"text"},
     "studies": {"text", "kernels", "capture", "charts"},
-    "widgets": {"text", "kernels", "capture", "studies", "charts", "drawing"},
+    "probes": {"text", "kernels", "capture", "studies", "charts"},
+    "widgets": {"text", "kernels", "capture", "studies", "probes", "charts", "drawing"},
     # The model as data, and the scripts that made it, which nobody imports.
     "demo": {"text", "kernels", "capture", "charts", "studies"},
 }
@@ -28,6 +29,7 @@ FOREIGN = {
     "kernels": {"transformers", "anywidget", "ipywidgets", "pandas"},
     "capture": {"anywidget", "ipywidgets"},
     "studies": {"anywidget", "ipywidgets"},
+    "probes": {"anywidget", "ipywidgets"},
     "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
     "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},
     "widgets": {"transformers"},

@@ -1,0 +1,1 @@
+"""What is trained on attention: dependency classifiers, relation probes, the structural probe."""
