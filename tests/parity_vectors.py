@@ -150,7 +150,7 @@ def map_cases() -> list[dict[str, Any]]:
         visible = np.tri(6, dtype=bool)
         for shown in (None, visible):
             given = values if shown is None else np.where(shown, values, np.float32(0))
-            levels, maximum = rounded(given, shown)
+            levels, maximum = rounded(given if shown is None else np.where(shown, values, np.nan))
             cases.append(
                 {
                     "values": [float(value) for value in given.ravel()],

@@ -249,7 +249,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     attention: Attention, tmp_path: Path
 ) -> None:
     view = HeadView(attention, layer=3, head=5, highlight=["he"])
-    path = write_page(view, tmp_path / "one.html", limit_mb=0.105)
+    path = write_page(view, tmp_path / "one.html", limit_mb=0.11)
     maps = read(path)["held"]["maps"]
     assert [one["only"] for one in maps] == [[3, 5, "self"]] * 2
     tokens = maps[0]
@@ -261,7 +261,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     highlighted = figures(path)["head_view"]["own"]["highlighted"]
     assert highlighted[0] == {"stack": "self", "unit": "tokens", "query": where, "key": where}
     with pytest.raises(ValueError, match=r"the maps of all heads, 43 kB: shorten the text|code"):
-        write_page(HeadGrid(attention), tmp_path / "grid.html", limit_mb=0.105)
+        write_page(HeadGrid(attention), tmp_path / "grid.html", limit_mb=0.11)
     assert not (tmp_path / "grid.html").exists()
 
 

@@ -22,10 +22,11 @@ from attnwidget.capture.map_cache import Floats, MapCache
 from attnwidget.capture.one_token import one_token
 from attnwidget.capture.reading import Reading
 from attnwidget.capture.stack import Stack, chosen_stack
-from attnwidget.capture.thumbnails import Thumbnails, draw_thumbnails, word_index
+from attnwidget.capture.thumbnails import StackMaps, Thumbnails, draw_thumbnails, word_index
 from attnwidget.capture.weights_frame import weights_frame
 from attnwidget.kernels.divergence import js_changes
 from attnwidget.kernels.word_maps import word_weights
+from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 
@@ -402,7 +403,8 @@ class Attention:
     ) -> Thumbnails:
         """Small pictures of all heads of a stack, without the tokens whose kind is in `hidden`.
 
-        With `minus`, of the differences from another attention of as many heads and tokens.
+        With `minus`, of the differences from another attention of as many heads, between the tokens
+        that both have.
 
         Raises:
             ValueError: no such stack, a unit other than "tokens" and "words", a quantity that is
@@ -413,26 +415,28 @@ class Attention:
         axes = self._stack(stack)
         if minus is not None:
             minus._check_quantity(quantity)
-            _check_fits(axes, minus._stack(axes.name))
+            check_comparable(self, minus)
         with self._maps.lock, torch.no_grad():
             return draw_thumbnails(
-                self._maps.layers[axes.name],
-                axes.query,
-                axes.key,
+                self._all_maps(axes),
                 words=unit == "words",
                 hidden=hidden,
                 quantity=quantity,
-                minus=None if minus is None else minus._maps.layers[axes.name],
+                minus=None if minus is None else minus._all_maps(minus._stack(axes.name)),
             )
 
-    def changes(self, other: Attention, stack: str | None = None) -> Floats:
-        """How far each head's weights are from those in another attention of the same tokens.
+    def _all_maps(self, stack: Stack) -> StackMaps:
+        return StackMaps(self._maps.layers[stack.name], stack.query, stack.key)
 
-        Jensen-Shannon divergences in nats, the mean over queries: float32 [L, H], exactly 0 where
-        the maps are equal.
+    def changes(self, other: Attention, stack: str | None = None) -> Floats:
+        """How far each head's weights are from those in another attention of as many heads.
+
+        Jensen-Shannon divergences in nats, the mean over the queries that both have: float32
+        [L, H], exactly 0 where the maps are equal. A key that one of the two lacks has no weight
+        there.
 
         Raises:
-            ValueError: no such stack, or another attention that does not fit.
+            ValueError: no such stack, other layers or heads, or no token that both have.
 
         Example:
             >>> from attnwidget import load_model
@@ -442,11 +446,18 @@ class Attention:
             (np.False_, np.True_)
         """
         axes = self._stack(stack)
-        _check_fits(axes, other._stack(axes.name))
+        check_comparable(self, other)
+        its = other._stack(axes.name)
+        query, key = SharedAxis(axes.query, its.query), SharedAxis(axes.key, its.key)
         found = []
         for layer in range(axes.n_layers):
-            pair = [one.weights(layer, stack=axes.name) for one in (self, other)]
-            found.append(js_changes(*map(torch.from_numpy, pair)))
+            pair = [torch.from_numpy(one.weights(layer, stack=axes.name)) for one in (self, other)]
+            if not (query.is_same and key.is_same):
+                for side, rows in enumerate(zip(*query.pairs, strict=True)):
+                    cells = pair[side].new_zeros(len(pair[side]), len(rows), len(key.tokens))
+                    cells[..., key.places[side]] = pair[side][:, list(rows)]
+                    pair[side] = cells
+            found.append(js_changes(*pair))
         changes: Floats = torch.stack(found).float().numpy()
         return changes
 
@@ -552,13 +563,36 @@ class Attention:
         return chosen_stack(self.stacks, name, self.model_name)
 
 
-def _check_fits(stack: Stack, other: Stack) -> None:
-    sizes = [(s.n_layers, s.n_heads, len(s.query), len(s.key)) for s in (stack, other)]
-    if sizes[0] != sizes[1]:
+def check_comparable(attention: Attention, other: Attention) -> None:
+    """ValueError where heads of two attentions are not one another's, or no token is in both."""
+    shapes = [
+        {s.name: (s.n_layers, s.n_heads) for s in one.stacks.values()} for one in (attention, other)
+    ]
+    if shapes[0] != shapes[1]:
+        told = [
+            ", ".join(f"{name} {layers} × {heads}" for name, (layers, heads) in shape.items())
+            for shape in shapes
+        ]
         raise ValueError(
-            "attentions of as many layers, heads, queries and keys are compared, got "
-            f"{sizes[0]} and {sizes[1]}"
+            "attentions of as many layers and heads are compared, head by head; got "
+            f"{told[0]} of {attention.model_name} and {told[1]} of {other.model_name}"
         )
+    for name, stack in attention.stacks.items():
+        its = other.stacks[name]
+        for own, its_axis in ((stack.query, its.query), (stack.key, its.key)):
+            # Two tokenizers may have words in common where they have no token.
+            both = (SharedAxis(own, its_axis), SharedAxis(own.to_words(), its_axis.to_words()))
+            texts = [axis.first.special[i] for axis in both for i, _ in axis.pairs]
+            if all(kind in ("cls", "sep") for kind in texts):
+                raise ValueError(
+                    "no token is in both inputs, so that nothing can be compared: "
+                    f"{_some(own)} and {_some(its_axis)}"
+                )
+
+
+def _some(axis: Tokens) -> str:
+    """The first tokens of an axis."""
+    return " ".join(axis.text[:5]) + (" …" if len(axis) > 5 else "")
 
 
 def _check_unit(unit: str) -> None:

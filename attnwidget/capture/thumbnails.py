@@ -13,6 +13,7 @@ from torch import Tensor
 from attnwidget.capture.kept_layer import KeptLayer
 from attnwidget.kernels.pooling import farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.kernels.word_maps import word_weights
+from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
 
 # Cells of one layer's maps held at a time, so that long texts do not fill the memory.
@@ -46,66 +47,100 @@ def word_index(tokens: Tokens) -> Tensor:
     return index
 
 
+@dataclass(frozen=True)
+class StackMaps:
+    """The maps of a stack: its layers, and the axes that all of them have."""
+
+    layers: Sequence[KeptLayer]
+    query: Tokens
+    key: Tokens
+
+    def axes(self, *, words: bool) -> tuple[Tokens, Tokens]:
+        """Queries and keys, or the words that they are."""
+        return (self.query.to_words(), self.key.to_words()) if words else (self.query, self.key)
+
+    def part(self, rows: Sequence[int], columns: Sequence[int], *, words: bool) -> _Part:
+        """Some rows and columns of every map, between tokens or words."""
+        held = _device(self.layers[0])
+        queries, keys = (torch.tensor(at, dtype=torch.int64, device=held) for at in (rows, columns))
+        owners = (word_index(self.query).to(held), word_index(self.key).to(held))
+        return _Part(self, queries, keys, owners if words else None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Rows and columns of maps that are shown."""
+
+    of: StackMaps
+    rows: Tensor
+    columns: Tensor
+    words: tuple[Tensor, Tensor] | None
+
+    def __call__(self, layer: int, heads: slice, quantity: str) -> Tensor:
+        kept = self.of.layers[layer]
+        if self.words is not None:
+            maps = word_weights(kept.maps(quantity, heads), *self.words)
+            maps = maps.index_select(-2, self.rows)
+        else:  # rows that are not shown need not be computed
+            every = len(self.rows) == len(self.of.query)
+            maps = kept.maps(quantity, heads, None if every else self.rows.tolist())
+        every = len(self.columns) == maps.shape[-1]
+        return maps if every else maps.index_select(-1, self.columns)
+
+
 def draw_thumbnails(
-    layers: Sequence[KeptLayer],
-    query: Tokens,
-    key: Tokens,
+    shown: StackMaps,
     *,
     words: bool,
     hidden: Collection[str],
     quantity: str = "weights",
-    minus: Sequence[KeptLayer] | None = None,
+    minus: StackMaps | None = None,
 ) -> Thumbnails:
-    """Thumbnails of a quantity of `layers`, whose maps have the axes `query` and `key`.
+    """Thumbnails of a quantity of all heads of a stack.
 
     With `words`, maps are between words; tokens whose kind is in `hidden` are left out. With
-    `minus`, of the differences from the maps of those layers, which have the same axes.
+    `minus`, of the differences from the maps of a stack of as many layers and heads, between the
+    tokens that both have.
     """
-    device = _device(layers[0])
-    shown = [axis.to_words() if words else axis for axis in (query, key)]
-    rows, columns = (
-        torch.tensor(
-            [i for i, kind in enumerate(axis.special) if kind not in hidden], device=device
-        )
-        for axis in shown
-    )
-    n_heads = layers[0].n_heads
-    if not len(rows) or not len(columns):
-        size = (len(layers), n_heads)
+    axes = shown.axes(words=words)
+    places = [[i for i, kind in enumerate(axis.special) if kind not in hidden] for axis in axes]
+    other: _Part | None = None
+    if minus is not None:
+        pairs = [
+            [(i, j) for i, j in SharedAxis(own, its).pairs if i in left]
+            for own, its, left in zip(axes, minus.axes(words=words), map(set, places), strict=True)
+        ]
+        places = [[i for i, _ in of] for of in pairs]
+        other = minus.part(*([j for _, j in of] for of in pairs), words=words)
+    part = shown.part(*places, words=words)
+    n_layers, n_heads = len(shown.layers), shown.layers[0].n_heads
+    if not len(part.rows) or not len(part.columns):
+        size = (n_layers, n_heads)
         return Thumbnails(
             np.zeros((*size, 0, 0), np.uint8),
             np.zeros(size, np.float32),
             np.full((*size, 2), -1, np.int32),
         )
-    shown_rows = rows.tolist() if len(rows) < len(shown[0]) else None
-    words_of = (word_index(query).to(device), word_index(key).to(device)) if words else None
-    group = n_heads // layers[0].n_key_heads
-    step = max(1, _CELLS_AT_ONCE // (len(query) * len(key) * group)) * group
-
-    def shown_part(layer: KeptLayer, heads: slice) -> Tensor:
-        if words_of is not None:
-            maps = word_weights(layer.maps(quantity, heads), *words_of).index_select(-2, rows)
-        else:  # rows that are not shown need not be computed
-            maps = layer.maps(quantity, heads, shown_rows)
-        return maps if len(columns) == maps.shape[-1] else maps.index_select(-1, columns)
-
+    group = n_heads // shown.layers[0].n_key_heads
+    step = max(1, _CELLS_AT_ONCE // (len(shown.query) * len(shown.key) * group)) * group
     values, maxima, strongest = [], [], []
-    for index, layer in enumerate(layers):
+    for layer in range(n_layers):
         for first in range(0, n_heads, step):
             heads = slice(first, min(first + step, n_heads))
-            maps = shown_part(layer, heads)
-            if minus is None:
+            maps = part(layer, heads, quantity)
+            if other is None:
                 best = maps.flatten(-2).argmax(-1)
                 small, largest = quantise(max_pool(maps))
             else:
-                maps = maps - shown_part(minus[index], heads)
+                maps = maps - other(layer, heads, quantity).to(maps.device)
                 best = maps.abs().flatten(-2).argmax(-1)
                 small, largest = quantise_signed(farthest_pool(maps))
-            where = (rows[best // len(columns)], columns[best % len(columns)])
+            count = len(part.columns)
+            where = (part.rows[best // count], part.columns[best % count])
             strongest.append(torch.stack(where, -1).cpu())
             values.append(small.cpu())
             maxima.append(largest.cpu())
-    shape = (len(layers), n_heads)
+    shape = (n_layers, n_heads)
     all_values = torch.cat(values).numpy()
     return Thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),

@@ -45,6 +45,7 @@ function state(change: Partial<GridState> = {}): GridState {
       stack: "self",
       shared_scale: false,
       versus: null,
+      of_two: "difference",
       _error: "",
       _circle: "",
     },

@@ -137,7 +137,14 @@ describe("grid and view on a page without a kernel", () => {
 
   it("hold what was off, and the difference where it was shown", () => {
     const shown = { stack: "self", unit: "tokens", quantity: "weights", hidden: [], selected: [], metric: null };
-    const state = { ...common, ...shown, disabled: [[0, 0, "self"]], method: "uniform", versus: "intact" };
+    const state = {
+      ...common,
+      ...shown,
+      disabled: [[0, 0, "self"]],
+      method: "uniform",
+      versus: "intact",
+      of_two: "difference",
+    };
     const bytes = (a: Uint8Array | Float32Array, shape: number[]) => wireOf(a, shape);
     const changes = [{ stack: "self", values: bytes(new Float32Array([0, 0.2]), [2, 1]) }];
     const held = { ...shown, signed: true, values: bytes(new Uint8Array(2), [2, 1, 1, 1]) };

@@ -14,6 +14,6 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   ...{ token_size: "M", window: null },
   _source: { model: "Bert", note: "weights only", loss: "" },
   _highlighted: { query: [], key: [] },
-  ...{ arrangement: "one", of: "selected", _maps: null, _map: null },
+  ...{ arrangement: "one", of: "selected", _maps: null, _map: null, versus: null, _compared: [] },
   ...patch,
 });

@@ -14,7 +14,7 @@ from attnwidget.widgets.shared.code import chosen_options, code_of
 from attnwidget.widgets.shared.linked_traits import SHARED
 
 #: What the explorer says by other means, or says of itself.
-_ELSEWHERE = {*PANELS, "progress", "text", "pair", "target"}
+_ELSEWHERE = {*PANELS, "progress", "text", "pair", "target", "versus_text"}
 #: Panels that are there at once, and the options of theirs that are not.
 _AT_ONCE = ("grid", "view")
 _OF_METRIC = ("metric", "sort", "descending", "filter", "outside")
@@ -26,8 +26,10 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
     options = {name: value for name, value in chosen if name not in _ELSEWHERE}
     given: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
     given |= _treebank(explorer)
+    if explorer._versus_model is not None:
+        given["versus"] = explorer._versus_model.made_by or YOURS
     first = {"model": explorer.model.made_by}
-    pair = {"pair": shown.get("pair"), "target": shown.get("target")}
+    pair = {name: shown.get(name) for name in ("pair", "target", "versus_text")}
     lines, also = [], {}
     if "example" in options:
         pair = {}

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import ipywidgets
 import numpy as np
 
+from attnwidget.capture.attention import Attention
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
@@ -42,12 +43,8 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
     return {
         "format": FORMAT,
         "version": VERSION,
-        "model": {
-            "name": model.own_name,
-            "source": model.source,
-            "layers": model.n_layers,
-            "heads": model.n_heads,
-        },
+        "model": _described(model),
+        "versus": _described(explorer._versus_model) if explorer._versus_model else None,
         "treebank": treebank.described() if treebank is not None else explorer._offer != "",
         "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
         "explorer": _plain(shared | _options(explorer) | dict(shown)),
@@ -59,6 +56,7 @@ def restored(
     make: Callable[..., AnyExplorer],
     state: Mapping[str, Any],
     model: Any,
+    versus: Any,
     treebank: Any,
     metrics: Any,
 ) -> AnyExplorer:
@@ -73,8 +71,10 @@ def restored(
             f"the state has metrics ({', '.join(state['metrics'])}), which are not part of it: "
             "pass them again, metrics="
         )
+    other = state.get("versus")
     explorer = make(
         loaded,
+        versus=_model(other, versus, "versus=model") if other else None,
         treebank=bank,
         metrics=metrics,
         _figures=state["figures"],
@@ -87,6 +87,15 @@ def restored(
     return explorer
 
 
+def _described(model: AttentionModel) -> dict[str, Any]:
+    return {
+        "name": model.own_name,
+        "source": model.source,
+        "layers": model.n_layers,
+        "heads": model.n_heads,
+    }
+
+
 def _options(widget: HeadWidget) -> dict[str, Any]:
     """A widget's own public options."""
     foreign = {*ipywidgets.DOMWidget.class_trait_names(), *_ELSEWHERE}
@@ -94,7 +103,10 @@ def _options(widget: HeadWidget) -> dict[str, Any]:
     return {
         name: getattr(widget, name)
         for name in names
-        if not name.startswith("_") and name not in foreign
+        # An attention that heads are compared with is read again, from its model and text.
+        if not (
+            name.startswith("_") or name in foreign or isinstance(getattr(widget, name), Attention)
+        )
     }
 
 
@@ -151,7 +163,7 @@ def _check_parts(state: Mapping[str, Any]) -> None:
         )
 
 
-def _model(described: Mapping[str, Any], given: Any) -> AttentionModel:
+def _model(described: Mapping[str, Any], given: Any, passed: str = "model") -> AttentionModel:
     name = described["name"]
     source = described.get("source", name)
     if isinstance(given, AttentionModel):
@@ -161,7 +173,7 @@ def _model(described: Mapping[str, Any], given: Any) -> AttentionModel:
     elif source is None:
         raise ValueError(
             f"the state is of the model {name!r}, which was a folder or an object and is not part "
-            "of it: load it and pass it, from_state(state, model)"
+            f"of it: load it and pass it, from_state(state, {passed})"
         )
     else:
         try:
@@ -169,7 +181,7 @@ def _model(described: Mapping[str, Any], given: Any) -> AttentionModel:
         except OSError as error:
             raise ValueError(
                 f"the state is of the model {source!r}, which cannot be loaded by that name "
-                f"({error}): load it and pass it, from_state(state, model)"
+                f"({error}): load it and pass it, from_state(state, {passed})"
             ) from None
     size = [described["layers"], described["heads"]]
     if size != [model.n_layers, model.n_heads]:

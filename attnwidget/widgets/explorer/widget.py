@@ -9,7 +9,7 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import Attention
+from attnwidget.capture.attention import Attention, check_comparable
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.progress_bar import said_when_slow
@@ -24,6 +24,7 @@ from attnwidget.widgets.explorer.examples import (
     story_of,
 )
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
+from attnwidget.widgets.head_grid.widget import CHANGE
 
 
 def explore(
@@ -32,6 +33,8 @@ def explore(
     *,
     pair: str | None = None,
     target: str | None = None,
+    versus: Any = None,
+    versus_text: str | None = None,
     treebank: Any = None,
     metrics: Any = None,
     **traits: Any,
@@ -53,6 +56,10 @@ def explore(
         text: None = that of `example`, by default the first of `demo_texts()`.
         pair: the second sentence, for models trained on pairs.
         target: what the decoder of an encoder-decoder reads; None = what the model writes.
+        versus: a second model, what `load_model` gave or takes: it reads the same text; grid and
+            view show what is different, the first model minus this one.
+        versus_text: a second text, which is read beside the first: by the second model, or by the
+            same one.
         treebank: what relations are measured on: the path of a CoNLL-U file, a list of `Sentence`s,
             what `probe_relations` found, or `(accuracies, sentences)`; True = `demo_treebank()`,
             which None is too for the embedded model, while for others the page offers to measure
@@ -63,7 +70,7 @@ def explore(
 
     Raises:
         ValueError: a text that is empty or too long for the model, a treebank without sentences, a
-            text beside an example.
+            text beside an example, a second model of another shape, texts without a common token.
         TypeError: an unknown option, or a treebank of another form.
         traitlets.TraitError: an option out of range, metrics that do not fit the model.
         OSError: no such model, or a file that cannot be read.
@@ -79,6 +86,7 @@ def explore(
         >>> explorer.close()
     """
     options = {"pair": pair, "target": target, "treebank": treebank, "metrics": metrics}
+    options |= {"versus": versus, "versus_text": versus_text}
     with said_when_slow("Reading the text …"):
         return Explorer(model, text, **options, **traits)
 
@@ -117,6 +125,11 @@ class Explorer(RelationPanels):
         allow_none=True,
         help="What the decoder of an encoder-decoder reads; None for what the model writes.",
     ).tag(sync=True)
+    versus_text = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="The text that the other attention is of, where two are compared; None for the same.",
+    ).tag(sync=True)
     example = traitlets.Unicode(
         None,
         allow_none=True,
@@ -143,6 +156,8 @@ class Explorer(RelationPanels):
         *,
         pair: str | None = None,
         target: str | None = None,
+        versus: Any = None,
+        versus_text: str | None = None,
         treebank: Any = None,
         metrics: Any = None,
         _figures: Mapping[str, dict[str, Any]] | None = None,
@@ -161,8 +176,14 @@ class Explorer(RelationPanels):
             demo = self._demos[self._named_example(name)]
             if (text, pair or None) != (demo.text, demo.pair):
                 raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
-        shown = {"text": text, "pair": pair, "target": target}
+        shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
         attention = _attention(loaded, shown)
+        if versus is not None and not isinstance(versus, AttentionModel):
+            versus = load_model(versus)
+        self._versus_model: AttentionModel | None = versus
+        other = (
+            _compared_with(versus or loaded, attention, shown) if versus or versus_text else None
+        )
         if is_embedded(loaded) and name is not None and (text, pair) == (demo.text, demo.pair):
             self._story = story_of(attention, demo)
         chooses = {"selected", "layer"} & traits.keys()
@@ -182,6 +203,9 @@ class Explorer(RelationPanels):
         )
         options = {**shown, "example": name, **traits}
         super().__init__(loaded, attention, treebank, metrics, options, dict(_figures or {}))
+        if other is not None:
+            self.grid.versus = self.view.versus = other
+            self.grid.metric = self.grid.metric or CHANGE
 
     def _named_example(self, name: object) -> str:
         """The name of an example that there is; TraitError for another one."""
@@ -205,7 +229,7 @@ class Explorer(RelationPanels):
             raise RuntimeError("there are no arcs, whose sentence could be read")
         text = self.arcs.sentences[self.arcs.sentence].text
         with self._answering():
-            self._wish({"text": text, "pair": None, "target": None})
+            self._wish({"text": text, "pair": None, "target": None, "versus_text": None})
             self._read()
 
     @traitlets.observe("_sentence_asked")
@@ -218,14 +242,14 @@ class Explorer(RelationPanels):
             return
         with self._answering():
             before, demo = self._asked(), self._demos[self.example]
-            asked = {"text": demo.text, "pair": demo.pair, "target": None}
+            asked = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
             known = asked == self._shown
             attention = self.attention if known else _attention(self._model, asked)
             # Another text that was asked for meanwhile comes next.
             if before == self._asked():
                 self._show(attention, asked)
 
-    @traitlets.observe("text", "pair", "target")
+    @traitlets.observe("text", "pair", "target", "versus_text")
     def _read_again(self, change: object) -> None:
         if self._shown and self._wishing != threading.get_ident():
             with self._answering():
@@ -251,7 +275,11 @@ class Explorer(RelationPanels):
 
     def _asked(self) -> dict[str, str | None]:
         """The input that is wished for."""
-        return {"text": self.text, "pair": self.pair or None, "target": self.target or None}
+        asked = {"text": self.text, "pair": self.pair, "target": self.target}
+        return {name: text or None for name, text in asked.items()} | {
+            "text": self.text,
+            "versus_text": self.versus_text or None,
+        }
 
     def show(
         self,
@@ -272,10 +300,15 @@ class Explorer(RelationPanels):
             >>> explorer.close()
         """
         with self._answering():
-            self._show(attention, {"text": text, "pair": pair, "target": target})
+            shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
+            self._show(attention, shown)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
         """All figures change at once: one computation and one message each, this one's the last."""
+        model = self._versus_model or self._model
+        compares = shown["text"] and (self._versus_model or shown["versus_text"])
+        # Before anything has changed: another text may be one that cannot be compared.
+        other = _compared_with(model, attention, shown) if compares else None
         if self.disabled:
             # Before anything has changed: another input may be one that no model can read again.
             attention = attention.without(self.disabled, self.method)
@@ -290,6 +323,7 @@ class Explorer(RelationPanels):
             self._wish(shown)
             before, self._story = self._story, None
             self.attention = attention
+            self.grid.versus = self.view.versus = other
             # What was hidden to see something in another text is shown again.
             if before is not None and tuple(self.hidden) == before.hidden:
                 self.hidden = []
@@ -361,6 +395,7 @@ class Explorer(RelationPanels):
         state: Mapping[str, Any],
         model: Any = None,
         *,
+        versus: Any = None,
         treebank: Any = None,
         metrics: Any = None,
     ) -> Explorer:
@@ -370,6 +405,7 @@ class Explorer(RelationPanels):
             state: what `to_state` gave, also after a way through JSON.
             model: what `explore` takes; None = loaded by its name on the hub. A model of a folder
                 and an object are passed again.
+            versus: as `model`, of the second model where there was one.
             treebank: the same as then, where it was neither the one of the package nor a file.
             metrics: the same as then, where there were any.
 
@@ -381,7 +417,7 @@ class Explorer(RelationPanels):
         """
         from attnwidget.widgets.explorer.state import restored
 
-        return restored(cls, state, model, treebank, metrics)
+        return restored(cls, state, model, versus, treebank, metrics)
 
     def _drawn_state(self) -> dict[str, Any]:
         drawn = {
@@ -398,6 +434,15 @@ class Explorer(RelationPanels):
             f"Explorer({self._model.name}, {counted(len(self.attention.tokens), 'token')}, "
             f"selected: {chosen}{waits})"
         )
+
+
+def _compared_with(
+    model: AttentionModel, attention: Attention, asked: Mapping[str, Any]
+) -> Attention:
+    """What is compared with an attention: the other text, or what another model sees in it."""
+    other = _attention(model, {**asked, "text": asked["versus_text"] or asked["text"]})
+    check_comparable(attention, other)
+    return other
 
 
 def _attention(model: AttentionModel, asked: Mapping[str, Any]) -> Attention:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnwidget.capture.attention import Attention
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.encoding import readable, state_of
@@ -17,12 +18,15 @@ def page(grid: HeadGrid) -> Page:
 
     What was off stays off: the changes are held with it, and the difference if it is shown.
     """
-    metrics = grid.metrics or {}
+    metrics = grid._measured
     state = state_of(grid, without=("_thumbnails", "_metrics", "_axes", "_refused"))
     state["_source"] = {**grid._source, "fixed": NEEDS_A_KERNEL}
-    edited = grid.attention.intact is not grid.attention
+    edited = grid._reference() is not grid.attention
     changes = {stack: grid._changes(stack) for stack in grid.attention.stacks if edited}
     thumbnails = grid._thumbnails
+    holdings = {"maps": all_maps(grid.attention, grid.quantity)}
+    if isinstance(grid.versus, Attention):
+        holdings["second"] = all_maps(grid.versus, grid.quantity)
     part = Part(
         title="Attention heads",
         state=state | {"_quantities": [grid.quantity]},
@@ -35,6 +39,6 @@ def page(grid: HeadGrid) -> Page:
             ],
             "difference": readable(thumbnails) if thumbnails["signed"] else None,
         },
-        holdings={"maps": all_maps(grid.attention, grid.quantity)},
+        holdings=holdings,
     )
     return Page({"head_grid": part})

@@ -12,11 +12,17 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.call import YOURS
 from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
+from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.stack_choice import StackChoice
+from attnwidget.widgets.shared.versus import Versus, as_the_page_has_it
 from attnwidget.widgets.shared.wire import axes_to_wire, to_wire
 
+#: The number of a head that says how far its maps are from those compared with.
+CHANGE = "change"
+OF_TWO = ("difference", "first", "second")
 
-class HeadGrid(MetricChoice, StackChoice):
+
+class HeadGrid(MetricChoice, StackChoice, Versus):
     """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
 
     Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells, so that no strong weight is
@@ -27,9 +33,9 @@ class HeadGrid(MetricChoice, StackChoice):
     bar with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
     `similar()` finds heads whose numbers are alike. Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `hidden`, `unit`,
-    `quantity`, `disabled`, `method`, `versus`. An unknown one raises TypeError, a value out of
-    range and metrics that do not fit traitlets.TraitError, a quantity that the attention lacks
-    ValueError.
+    `quantity`, `disabled`, `method`, `versus`, `of_two`. An unknown one raises TypeError, a value
+    out of range and metrics that do not fit traitlets.TraitError, a quantity that the attention
+    lacks ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -43,6 +49,15 @@ class HeadGrid(MetricChoice, StackChoice):
         >>> grid.disabled, grid.versus = [(0, 3)], "intact"
         >>> grid.attention.model_name
         'small BERT (in the package), without L0 H3 (uniform)'
+
+        With another attention in `versus` its thumbnails are the signed differences, the first
+        minus the other one, and "change" is a metric: how far the maps of a head are from the
+        other's, as the Jensen-Shannon divergence in nats.
+
+        >>> tuned = load_model("attnwidget/genre").attend("The cat sat on the mat.")
+        >>> grid = HeadGrid(load_model().attend("The cat sat on the mat."), versus=tuned)
+        >>> grid.metric, grid.sort
+        ('change', 'none')
     """
 
     kind = "head_grid"
@@ -51,11 +66,11 @@ class HeadGrid(MetricChoice, StackChoice):
         False, help="One colour scale for all heads; otherwise each head's maximum is the darkest."
     ).tag(sync=True)
 
-    versus = traitlets.Enum(
-        [None, "intact"],
-        None,
-        help='"intact": while heads are off, thumbnails are what that changed, each map minus the '
-        "one of the intact model; None: the maps themselves.",
+    of_two = traitlets.Enum(
+        OF_TWO,
+        "difference",
+        help="Which maps are shown of two that are compared: what is different, the first minus "
+        'the other, or the "first" or the "second" alone.',
     ).tag(sync=True)
 
     # A dict once there is something to draw, else None.
@@ -64,13 +79,15 @@ class HeadGrid(MetricChoice, StackChoice):
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
 
-    # Hiding tokens changes nothing in them.
-    _changed: tuple[tuple[Attention, str], NDArray[np.float32]] | None = None
+    # By stack, of the two that they are between: hiding tokens changes nothing in them.
+    _changed: tuple[tuple[Attention, Attention], dict[str, NDArray[np.float32]]] | None = None
 
     def __init__(self, attention: Attention, *, metrics: object = None, **traits: Any) -> None:
         if isinstance(attention, Attention):
             # Before the options that name one of them: traits are checked in no particular order.
             metrics = checked_metrics(metrics, attention_shapes(attention))
+        if isinstance(traits.get("versus"), Attention) and not metrics:
+            traits.setdefault("metric", CHANGE)
         super().__init__(attention, metrics=metrics, **traits)
 
     def _chosen(self) -> dict[str, Any]:
@@ -79,7 +96,28 @@ class HeadGrid(MetricChoice, StackChoice):
             options.pop("stack", None)
         return {"metrics": YOURS if self.metrics else None, **options}
 
-    @traitlets.observe("stack", "quantity", "unit", "hidden", "versus")
+    @property
+    def _measured(self) -> dict[str, Metrics]:
+        found = super()._measured
+        if not isinstance(self.versus, Attention):
+            return found
+        stacks = self.attention.stacks
+        return {
+            name: {**found.get(name, {}), CHANGE: self._changes(name).astype(float)}
+            for name in stacks
+        }
+
+    def _compute_metrics(self) -> None:
+        if isinstance(self.versus, Attention):
+            self._metrics = None  # of two others, maybe
+        super()._compute_metrics()
+
+    @traitlets.observe("versus")
+    def _measure_changes(self, change: object) -> None:
+        if self._answers:
+            self._other_metrics(change)
+
+    @traitlets.observe("stack", "quantity", "unit", "hidden", "versus", "of_two")
     def _other_maps(self, change: object) -> None:
         if self._answers:
             with self._answering():
@@ -91,22 +129,24 @@ class HeadGrid(MetricChoice, StackChoice):
 
     def _compute(self) -> None:
         self._keep_a_stack()
+        other = self._compare()
         self._drop_unfitting_metrics()
         self._compute_metrics()
-        other = self._other()
-        thumbnails = self.attention.thumbnails(
+        minus = other if self.of_two == "difference" else None
+        shown = other if other is not None and self.of_two == "second" else self.attention
+        thumbnails = shown.thumbnails(
             *(self.stack,),
             unit=self.unit,
             hidden=self.hidden,
             quantity=self.quantity,
-            minus=other,
+            minus=minus,
         )
         off = self._off(self.stack)
-        if other is not None:
+        if minus is not None:
             # What stands in the place of a head is no change of that head.
             thumbnails.values[off], thumbnails.maxima[off] = 128, 0
-        intact = self.attention.intact
-        self._axes = axes_to_wire(self.attention.stacks[self.stack], self.unit)
+        self._axes = axes_to_wire(shown.stacks[self.stack], self.unit)
+        compares = self._reference() is not self.attention
         self._thumbnails = {
             "stack": self.stack,
             "quantity": self.quantity,
@@ -117,15 +157,15 @@ class HeadGrid(MetricChoice, StackChoice):
             "strongest": to_wire(thumbnails.strongest),
             "disabled": list(self.disabled),
             "method": self.method,
-            "versus": self.versus,
-            "signed": other is not None,
-            "changes": None if intact is self.attention else to_wire(self._changes(self.stack)),
+            "versus": as_the_page_has_it(self.versus),
+            "of_two": self.of_two,
+            "signed": minus is not None,
+            "changes": to_wire(self._changes(self.stack)) if compares else None,
         }
 
-    def _other(self) -> Attention | None:
-        """The attention whose maps are taken off those shown; None for none."""
-        intact = self.attention.intact
-        return intact if self.versus == "intact" and intact is not self.attention else None
+    def _reference(self) -> Attention:
+        """What changes are from: the attention compared with, else the intact one."""
+        return self.versus if isinstance(self.versus, Attention) else self.attention.intact
 
     def _off(self, stack: str) -> tuple[list[int], list[int]]:
         """Layers and heads, as indices, of those of a stack that are off."""
@@ -133,10 +173,12 @@ class HeadGrid(MetricChoice, StackChoice):
         return [head.layer for head in off], [head.head for head in off]
 
     def _changes(self, stack: str) -> NDArray[np.float32]:
-        """[L, H], how far heads are from the intact ones; 0 of those that are off themselves."""
-        asked = self.attention, stack
-        if self._changed is None or self._changed[0] != asked:
-            changes = self.attention.changes(self.attention.intact, stack)
-            changes[self._off(stack)] = 0
-            self._changed = asked, changes
-        return self._changed[1]
+        """[L, H], how far heads are from the other ones; 0 of those that are off themselves."""
+        pair = self.attention, self._reference()
+        if self._changed is None or self._changed[0] != pair:
+            self._changed = pair, {}
+        found = self._changed[1]
+        if stack not in found:
+            found[stack] = self.attention.changes(pair[1], stack)
+            found[stack][self._off(stack)] = 0
+        return found[stack]

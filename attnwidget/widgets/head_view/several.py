@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.head import Head
 from attnwidget.widgets.pages.encoding import rounded
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.shared.wire import masked_map, to_wire
 
 ARRANGEMENTS = ("one", "beside", "overlay")
 #: Heads that can be told from each other, side by side and in one drawing.
@@ -57,20 +56,15 @@ def maps_to_wire(
     They are float32 with NaN where a query may not see a key; many of them are bytes, as a page
     without a kernel holds them.
     """
-    stack = heads[0].stack
-    read = attention.word_visible if unit == "words" else attention.visible
-    maps = [attention.map(quantity, *head[:2], stack=stack, unit=unit) for head in heads]
-    visible = [read(*head[:2], stack=stack) for head in heads]
+    maps = [masked_map(attention, quantity, head, unit) for head in heads]
     exact = sum(values.size for values in maps) <= _EXACT_CELLS
-    both = list(zip(maps, visible, strict=True))
     if exact:
-        values = np.stack([masked(*one) for one in both])
-        maxima: list[float] = []
+        values, maxima = np.stack(maps), []
     else:
-        levels = [rounded(*one) for one in both]
+        levels = [rounded(values) for values in maps]
         values, maxima = np.stack([one for one, _ in levels]), [most for _, most in levels]
     return {
-        "stack": stack,
+        "stack": heads[0].stack,
         "quantity": quantity,
         "unit": unit,
         "heads": list(heads),
@@ -78,11 +72,3 @@ def maps_to_wire(
         "maxima": maxima,
         "values": to_wire(values),
     }
-
-
-def masked(values: NDArray[np.float32], visible: NDArray[np.bool_] | None) -> NDArray[np.float32]:
-    """A map with NaN where a query may not see a key; None hides nothing."""
-    if visible is None:
-        return values.astype(np.float32, copy=False)
-    hidden: NDArray[np.float32] = np.where(visible, values, np.float32(np.nan)).astype(np.float32)
-    return hidden

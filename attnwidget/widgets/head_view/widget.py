@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.stack import Stack
 from attnwidget.widgets.head_view.highlighted import highlighted
-from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire, masked
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
+from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
-from attnwidget.widgets.shared.wire import axes_to_wire, to_wire
+from attnwidget.widgets.shared.versus import Versus
+from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
 
 
-class HeadView(TokenSize, AttentionWidget):
+class HeadView(TokenSize, Versus):
     """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
 
     Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. `window`
@@ -30,7 +31,8 @@ class HeadView(TokenSize, AttentionWidget):
 
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; linked to a
     `HeadGrid` it shows the head selected there. With `arrangement="beside"` or `"overlay"` it shows
-    all selected heads, or with `of="layer"` those of their last one's layer. `highlight` names
+    all selected heads, or with `of="layer"` those of their last one's layer. With `versus` it shows
+    the head here, there and what is different (`CompareView`). `highlight` names
     words whose attention, to and from, is drawn in a second colour. Further options are the traits
     below, as keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError,
     a highlighted word that the input lacks traitlets.TraitError.
@@ -134,7 +136,35 @@ class HeadView(TokenSize, AttentionWidget):
         layer, head, stack = self.head
         return self.attention.map(quantity, layer, head, stack=stack, unit=self.unit)
 
-    @traitlets.observe("selected", "quantity", "unit", "highlight")
+    @property
+    def difference(self) -> NDArray[np.float32] | None:
+        """The shown head's map minus that of `versus`, float32 [query, key].
+
+        The axes are those that the two have in common, NaN where one of them lacks a token or may
+        not see it. None without a head, and without anything to compare.
+        """
+        other = self._other()
+        if self.head is None or other is None:
+            return None
+        first, second = TwoMaps(self.attention, other).values(self.quantity, self.head, self.unit)
+        minus: NDArray[np.float32] = first - second
+        return minus
+
+    def _two(self) -> TwoMaps | None:
+        other = self._other()
+        return None if other is None else TwoMaps(self.attention, other)
+
+    def _takes(self, name: str) -> bool:
+        # On common axes tokens have other places than in either text.
+        two = self._two() if name == "tokens" else None
+        return super()._takes(name) and (two is None or two.is_same(self.unit))
+
+    @traitlets.observe("versus")
+    def _on_other_axes(self, change: object) -> None:
+        if self._stacks:
+            self.tokens, self.window = [], None
+
+    @traitlets.observe("selected", "quantity", "unit", "highlight", "versus")
     def _other_map(self, change: object) -> None:
         if self._answers:
             with self._answering():
@@ -151,15 +181,20 @@ class HeadView(TokenSize, AttentionWidget):
         super()._refresh()
 
     def _compute(self) -> None:
+        self._compare()
         self._compute_several()
-        head, values = self.head, self.values
-        if head is None or values is None:
+        head = self.head
+        if head is None:
             self._map = None
+            return
+        if two := self._two():
+            self._map = None
+            self._axes = two.axes_to_wire(head.stack, self.unit)
+            self._highlighted = two.highlighted(head.stack, self.unit, self.highlight)
             return
         stack = self.attention.stacks[head.stack]
         self._axes = axes_to_wire(stack, self.unit, self.attention.n_prompt)
         self._highlighted = highlighted(stack, self.unit, self.highlight)
-        read = self.attention.word_visible if self.unit == "words" else self.attention.visible
         self._map = {
             "stack": head.stack,
             "layer": head.layer,
@@ -167,12 +202,15 @@ class HeadView(TokenSize, AttentionWidget):
             "quantity": self.quantity,
             "unit": self.unit,
             "exact": True,
-            "values": to_wire(masked(values, read(*head[:2], stack=head.stack))),
+            "values": to_wire(masked_map(self.attention, self.quantity, head, self.unit)),
         }
 
     def _compute_several(self) -> None:
         """The maps of the heads that are drawn together, unless the page has them already."""
-        head = self.head
+        head, two = self.head, self._two()
+        if head is not None and two is not None:
+            self._maps = two.to_wire(self.quantity, head, self.unit)
+            return
         if head is None or self.arrangement == "one":
             self._maps = None
             return
@@ -203,7 +241,7 @@ class HeadView(TokenSize, AttentionWidget):
         window: tuple[int, int, int, int] | None = proposal["value"]
         if window is None:
             return None
-        sizes = [_sizes(stack, self.unit) for stack in self.attention.stacks.values()]
+        sizes = [self._sizes(stack) for stack in self.attention.stacks.values()]
         n_query, n_key = (max(counts) for counts in zip(*sizes, strict=True))
         if window[1] > n_query or window[3] > n_key:
             raise traitlets.TraitError(
@@ -223,6 +261,16 @@ class HeadView(TokenSize, AttentionWidget):
             there = self._words()
             self.highlight = [word for word in self.highlight if word.casefold() in there]
 
+    def _sizes(self, stack: Stack) -> tuple[int, int]:
+        """Queries and keys of a stack's maps."""
+        if two := self._two():
+            query, key = (axis.tokens for axis in two.axes(stack.name, self.unit))
+        else:
+            query, key = stack.query, stack.key
+            if self.unit == "words":
+                query, key = query.to_words(), key.to_words()
+        return len(query), len(key)
+
     def _words(self) -> set[str]:
         return {
             word.casefold()
@@ -239,13 +287,6 @@ class HeadView(TokenSize, AttentionWidget):
                 + ", ".join(map(repr, missing))
             )
         return list(proposal["value"])
-
-
-def _sizes(stack: Stack, unit: str) -> tuple[int, int]:
-    """Queries and keys of a stack's maps."""
-    if unit == "words":
-        return len(stack.query.to_words()), len(stack.key.to_words())
-    return len(stack.query), len(stack.key)
 
 
 def _mode_for(attention: object) -> str:

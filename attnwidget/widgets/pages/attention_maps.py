@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.head import Head
@@ -12,7 +14,7 @@ from attnwidget.capture.stack import Stack
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, rounded
 from attnwidget.widgets.pages.part import Holding
 from attnwidget.widgets.pages.size_limit import megabytes
-from attnwidget.widgets.shared.wire import axes_to_wire
+from attnwidget.widgets.shared.wire import axes_to_wire, masked_map
 
 UNITS = ("tokens", "words")
 
@@ -66,21 +68,33 @@ def _embedded(
 def _of_stack(
     attention: Attention, stack: Stack, unit: str, quantity: str, only: Head | None
 ) -> dict[str, Any]:
-    every = [(layer, head) for layer in range(stack.n_layers) for head in range(stack.n_heads)]
-    read = attention.word_visible if unit == "words" else attention.visible
-    maps, maxima = [], []
-    for at in [only[:2]] if only else every:
-        values = attention.map(quantity, *at, stack=stack.name, unit=unit)
-        levels, maximum = rounded(values, read(*at, stack=stack.name))
-        maps.append(levels)
-        maxima.append(maximum)
-    together = np.stack(maps)
+    axes = axes_to_wire(stack, unit, attention.n_prompt)
+    maps = [masked_map(attention, quantity, head, unit) for head in heads_of(stack, only)]
+    return in_bytes(axes, quantity, maps, stack, only)
+
+
+def heads_of(stack: Stack, only: Head | None) -> list[Head]:
+    """All heads of a stack, layer after layer, or only one."""
+    every = np.ndindex(stack.n_layers, stack.n_heads)
+    return [only] if only else [Head(layer, head, stack.name) for layer, head in every]
+
+
+def in_bytes(
+    axes: Mapping[str, Any],
+    quantity: str,
+    maps: Iterable[NDArray[np.float32]],
+    stack: Stack,
+    only: Head | None,
+) -> dict[str, Any]:
+    """Maps between these axes, of all heads of a stack or only of one, as a page holds them."""
+    levels, maxima = zip(*(rounded(values) for values in maps), strict=True)
+    together = np.stack(levels)
     shape = [1, 1] if only else [stack.n_layers, stack.n_heads]
     return {
         "quantity": quantity,
-        "axes": axes_to_wire(stack, unit, attention.n_prompt),
+        "axes": axes,
         "shape": [*shape, *together.shape[-2:]],
-        "maxima": maxima,
+        "maxima": list(maxima),
         "values": as_text(together),
         "only": only,
     }

@@ -16,23 +16,23 @@ AS_TEXT = 4 / 3
 _NOT_SAVED = {"_esm", "_css", "_circle", "_figure", "layout", "tabbable", "tooltip"}
 
 
-def rounded(
-    values: NDArray[np.float32], visible: NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.uint8], float]:
+def rounded(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float]:
     """One map as bytes of its shape, and its largest value.
 
-    0 is masked (not `visible`), 1 to 255 the rounded root of value / maximum.
+    0 is masked (NaN), 1 to 255 the rounded root of value / maximum.
 
     Example:
         >>> import numpy as np
         >>> from attnwidget.widgets.pages.encoding import rounded
-        >>> rounded(np.array([0.0, 0.125, 0.5], "f4"))
-        (array([  1, 128, 255], dtype=uint8), 0.5)
+        >>> rounded(np.array([0.0, 0.125, 0.5, np.nan], "f4"))
+        (array([  1, 128, 255,   0], dtype=uint8), 0.5)
     """
-    maximum = float(values.max()) if values.size else 0.0
-    share = np.sqrt(np.clip(values / maximum, 0, 1)) if maximum > 0 else np.zeros_like(values)
-    levels = (1 + np.rint(254 * share)).astype(np.uint8)
-    return levels if visible is None else np.where(visible, levels, np.uint8(0)), maximum
+    seen = ~np.isnan(values)
+    maximum = float(values[seen].max()) if seen.any() else 0.0
+    share = np.sqrt(np.clip(values[seen] / maximum, 0, 1)) if maximum > 0 else 0
+    levels = np.zeros(values.shape, np.uint8)
+    levels[seen] = 1 + np.rint(254 * share)
+    return levels, maximum
 
 
 def as_text(array: NDArray[np.generic]) -> str:

@@ -31,14 +31,17 @@ class Link:
     def _begin(self, name: str) -> None:
         """Give all what the first has, or, of a trait that it lacks, what it is linked to."""
         for widget in self.widgets:
-            of = next((one for one in circle_of(widget, name) if one.has_trait(name)), None)
+            of = next((one for one in circle_of(widget, name) if one._takes(name)), None)
             # An empty selection is nothing to start from: another's is better.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
                 return
 
     def _follow(self, change: Any) -> None:
-        self._give(change["owner"], change["name"], getattr(change["owner"], change["name"]))
+        owner, name = change["owner"], change["name"]
+        # What it would not take from others is of its own, and nothing for them.
+        if owner._takes(name):
+            self._give(owner, name, getattr(owner, name))
 
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
         """Give all but one widget a value; those that lack the trait give it to their own links."""

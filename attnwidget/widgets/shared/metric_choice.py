@@ -166,7 +166,7 @@ class MetricChoice(HeadWidget):
         named = ", ".join(title for titles in dropped.values() for title in titles)
         notes = [self._source.get("note", ""), f"left out, of another model: {named}"]
         self._source = {**self._source, "note": " · ".join(filter(None, notes))}
-        self.metrics = {s: titles for s, titles in self._measured.items() if s not in dropped}
+        self.metrics = {s: titles for s, titles in self.metrics.items() if s not in dropped}
 
 
 def _unfitting(stack: str, titles: Metrics, shapes: Shapes) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.attention import Attention
+from attnwidget.capture.head import Head
 from attnwidget.capture.stack import Stack
 from attnwidget.text.tokens import Tokens
 
@@ -32,6 +33,17 @@ def to_wire(array: NDArray[Any]) -> dict[str, Any]:
     # A memoryview of zero items cannot be cast: bytes can be empty.
     view = memoryview(array).cast("B") if array.size else b""
     return {"shape": list(array.shape), "dtype": array.dtype.str, "view": view}
+
+
+def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
+    """One head's map, float32 [query, key] with NaN where a query may not see a key."""
+    read = attention.word_visible if unit == "words" else attention.visible
+    layer, number, stack = head
+    values = attention.map(quantity, layer, number, stack=stack, unit=unit)
+    visible = read(layer, number, stack=stack)
+    if visible is not None:
+        values[~visible] = np.nan
+    return values
 
 
 def axis_to_wire(tokens: Tokens) -> dict[str, Any]:

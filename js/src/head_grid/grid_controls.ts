@@ -4,9 +4,9 @@ import { element, listening } from "../shared/dom.js";
 import { specialName } from "../shared/labels.js";
 import { save } from "../shared/snapshot.js";
 import { type RenderContext, SCALES } from "../shared/types.js";
-import { legendOf } from "./grid_text.js";
+import { legendOf, ofTwoText } from "./grid_text.js";
 import type { Scene } from "./scene.js";
-import type { GridState } from "./state.js";
+import { type GridState, OF_TWO, type OfTwo } from "./state.js";
 import { type Switching, switchControls } from "./switch_controls.js";
 
 const PLAY_MS = 700;
@@ -54,6 +54,8 @@ export function gridControls(
   setOpen(false);
   on(more, "click", () => setOpen(more.getAttribute("aria-expanded") !== "true"));
 
+  const pick = (of_two: OfTwo) => save(model, { of_two });
+  const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (one) => ofTwoText(one, model.get("_compared")));
   const [stack, quantity, unit] = [trait("stack"), trait("quantity"), trait("unit")];
   const hide = hideTicks(row, model, signal);
   const scale = trait("scale");
@@ -73,6 +75,7 @@ export function gridControls(
       play.disabled = layers() < 2;
       const stacks = state._stacks.map(({ name }) => name);
       stack(stacks, state.stack);
+      ofTwo(state._compared?.length ? OF_TWO : [], state.of_two);
       quantity(state._quantities, state.quantity);
       unit(["tokens", "words"], state.unit);
       scale(SCALES, state.scale);

@@ -3,12 +3,12 @@ import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { counted, figures } from "../shared/numbers.js";
-import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
+import { printValue, quantityName, signedValue, symbolOf } from "../shared/quantity.js";
 import type { Axes, Axis, Head, Special } from "../shared/types.js";
 import type { SmallMaps } from "./grid_pixels.js";
 import { barRange, type Metric, type Order, orderHeads, passes } from "./head_order.js";
 import type { Scene } from "./scene.js";
-import type { GridState } from "./state.js";
+import type { GridState, OfTwo } from "./state.js";
 
 /** Rows of the table beside a picture. */
 const MOST_ROWS = 20;
@@ -25,9 +25,6 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
     weight: maps.signed ? signedValue(printValue(maps.quantity))(weight) : printValue(maps.quantity)(weight),
   };
 }
-
-/** Prints a difference with its sign. */
-const signedValue = (print: (x: number) => string) => (x: number) => (x < 0 ? "−" : x > 0 ? "+" : "") + print(Math.abs(x));
 
 /** What switching heads off has made of one. */
 export function editText({ off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">, [row, col]: Cell): string {
@@ -76,8 +73,20 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   return notes;
 }
 
+/** What thumbnails of differences are. */
+const differenceName = ({ versus }: GridState) => (versus === "other" ? "A − B" : "difference from the intact model");
+
+/** Which of two that are compared is shown alone. */
+const comparedName = ({ _compared: names = [], of_two: of }: GridState) =>
+  names.length && of !== "difference" ? ofTwoText(of, names) : "";
+
+/** What can be shown of two that are compared. */
+export const ofTwoText = (of: OfTwo, names: string[] = []) =>
+  ({ difference: "A − B", first: `A: ${names[0]}`, second: `B: ${names[1]}` })[of];
+
 /** The values under the colour bar, and what stands beside it. */
-export function legendOf({ scale, shared_scale: shared }: GridState, maps: SmallMaps | null) {
+export function legendOf(state: GridState, maps: SmallMaps | null) {
+  const { scale, shared_scale: shared } = state;
   const quantity = maps?.quantity ?? "weights";
   const maximum = maps?.maximum ?? 1;
   const print = printValue(quantity);
@@ -85,7 +94,7 @@ export function legendOf({ scale, shared_scale: shared }: GridState, maps: Small
   if (maps?.signed) {
     const end = print(maximum);
     const texts: [string, string, string] = [`−${end}`, "0", `+${end}`];
-    return { texts, words: words("difference from the intact model, all heads") };
+    return { texts, words: words(`${differenceName(state)}, all heads`) };
   }
   if (shared)
     return {
@@ -106,7 +115,7 @@ export function captionOf(scene: Scene): Caption {
   const shared = state.shared_scale ? `0 to ${maximum}, shared by all heads` : "per head";
   const range = maps?.signed ? `−${maximum} to +${maximum}, shared by all heads` : shared;
   const names = hidden.map((kind) => specialName(axes, kind) ?? kind).join(", ");
-  const minus = maps?.signed ? "difference from the intact model" : "";
+  const minus = maps?.signed ? differenceName(state) : comparedName(state);
   const quantity = [quantityName(state.quantity, source.loss), minus, lengths(scene)];
   return caption(`All heads, ${stack?.name === "self" ? "self-" : `${stack?.name} `}attention`, {
     model: source.model,
@@ -131,10 +140,11 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
   if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
   if (changes) {
     const most = changes.reduce((a, b) => Math.max(a, b), 0);
-    const upTo = `outlined: changed against the intact model, Jensen-Shannon divergence up to ${figures(most)}`;
+    const upTo = `outlined: changed against ${state.versus === "other" ? "B" : "the intact model"}, Jensen-Shannon divergence up to ${figures(most)}`;
     notes.push(most > 0 ? upTo : "no other head of this stack changed");
   }
-  if (state.versus && maps && !maps.signed)
+  if (state.versus === "other" && maps?.signed) notes.push(`A: ${state._compared?.[0]}`, `B: ${state._compared?.[1]}`);
+  if (state.versus === "intact" && maps && !maps.signed && state.of_two === "difference")
     notes.push(
       state.disabled.length
         ? "the difference from the intact model is not held of these maps: they are shown themselves"

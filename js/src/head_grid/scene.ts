@@ -92,6 +92,7 @@ export function areCurrent(maps: SmallMaps | null, state: GridState): maps is Sm
     set(maps.hidden) === set(state.hidden) &&
     set(maps.disabled) === set(state.disabled) &&
     (!state.disabled.length || maps.method === state.method) &&
-    maps.versus === (state.versus ?? null)
+    maps.versus === (state.versus ?? null) &&
+    (!state._compared?.length || maps.of_two === state.of_two)
   );
 }

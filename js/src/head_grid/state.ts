@@ -2,11 +2,18 @@ import type { MetricState } from "../shared/head_types.js";
 import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
+/** What is different in two attentions, or the one or the other alone. */
+export const OF_TWO = ["difference", "first", "second"] as const;
+export type OfTwo = (typeof OF_TWO)[number];
+export const nextOfTwo = (now: OfTwo): OfTwo => OF_TWO[(OF_TWO.indexOf(now) + 1) % OF_TWO.length] ?? "difference";
+
 /** What thumbnails say of heads that are off. */
 export interface Edited {
   disabled: Head[];
   method: string;
   versus: GridState["versus"];
+  /** Which of two that are compared they are of. */
+  of_two: OfTwo;
   /** Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values farthest from 0. */
   signed: boolean;
   /** float32 [L,H]: how far the heads are from the intact ones, nats; null where none is off. */
@@ -30,8 +37,11 @@ export interface Thumbnails extends Partial<Edited> {
 export interface GridState extends SharedState, MetricState {
   stack: string;
   shared_scale: boolean;
-  /** "intact": thumbnails are differences from the intact model, while heads are off. */
-  versus: "intact" | null;
+  /** What thumbnails are compared with: the intact model, while heads are off, or another attention. */
+  versus: "intact" | "other" | null;
+  of_two: OfTwo;
+  /** What the two are called that are compared; empty while nothing is. */
+  _compared?: string[];
   /** What was off when the metrics were given. */
   _metrics_of?: string;
   _thumbnails: Thumbnails | null;
@@ -40,7 +50,7 @@ export interface GridState extends SharedState, MetricState {
 /** Those that are drawn. */
 export const WATCHED: (keyof GridState)[] = [
   ...(["selected", "layer", "hidden", "quantity", "unit", "scale", "stack"] as const),
-  ...(["disabled", "method", "versus"] as const),
+  ...(["disabled", "method", "versus", "of_two", "_compared"] as const),
   ...(["shared_scale", "metric", "sort", "descending", "filter", "outside"] as const),
   ...(["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_metrics", "_metrics_of"] as const),
 ];

@@ -63,6 +63,7 @@ export function switchControls(
     list.textContent = `off: ${named(state.disabled)}${fixed ? ` (${state.method})` : ""}`;
     all.hidden = fixed;
     method(fixed ? [state.method] : EVERY, state.method);
+    versus.label.hidden = state.versus === "other";
     versus.input.checked = state.versus !== null;
   };
 }

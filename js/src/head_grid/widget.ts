@@ -21,7 +21,7 @@ import { headIn } from "./head_order.js";
 import { metricControls, similarHeads } from "./metric_controls.js";
 import { paintGrid } from "./paint.js";
 import { areCurrent, composed, type Scene, sceneOf } from "./scene.js";
-import { type GridState, WATCHED } from "./state.js";
+import { type GridState, nextOfTwo, WATCHED } from "./state.js";
 import { offText } from "./switch_controls.js";
 
 /** Below this width controls wait behind a button. */
@@ -36,7 +36,7 @@ const KEYS = [
   ["[ and ]", "step to the layer above / below"],
   ["x", "switch the head off, or on again"],
   ["Shift + x", "the same for its layer"],
-  ["v", "differences from the intact model, or the maps"],
+  ["v", "differences from the intact model, or the maps; of two that are compared: A − B, A, B"],
   ["Escape", "take back what was selected or switched off last"],
   ["?", "show or hide this list"],
 ] as const;
@@ -124,7 +124,8 @@ function render(context: RenderContext<GridState>): void {
 
   function switchKey({ key, shiftKey, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
     if (ctrlKey || metaKey || altKey || target instanceof HTMLSelectElement) return false;
-    if (key === "v") save(model, { versus: model.get("versus") ? null : "intact" });
+    if (key === "v" && model.get("versus") === "other") save(model, { of_two: nextOfTwo(model.get("of_two")) });
+    else if (key === "v") save(model, { versus: model.get("versus") ? null : "intact" });
     else if (key.toLowerCase() !== "x") return false;
     else {
       const head = pointedHead() ?? shownHead(model);

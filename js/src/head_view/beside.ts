@@ -1,4 +1,4 @@
-import { labelFont } from "../shared/labels.js";
+import { labelFont, shorten } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { headName } from "../shared/types.js";
 import { HEADING, type LinesLayout } from "./lines_layout.js";
@@ -6,6 +6,7 @@ import { arrangeLines } from "./lines_paint.js";
 import type { MatrixLayout } from "./matrix_layout.js";
 import { arrangeMatrix } from "./matrix_paint.js";
 import type { Scene } from "./scene.js";
+import { absentIn } from "./two_maps.js";
 
 /** Over each head: its name, as high as a finger needs. */
 export const TITLE = 24;
@@ -62,14 +63,22 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
     const [row, column] = [Math.floor(i / columns), i % columns];
     const above = panels[i - columns];
     if (column === 0) [x, y] = [0, above ? above.y + above.height + GAP : 0];
-    const part: Scene = { ...scene, map: member, reach: map.most, several: undefined, room: own, slim: true };
+    const reach = member.signed ? member : map.most;
+    const part: Scene = { ...scene, map: member, reach, several: undefined, room: own, slim: true };
+    if (several?.names) part.absent = absentIn(i, scene.axes, member);
     const labelled = { query: column === 0, key: row === 0 };
     const at = matrix ? { matrix: arrangeMatrix({ ...part, labelled }) } : { lines: arrangeLines(part, scrollTop, whole) };
     const layout = at.matrix ?? (at.lines as LinesLayout);
     const middle = at.matrix ? at.matrix.x0 + (at.matrix.cols * at.matrix.cellWidth) / 2 : layout.width / 2;
     const head = several?.heads[i];
     panels.push({
-      ...{ scene: matrix ? { ...part, labelled } : part, name: head ? headName(head) : "", x, y, middle },
+      ...{
+        scene: matrix ? { ...part, labelled } : part,
+        name: several?.names?.[i] ?? (head ? headName(head) : ""),
+        x,
+        y,
+        middle,
+      },
       ...{ width: layout.width, height: TITLE + (matrix ? 0 : HEADING) + layout.height, ...at },
     });
     width = Math.max(width, x + layout.width);
@@ -81,10 +90,11 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
 }
 
 /** The name over each figure. */
-export function paintNames(pen: Pen, { panels }: Beside, { theme, font }: Scene): void {
+export function paintNames(pen: Pen, { panels }: Beside, { theme, font, ruler }: Scene): void {
   pen.font = labelFont(font, true);
   pen.fillStyle = theme.text;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
-  for (const { name, x, y, middle } of panels) pen.fillText(name, x + middle, y + TITLE / 2);
+  for (const { name, x, y, middle, width } of panels)
+    pen.fillText(shorten(ruler(labelFont(font, true)), name, 2 * Math.min(middle, width - middle)), x + middle, y + TITLE / 2);
 }

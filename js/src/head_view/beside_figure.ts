@@ -58,6 +58,8 @@ export function besideFigure(parent: HTMLElement, signal: AbortSignal, onlyThis:
         const label = `only ${panel.name}`;
         if (name.title !== label) name.title = label;
         name.setAttribute("aria-label", label);
+        // One head in two attentions cannot be narrowed down to one.
+        name.hidden = Boolean(scene.several?.names);
         holder.style.transform = `translate(${panel.x}px, ${panel.y}px)`;
         [name.style.left, name.style.height] = [`${panel.middle}px`, `${TITLE}px`];
         const isLines = scene.state.mode === "lines";

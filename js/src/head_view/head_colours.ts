@@ -1,6 +1,7 @@
 import { FADE, mixed, rampTo, type Tables, tables } from "../shared/levels.js";
 import type { Theme } from "../shared/theme.js";
 import { type Head, sameHead } from "../shared/types.js";
+import type { Scene } from "./scene.js";
 
 /** The colours of Okabe and Ito, as dark or light as 3:1 asks; the seventh is the text's own. */
 const OKABE_ITO = {
@@ -42,5 +43,5 @@ function headTables(theme: Theme, colours: string[]): Tables {
 }
 
 /** What a scene's weights are drawn with. */
-export const tablesOf = ({ theme, colours }: { theme: Theme; colours?: string[] }): Tables =>
-  colours ? headTables(theme, colours) : tables(theme);
+export const tablesOf = ({ theme, colours, map }: Pick<Scene, "theme" | "colours" | "map">): Tables =>
+  colours ? headTables(theme, colours) : tables(theme, map.signed);

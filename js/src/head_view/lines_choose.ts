@@ -1,3 +1,4 @@
+import { zeroLevel } from "../shared/levels.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Lines to draw, weakest first; `level` is their entry of the colour table. */
@@ -26,7 +27,10 @@ export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
   if (mass >= 1) return cutoffs;
   if (mass <= 0) return cutoffs.fill(Number.POSITIVE_INFINITY);
   const width = map.cols.length;
-  for (let r = 0; r < cutoffs.length; r++) cutoffs[r] = cutoff(map.values.subarray(r * width, (r + 1) * width), mass);
+  for (let r = 0; r < cutoffs.length; r++) {
+    const row = map.values.subarray(r * width, (r + 1) * width);
+    cutoffs[r] = cutoff(map.signed ? row.map(Math.abs) : row, mass);
+  }
   return cutoffs;
 }
 
@@ -69,15 +73,18 @@ export function linesInView(
   const [query, key, level]: [number[], number[], number[]] = [[], [], []];
   const counts = new Int32Array(257);
   const width = map.cols.length;
+  const zero = zeroLevel(map.signed);
   const add = (r: number, c: number, cutoff: number) => {
     const weight = map.values[r * width + c] ?? 0;
-    if (!(weight > 0 && weight >= cutoff)) return;
+    const size = Math.abs(weight);
+    if (!(size > 0 && size >= cutoff)) return;
     const at = toLevel(weight);
-    if (at === 0) return;
+    if (at === zero) return;
     query.push(r);
     key.push(c);
     level.push(at);
-    counts[at + 1] = (counts[at + 1] ?? 0) + 1;
+    const strength = Math.abs(at - zero);
+    counts[strength + 1] = (counts[strength + 1] ?? 0) + 1;
   };
   for (let r = 0; r < map.rows.length; r++) {
     const cutoff = cutoffs[r] ?? 0;
@@ -86,11 +93,11 @@ export function linesInView(
     if (!focus || focus.query.has(r)) for (let c = start; c < end; c++) add(r, c, cutoff);
     else for (const c of focus.key) if (c >= start && c < end) add(r, c, cutoff);
   }
-  return strongestLast(query, key, level, counts);
+  return strongestLast(query, key, level, counts, zero);
 }
 
-/** A counting sort by level that drops what exceeds MOST_LINES from the weak end. */
-function strongestLast(query: number[], key: number[], level: number[], counts: Int32Array): Lines {
+/** A counting sort by how far levels are from `zero` that drops what exceeds MOST_LINES from the weak end. */
+function strongestLast(query: number[], key: number[], level: number[], counts: Int32Array, zero: number): Lines {
   for (let i = 1; i < counts.length; i++) counts[i] = (counts[i] ?? 0) + (counts[i - 1] ?? 0);
   const leftOut = Math.max(0, query.length - MOST_LINES);
   const count = query.length - leftOut;
@@ -103,8 +110,9 @@ function strongestLast(query: number[], key: number[], level: number[], counts: 
   };
   for (let i = 0; i < query.length; i++) {
     const at = level[i] ?? 0;
-    const place = (counts[at] ?? 0) - leftOut;
-    counts[at] = (counts[at] ?? 0) + 1;
+    const strength = Math.abs(at - zero);
+    const place = (counts[strength] ?? 0) - leftOut;
+    counts[strength] = (counts[strength] ?? 0) + 1;
     if (place < 0) continue;
     lines.query[place] = query[i] ?? 0;
     lines.key[place] = key[i] ?? 0;

@@ -4,6 +4,7 @@ import type { Pen } from "../shared/pen.js";
 import type { Side } from "../shared/types.js";
 import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
 import { leads, type Scene, weightAt, writtenFrom } from "./scene.js";
+import type { VisibleMap } from "./visible_map.js";
 
 /** Between lines and labels. */
 export const LABEL_GAP = 8;
@@ -38,7 +39,7 @@ function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32A
   const { start, end } = rowsInSight(layout);
   const written = writtenFrom(axis, shown);
   let most = 0;
-  for (let i = 0; i < shown.length; i++) most = Math.max(most, weightTo(i, scene.reach) || 0);
+  for (let i = 0; i < shown.length; i++) most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
   for (let i = start; i < Math.min(end, shown.length); i++) {
     const y = rowCentre(layout, i);
     const weight = weightTo(i);
@@ -50,13 +51,13 @@ function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32A
     pen.fillStyle = axis.special[index] ? theme.muted : theme.text;
     if (lit) pen.fillStyle = theme.second;
     if (locked || active) pen.fillStyle = theme.accent;
-    pen.globalAlpha = Number.isNaN(weight) ? 0.45 : 1;
+    pen.globalAlpha = Number.isNaN(weight) || scene.absent?.[side].has(i) ? 0.45 : 1;
     const align = way === 1 ? "left" : "right";
     drawToken(pen, labelOf(axis, index), x, y, align, layout.labelWidth);
     pen.globalAlpha = 1;
     if (locked) paintLock(pen, x - way * LABEL_GAP, y, theme.accent);
-    if (weight !== undefined && weight > 0 && !scene.colours)
-      paintWeight(pen, layout, scene, column, y, weight, most, cssWord(table[170]));
+    if (weight && !scene.colours)
+      paintWeight(pen, layout, scene, column, y, weight, most, cssWord(table[barLevel(map, weight)]));
     if (written > 0 && i === written) paintPrompt(pen, layout, scene, column, lead === undefined);
     if (i > 0 && axis.segments[index] !== axis.segments[shown[i - 1] ?? 0]) {
       pen.fillStyle = theme.muted;
@@ -65,6 +66,9 @@ function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32A
     }
   }
 }
+
+/** The entry of the table for a weight's bar: well within its side of the scale. */
+const barLevel = ({ signed }: VisibleMap, weight: number) => (!signed ? 170 : weight > 0 ? 212 : 44);
 
 /** Where a prompt ends and what the model wrote begins; named where no weights stand. */
 function paintPrompt(pen: Pen, layout: LinesLayout, scene: Scene, { x, way, side, shown }: Column, named: boolean): void {
@@ -114,7 +118,7 @@ function paintWeight(
     pen.textBaseline = "middle";
     pen.fillText(scene.print(weight, most), x + way * (labelWidth + LABEL_GAP + (way === 1 ? numberWidth : 0)), y);
   }
-  const length = Math.max(1, (layout.barWidth * weight) / most);
+  const length = Math.max(1, (layout.barWidth * Math.abs(weight)) / most);
   const bar = x + way * (labelWidth + (numberWidth ? numberWidth + 2 * LABEL_GAP : LABEL_GAP / 2));
   pen.fillStyle = colour;
   pen.fillRect(way === 1 ? bar : bar - length, y - BAR_HEIGHT / 2, length, BAR_HEIGHT);

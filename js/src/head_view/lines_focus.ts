@@ -1,4 +1,5 @@
 import { isPair, type Positions, type Scene, weightAt } from "./scene.js";
+import { OF_BOTH } from "./two_maps.js";
 
 /** The values that colours span, and whose they are. */
 export interface Range {
@@ -19,11 +20,11 @@ export function focusOf({ active, locked }: Scene): Positions | undefined {
 export function linesRange(scene: Scene): Range {
   const map = scene.reach ?? scene.map.most ?? scene.map;
   const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;
-  if (!focus) return { maximum: map.maximum, of: scene.several ? "all heads" : "this head" };
+  if (!focus) return { maximum: map.maximum, of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head" };
   let most = 0;
   const look = (query: number, key: number) => {
-    const weight = weightAt(map, query, key);
-    if (weight > most) most = weight;
+    const size = Math.abs(weightAt(map, query, key));
+    if (size > most) most = size;
   };
   for (const query of focus.query) for (let key = 0; key < map.cols.length; key++) look(query, key);
   for (const key of focus.key) for (let query = 0; query < map.rows.length; query++) look(query, key);

@@ -38,7 +38,7 @@ export interface Chosen {
 const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
 
 function linesOf({ map, state }: Scene, at: LinesLayout, cutoffs: Float32Array[], maximum: number, focus?: Positions) {
-  const toLevel = levelOf(state.scale, maximum);
+  const toLevel = levelOf(state.scale, maximum, map.signed);
   const sight = rowsInSight(at);
   return together(drawnMaps(map).map((one, i) => linesInView(one, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus)));
 }

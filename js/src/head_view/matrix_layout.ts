@@ -146,7 +146,7 @@ function strongestInPixel(layout: MatrixLayout, map: VisibleMap, at: { query: nu
   const pixel = (index: number, pixels: number, count: number) => Math.floor((index * pixels) / count);
   const [py, px] = [pixel(at.query, down, layout.rows), pixel(at.key, across, layout.cols)];
   const [top, left] = [layout.inSight.query.start, layout.inSight.key.start];
-  const weight = (r: number, c: number) => weightAt(map, top + r, left + c);
+  const size = (r: number, c: number) => Math.abs(weightAt(map, top + r, left + c));
   let best = at;
   const reach = (count: number, pixels: number) => Math.ceil(count / pixels);
   const [tall, wide] = [reach(layout.rows, down), reach(layout.cols, across)];
@@ -154,7 +154,7 @@ function strongestInPixel(layout: MatrixLayout, map: VisibleMap, at: { query: nu
     if (pixel(r, down, layout.rows) !== py) continue;
     for (let c = Math.max(0, at.key - wide); c <= at.key + wide && c < layout.cols; c++) {
       if (pixel(c, across, layout.cols) !== px) continue;
-      if (!(weight(r, c) <= weight(best.query, best.key))) if (weight(r, c) >= 0) best = { query: r, key: c };
+      if (!(size(r, c) <= size(best.query, best.key))) if (size(r, c) >= 0) best = { query: r, key: c };
     }
   }
   return best;

@@ -57,7 +57,7 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
   pen.save();
   pen.translate(layout.x0, layout.y0);
   paintHatch(pen, theme, layout);
-  const toLevel = levelOf(scene.state.scale, map.maximum);
+  const toLevel = levelOf(scene.state.scale, map.maximum, map.signed);
   const words = matrixPixels(map, across, down, toLevel, tablesOf(scene), highlighted, scene.inSight);
   paintRaster(pen, { across, down, words }, 0, 0, width / layout.dpr, height / layout.dpr);
   paintRules(pen, scene, layout);
@@ -143,8 +143,9 @@ export function matrixPixels(
     for (let c = 0; c < cols; c++) {
       const weight = map.values[(top + r) * stride + left + c] ?? Number.NaN;
       const at = start + (column[c] ?? 0);
-      if (!(weight > (strongest[at] ?? 0))) continue;
-      strongest[at] = weight;
+      const size = Math.abs(weight);
+      if (!(size > (strongest[at] ?? 0))) continue;
+      strongest[at] = size;
       const lit = litRow || litColumn[c];
       const table = lit ? tables.second : some ? tables.faded : tables.first;
       pixels[at] = table[LEVELS * (map.strongest?.[r * cols + c] ?? 0) + toLevel(weight)] ?? 0;

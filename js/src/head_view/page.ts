@@ -1,4 +1,4 @@
-import { attentionMap, mapsIn, severalMaps } from "../page/embedded_maps.js";
+import { attentionMap, mapsIn, severalMaps, twoMaps } from "../page/embedded_maps.js";
 import { localModel } from "../page/local_model.js";
 import type { Kernel } from "../page/page_data.js";
 import type { ViewState } from "./state.js";
@@ -7,9 +7,10 @@ import type { ViewState } from "./state.js";
 type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
 
 /** A view of the maps that the page holds; where that is one head's, no other can be chosen. */
-export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ state, own }, { maps = [] }) => {
+export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ state, own }, { maps: alone = [], two }) => {
   const none = { query: [], key: [] };
   const model = localModel<ViewState>({ ...state, _highlighted: none, _map: null, _maps: null });
+  const [maps, others] = two ?? [alone, []];
   const only = maps[0]?.only;
   const draw = () => {
     if (only) {
@@ -20,12 +21,13 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ s
     const unit = model.get("unit");
     const found = head && mapsIn(maps, head[2], unit, model.get("quantity"));
     if (!found) return model.set("_map", null);
+    const other = mapsIn(others, head[2], unit, model.get("quantity"));
     if (only) model.set("arrangement", "one");
-    else model.set("_maps", severalMaps(found));
+    model.set("_maps", other ? twoMaps([found, other], head) : only ? null : severalMaps(found));
     const { query, key } = own.highlighted.find((of) => of.stack === head[2] && of.unit === unit) ?? none;
     model.set("_axes", found.axes);
     model.set("_highlighted", { query, key });
-    model.set("_map", attentionMap(found, head));
+    model.set("_map", other ? null : attentionMap(found, head));
   };
   for (const name of ["selected", "layer", "unit", "quantity", "arrangement"]) model.on(`change:${name}`, draw);
   draw();

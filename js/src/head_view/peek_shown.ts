@@ -1,5 +1,6 @@
 import type { Peeked } from "../shared/peek.js";
 import type { Axes, Axis } from "../shared/types.js";
+import { isTwo } from "./several.js";
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 
@@ -19,6 +20,8 @@ function blocks(axis: Axis, places: number[], count: number): Axis {
  * not its tokens. Where bytes stand for blocks of tokens it is a matrix of blocks.
  */
 export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) {
+  // Beside another attention a head of this one alone would say nothing.
+  if (isTwo(state)) return null;
   if (!last || last.axes.stack !== peeked.head[2] || last.axes.unit !== peeked.unit) return null;
   const { query, key } = last.axes;
   const [rows, cols] = [kept(query, peeked.hidden), kept(key, peeked.hidden)];

@@ -1,5 +1,6 @@
 import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
+import { diverging } from "../shared/colour.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import { rampTo } from "../shared/levels.js";
@@ -26,6 +27,7 @@ import { headKey, paintKey } from "./overlay_key.js";
 import { ASIDE, isPair, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
 import { said, severalNotes, severalTable, severalTitle } from "./several_text.js";
 import type { ViewState } from "./state.js";
+import { DIFFERENCE, differenceScale } from "./two_maps.js";
 import { shownHeads } from "./view_shown.js";
 import { captionOf, FIGURE, NO_SELECTION, secondOf, strongestOf, tableOf, title } from "./view_text.js";
 
@@ -66,6 +68,7 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     const words = [symbolOf(shown.quantity), state.scale, range.of].filter(Boolean);
     const texts = barTexts(state.scale, range.maximum, printValue(shown.quantity));
     sheet.colourBar(texts, words.join(" · "), scene.colours && rampTo(scene.theme, scene.theme.text));
+    if (several?.names) sheet.colourBar(differenceScale(scene.map, quantity).texts, DIFFERENCE, diverging(request.theme));
     const second = secondOf(shown);
     if (second) sheet.text(second, { colour: request.theme.second });
   }
@@ -80,7 +83,10 @@ function readOut(sheet: Sheet, scene: Scene): void {
   const target = leads(scene);
   const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
   const text = isPair(target) || scene.several ? said(scene, target) : "";
-  if (text) sheet.text(text, style);
+  if (text) {
+    sheet.text(text, style);
+    sheet.gap();
+  }
   const found = scene.several ? undefined : strongestOf(scene);
   if (!found) return;
   sheet.text(found.of);

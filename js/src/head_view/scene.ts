@@ -59,6 +59,8 @@ export interface Scene extends Ground {
   colours?: string[];
   /** The largest weight of any head, where lines of several are on one scale. */
   reach?: VisibleMap | undefined;
+  /** Tokens that the map has no values of, where two inputs are compared. */
+  absent?: Record<Side, Set<number>>;
   /** Too little room for numbers beside tokens. */
   slim?: boolean;
   /** Sides whose tokens are named at a matrix; both without it. */

@@ -1,6 +1,7 @@
 import { decodedBytes } from "../page/embedded_maps.js";
 import { type Axes, type Head, type SharedState, type StackInfo, sameHead } from "../shared/types.js";
 import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
+import { twoNames, withDifference } from "./two_maps.js";
 import type { VisibleMap } from "./visible_map.js";
 
 export const ARRANGEMENTS = ["one", "beside", "overlay"] as const;
@@ -61,13 +62,20 @@ export interface Several {
   wanted: number;
   /** Of the last one selected. */
   last: number;
+  /** One head in two attentions, and the difference: what stands over each. */
+  names?: string[];
   values: Float32Array[];
 }
 
+interface Asked extends Choice, Pick<SharedState, "quantity" | "unit"> {
+  _compared?: string[];
+}
+
 /** The heads that a state draws together, as far as their maps are there; undefined until they are. */
-export function severalOf(state: Choice & Pick<SharedState, "quantity" | "unit">, maps: Maps | null, axes: Axes) {
-  const { heads, wanted } = drawnHeads(state);
-  const places = heads.map((one) => maps?.heads.findIndex((other) => sameHead(one, other)) ?? -1);
+export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several | undefined {
+  const two = isTwo(state);
+  const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
+  const places = heads.map((one, i) => (two && maps?.heads.length === 2 ? i : placeOf(one, maps)));
   const agrees =
     maps?.quantity === state.quantity &&
     maps.unit === state.unit &&
@@ -76,13 +84,24 @@ export function severalOf(state: Choice & Pick<SharedState, "quantity" | "unit">
     maps.values.shape[1] === axes.query.text.length &&
     maps.values.shape[2] === axes.key.text.length;
   if (!maps || !agrees || places.includes(-1)) return undefined;
+  if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
   const shown = state.selected.at(-1) as Head;
-  const several: Several = {
-    ...{ arrangement: state.arrangement, heads, wanted },
+  return {
+    ...{ arrangement: two ? "beside" : state.arrangement, heads, wanted },
     last: heads.findIndex((head) => sameHead(head, shown)),
     values: places.map((place) => valuesOf(maps, place)),
+    ...(two && { names: twoNames(state._compared) }),
   };
-  return several;
+}
+
+const placeOf = (head: Head, maps: Maps | null) => maps?.heads.findIndex((other) => sameHead(head, other)) ?? -1;
+
+/** Whether one head is shown in two attentions. */
+export const isTwo = ({ _compared: of = [] }: Pick<Asked, "_compared">) => of.length > 0;
+
+function oneTwice({ selected }: Pick<Choice, "selected">) {
+  const last = selected.at(-1);
+  return { heads: last ? [last, last] : [], wanted: 1 };
 }
 
 /** Maps that were read from their bytes: a page may hold many more than it shows. */
@@ -102,12 +121,16 @@ function valuesOf(maps: Maps, place: number): Float32Array {
 }
 
 /** What is shown of several maps, all on one scale; `visible` says what is shown of each. */
-export function severalMap({ arrangement, values, last }: Several, visible: (values: Float32Array) => VisibleMap): VisibleMap {
+export function severalMap(
+  { arrangement, values, last, names }: Several,
+  visible: (values: Float32Array) => VisibleMap,
+): VisibleMap {
   const own = values.map(visible);
   const maximum = Math.max(...own.map((map) => map.maximum));
   const mean = (share: (map: VisibleMap) => number) => own.reduce((sum, map) => sum + share(map), 0) / own.length;
-  const members = own.map((map) => ({ ...map, maximum }));
-  const { values: largest, strongest } = strongestOf(members);
+  const alike = own.map((map) => ({ ...map, maximum }));
+  const members = names ? withDifference(alike) : alike;
+  const { values: largest, strongest } = strongestOf(alike);
   const shown = {
     ...(members[last] as VisibleMap),
     ...{ hiddenShare: mean((map) => map.hiddenShare), filteredShare: mean((map) => map.filteredShare) },

@@ -1,6 +1,7 @@
 import { headNames, type Table } from "../shared/caption.js";
 import { labelOf, quoted } from "../shared/labels.js";
-import { type Axes, type Axis, type Head, headName, paperName } from "../shared/types.js";
+import { signedValue } from "../shared/quantity.js";
+import { type Axes, type Axis, type Head, headName, paperName, sameHead } from "../shared/types.js";
 import { isPair, leads, type Scene, type Target, weightAt } from "./scene.js";
 import type { Several } from "./several.js";
 import { describe, MOST_ROWS, strongest } from "./view_text.js";
@@ -17,15 +18,25 @@ function span(heads: Head[], name: (head: Head) => string): string {
   return first && last && row && heads.length > 2 ? `${name(first)} to ${name(last)}` : "";
 }
 
-export const severalTitle = ({ heads }: Several, quantity: string, unit: string) =>
-  [span(heads, headName) || headNames(heads, MOST_NAMED, headName), quantity, unit].join(" · ");
+export const severalTitle = ({ heads, names }: Several, quantity: string, unit: string) =>
+  [
+    names
+      ? `${headName(heads[0] as Head)} · ${paperName(heads[0] as Head)}`
+      : span(heads, headName) || headNames(heads, MOST_NAMED, headName),
+    quantity,
+    unit,
+  ].join(" · ");
 
 /** The heads as a caption names them. */
 export const namesOf = (heads: Head[]): string =>
-  span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(heads);
+  span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(distinct(heads));
+
+/** Each head once: one that is shown in two attentions stands twice. */
+const distinct = (heads: Head[]) => heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
 
 /** "6 of 12 heads"; "" where all are drawn. */
-export function shareOf({ heads, wanted, arrangement }: Several): string {
+export function shareOf({ heads, wanted, arrangement, names }: Several): string {
+  if (names) return names.slice(0, 2).join(" · ");
   if (heads.length >= wanted) return "";
   const how = arrangement === "beside" ? "side by side" : "in one drawing";
   return `${heads.length} of ${wanted} heads ${how}`;
@@ -44,13 +55,17 @@ export function severalNotes({ several, colours = [], theme, state }: Scene): st
   ].filter(Boolean);
 }
 
+/** What tells a drawing from the others in few letters. */
+const shortName = (names: string[] | undefined, heads: Head[], i: number) =>
+  names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head);
+
 /** A token within a line. */
 const wordOf = (axis: Axis, index: number) => quoted(labelOf(axis, index));
 type Print = (weight: number) => string;
 
 /** A pair with the weight of every head, largest first; a token with the strongest of each head. */
 export function describeSeveral(
-  { heads }: Several,
+  { heads, names }: Several,
   maps: VisibleMap[],
   axes: Axes,
   target: Target,
@@ -61,18 +76,22 @@ export function describeSeveral(
   if (!first || (target.query === undefined && target.key === undefined)) return "";
   const from = wordOf(axes.query, first.rows[target.query ?? -1] ?? 0);
   const to = wordOf(axes.key, first.cols[target.key ?? -1] ?? 0);
-  const named = maps.map((map, i) => ({ map, name: headName(heads[i] as Head) }));
+  const named = maps.map((map, i) => ({
+    map,
+    name: shortName(names, heads, i),
+    print: map.signed ? signedValue(print) : print,
+  }));
   if (isPair(target)) {
     const order = named
-      .map(({ map, name }) => ({ name, weight: weightAt(map, target.query, target.key) }))
-      .sort((a, b) => b.weight - a.weight);
+      .map(({ map, name, print }) => ({ name, print, weight: weightAt(map, target.query, target.key) }))
+      .sort((a, b) => (names ? 0 : b.weight - a.weight));
     const rest = order.length > most ? ` · ${order.length - most} more` : "";
     return `${from} → ${to}: ${order
       .slice(0, most)
-      .map(({ name, weight }) => `${name} ${print(weight)}`)
+      .map(({ name, weight, print }) => `${name} ${names && Number.isNaN(weight) ? "none" : print(weight)}`)
       .join(" · ")}${rest}`;
   }
-  const each = named.map(({ map, name }) => {
+  const each = named.map(({ map, name, print }) => {
     const [best] = strongest(map, target, 1);
     if (!best) return `${name}: nothing`;
     const other =
@@ -98,10 +117,12 @@ export function pointedAt({ several, map, axes, print }: Scene, target: Target):
 export function severalTable(scene: Scene): Table {
   const { several, map, axes, print } = scene;
   const members = map.members ?? [];
-  const rows = strongest(map.most ?? map, leads(scene), MOST_ROWS).map(({ query, key }) => [
+  const ranked = several?.names ? members.at(-1) : map.most;
+  const rows = strongest(ranked ?? map, leads(scene), MOST_ROWS).map(({ query, key }) => [
     labelOf(axes.query, map.rows[query] ?? 0),
     labelOf(axes.key, map.cols[key] ?? 0),
-    ...members.map((member) => print(weightAt(member, query, key))),
+    ...members.map((member) => (member.signed ? signedValue(print) : print)(weightAt(member, query, key))),
   ]);
-  return { columns: ["from", "to", ...(several?.heads ?? []).map(headName)], rows };
+  const columns = members.map((_, i) => shortName(several?.names, several?.heads ?? [], i));
+  return { columns: ["from", "to", ...columns], rows };
 }

@@ -16,6 +16,10 @@ export interface ViewState extends SharedState {
   arrangement: Arrangement;
   of: "selected" | "layer";
   _maps: Maps | null;
+  /** What the maps are compared with; null for nothing. */
+  versus: "intact" | "other" | null;
+  /** What the two are called; empty while nothing is compared. */
+  _compared: string[];
 }
 
 /** Those that are drawn. */
@@ -24,5 +28,5 @@ export const WATCHED: (keyof ViewState)[] = [
   ...(["mode", "top_mass", "renormalise", "sentences", "_highlighted"] as const),
   ...(["token_size", "window"] as const),
   ...(["_map", "_axes", "_stacks", "_source", "_quantities"] as const),
-  ...(["arrangement", "of", "_maps"] as const),
+  ...(["arrangement", "of", "_maps", "versus", "_compared"] as const),
 ];

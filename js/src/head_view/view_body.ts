@@ -1,3 +1,4 @@
+import { diverging } from "../shared/colour.js";
 import { barTexts, colourBar } from "../shared/colour_bar.js";
 import { element } from "../shared/dom.js";
 import { rampTo } from "../shared/levels.js";
@@ -10,6 +11,7 @@ import type { Range } from "./lines_focus.js";
 import { matrixFigure } from "./matrix_figure.js";
 import { ASIDE, roomFor, type Scene } from "./scene.js";
 import type { Several } from "./several.js";
+import { DIFFERENCE, differenceScale } from "./two_maps.js";
 
 const UNATTACHED = 640;
 /** Of what is read of one head, about. */
@@ -40,6 +42,9 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
   const legend = element(aside, "div", { class: "attnw-legend" });
   const bar = colourBar(legend, "attnw-bar");
   const inUse = element(legend, "span");
+  const difference = element(legend, "div", { hidden: true });
+  const signedBar = colourBar(difference, "attnw-bar");
+  element(difference, "span", {}, DIFFERENCE);
   const second = element(aside, "p", { class: "attnw-second" });
   const caption = element(aside, "p", { class: "attnw-caption", "data-caption": "" });
   const live = element(parent, "div", { class: "attnw-unseen", "aria-live": "polite" });
@@ -84,7 +89,10 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
     announce: (text: string) => setText(live, text),
     setCaption: (text: string) => setText(caption, text),
     setHighlight: (text: string) => setText(second, text),
-    setLegend({ theme, state, colours }: Scene, { maximum, of }: Range, quantity: string): void {
+    setLegend(scene: Scene, { maximum, of }: Range, quantity: string): void {
+      const { theme, state, colours, several } = scene;
+      difference.hidden = !several?.names;
+      if (several?.names) signedBar(theme, differenceScale(scene.map, quantity).texts, diverging(theme));
       bar(theme, barTexts(state.scale, maximum, printValue(quantity)), colours && rampTo(theme, theme.text));
       setText(inUse, [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · "));
     },

@@ -91,8 +91,9 @@ export function viewControls(
       renormalise.label.hidden = model.get("quantity") !== "weights" || (present.size === 0 && !pair);
       renormalise.input.disabled = !leavesOut;
       renormalise.input.checked = model.get("renormalise");
-      arrangement(ARRANGEMENTS, model.get("arrangement"));
-      whole.label.hidden = model.get("arrangement") === "one";
+      const two = model.get("_compared").length > 0;
+      arrangement(two ? [] : ARRANGEMENTS, model.get("arrangement"));
+      whole.label.hidden = two || model.get("arrangement") === "one";
       whole.input.checked = model.get("of") === "layer";
     },
   };

@@ -1,7 +1,8 @@
 import type { Axes, Head } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
-import { drawnHeads, type Several, severalOf } from "./several.js";
+import { drawnHeads, isTwo, type Several, severalOf } from "./several.js";
 import type { ViewState } from "./state.js";
+import { aloneText } from "./two_maps.js";
 import { maskName, rowSumRange } from "./visible_map.js";
 
 /** A map with the axes it belongs to, as last seen to agree. */
@@ -24,7 +25,7 @@ export interface Shown {
 }
 
 const isTogether = (state: ViewState) =>
-  state.arrangement === "overlay" || (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
+  isTwo(state) || state.arrangement === "overlay" || (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
 
 /** The selected head's map, or the maps of all heads that are drawn together; `last` while they are not there. */
 export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
@@ -32,7 +33,16 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   const { _maps: maps, _axes: axes, _highlighted: highlighted, quantity, unit, arrangement } = state;
   const several = severalOf(state, maps, axes);
   if (!maps || !several) return { shown: last, busy: true };
-  const source = [maps, axes, highlighted, arrangement, several.wanted, several.last, several.heads.join()];
+  const source = [
+    maps,
+    axes,
+    highlighted,
+    arrangement,
+    several.wanted,
+    several.last,
+    several.heads.join(),
+    several.names?.join(),
+  ];
   if (last && source.every((value, i) => value === last.source[i])) return { shown: last, busy: false };
   const nKeys = axes.key.text.length;
   const values = several.values[several.last] ?? new Float32Array();
@@ -40,7 +50,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   const shown: Shown = {
     ...{ head, quantity, unit, axes, values, exact: maps.exact, highlighted, several, source },
     rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
-    mask: maskName(values, nKeys),
+    mask: aloneText(axes) || maskName(values, nKeys),
   };
   return { shown, busy: false };
 }

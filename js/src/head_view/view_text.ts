@@ -9,6 +9,7 @@ import type { InSight } from "./matrix_window.js";
 import { leads, type Scene, type Target, weightAt } from "./scene.js";
 import { namesOf } from "./several_text.js";
 import type { ViewState } from "./state.js";
+import { differenceScale } from "./two_maps.js";
 import type { Shown } from "./view_shown.js";
 import { hideable, twoSentences, type VisibleMap } from "./visible_map.js";
 
@@ -25,6 +26,7 @@ export function keyGroup(stack: StackInfo | undefined, [, head]: Head): string {
 
 export const FIGURE = "One attention head";
 const SEVERAL = "Attention heads";
+const COMPARED = "One attention head, compared";
 export const NO_SELECTION =
   "Select a head: click one in a HeadGrid linked to this view, or set view.selected = [(layer, head)].";
 const MOST_NAMED = 6;
@@ -60,14 +62,16 @@ export function captionOf(
   const hidden = state.hidden.flatMap((kind) => present.get(kind) ?? []);
   const sentences = twoSentences(axes) ? state.sentences : "all";
   const together = shown.several;
-  const figure = together ? SEVERAL : FIGURE;
+  const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
   return caption(head[2] === "self" ? figure : `${figure}, ${head[2]} attention`, {
     model: source.model,
     head: namesOf(together?.heads ?? [head]),
     quantity: `${quantityName(quantity, source.loss)} · ${
       map.rows.length === map.cols.length ? counted(map.rows.length, shown.unit.slice(0, -1)) : `${counts} ${shown.unit}`
     }`,
-    scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${printer(exact, quantity)(range.maximum)}, ${range.of}`,
+    scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${printer(exact, quantity)(range.maximum)}, ${range.of}${
+      together?.names ? `; the difference ${differenceScale(map, quantity).range}` : ""
+    }`,
     notes: [
       shown.peek ?? "",
       together ? "" : keyGroup(stack, head),
@@ -136,10 +140,10 @@ export function strongest(map: VisibleMap, of: Target, count: number, within?: I
   for (let query = r0; query < r1; query++)
     for (let key = c0; key < c1; key++) {
       const weight = weightAt(map, query, key);
-      const least = best.length < count ? 0 : (best[count - 1]?.weight ?? 0);
-      if (!(weight > least)) continue;
+      const least = best.length < count ? 0 : Math.abs(best[count - 1]?.weight ?? 0);
+      if (!(Math.abs(weight) > least)) continue;
       best.push({ query, key, weight });
-      best.sort((a, b) => b.weight - a.weight);
+      best.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
       if (best.length > count) best.pop();
     }
   return best;

@@ -20,6 +20,8 @@ export interface VisibleMap {
   /** Share of it that goes to the sentence filtered out. */
   filteredShare: number;
   renormalised: boolean;
+  /** Values are differences: below 0 too, and the maximum is the largest of either sign. */
+  signed?: boolean;
   /** Of all heads that are drawn together, on one maximum; none where one head is. */
   members?: VisibleMap[];
   /** The largest value that any of them has of each pair. */

@@ -25,7 +25,7 @@ import {
   type Target,
   visibleOf,
 } from "./scene.js";
-import { nextArrangement } from "./several.js";
+import { isTwo, nextArrangement } from "./several.js";
 import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several_text.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { strongestList } from "./strongest_list.js";
@@ -109,7 +109,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     else controls.name(title(head, state.quantity, state.unit), keyGroup(stackOf(head), head));
     body.say("");
     body.setBusy(found.busy && !peek);
-    if (state.arrangement === "one") body.chips([], () => "");
+    if (state.arrangement === "one" || isTwo(state)) body.chips([], () => "");
     if (shown) showMap(peek?.state ?? state, shown, look);
     showFigure();
     if (!shown && state._axes?.query) controls.update(state._axes, false);
@@ -129,7 +129,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     scene = sceneOf(state, of, now, { ...look, room: body.arrange(of.several), active, dense: false });
     const { several, colours } = scene;
     const colourOf = (head: Head) => colours?.[several?.heads.findIndex((one) => sameHead(one, head)) ?? -1] ?? "";
-    if (state.arrangement !== "one") body.chips(chipsOf(state), colourOf);
+    if (state.arrangement !== "one" && !isTwo(state)) body.chips(chipsOf(state), colourOf);
     body.setHighlight(secondOf(of));
     figure().element.setAttribute("aria-label", name);
   }

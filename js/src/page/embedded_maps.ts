@@ -1,4 +1,5 @@
 import type { AttentionMap, Axes, Head } from "../shared/types.js";
+import { asFloat32 } from "../shared/wire.js";
 
 /** The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight / maximum. */
 export interface EmbeddedMaps {
@@ -40,6 +41,17 @@ export function attentionMap(maps: EmbeddedMaps, [layer, head, stack]: Head): At
   const values = wire(decodedBytes(bytes, maps.maxima[index] ?? 0), [queries, keys]);
   const { quantity, axes } = maps;
   return { stack, layer, head, quantity, unit: axes.unit, exact: false, values };
+}
+
+/** One head's map in two attentions. */
+export function twoMaps(pair: [EmbeddedMaps, EmbeddedMaps], head: Head) {
+  const maps = pair.map((of) => attentionMap(of, head));
+  const [{ axes, quantity }] = pair;
+  const [n, m] = [axes.query.text.length, axes.key.text.length];
+  const values = new Float32Array(2 * n * m);
+  for (const [i, map] of maps.entries()) values.set(asFloat32(map.values), i * n * m);
+  const { stack, unit } = axes;
+  return { stack, quantity, unit, heads: [head, head], exact: false, maxima: [], values: wire(values, [2, n, m]) };
 }
 
 /** The maps of all heads of a stack. */

@@ -6,7 +6,7 @@ import { pageModel as metricStrip } from "../metric_strip/page.js";
 import { pageModel as tokenLens } from "../token_lens/page.js";
 import type { Linked } from "./link.js";
 import { localModel } from "./local_model.js";
-import type { Kernel, PageData } from "./page_data.js";
+import type { Held, Kernel, PageData } from "./page_data.js";
 import { bytesOf } from "./revive.js";
 
 const of = <S, Own>(kernel: Kernel<S, Own>) => kernel as unknown as Kernel;
@@ -22,10 +22,13 @@ const KERNELS: Record<string, Kernel> = {
 
 /** The models of a page's figures, in their order. */
 export function models({ figures, held }: PageData): Linked[] {
-  const maps = held.maps?.map((of) => ({ ...of, values: bytesOf(of.values) }));
+  const read = (stored?: PageData["held"]["maps"]) => stored?.map((of) => ({ ...of, values: bytesOf(of.values) })) ?? [];
+  const maps = held.maps && read(held.maps);
+  const second = held.second && read(held.second);
+  const two = held.two && ([read(held.two[0]), read(held.two[1])] as Held["two"]);
   return figures.map((figure) => {
     const kernel = KERNELS[figure.name];
-    const model = kernel ? kernel(figure, { ...held, maps }) : localModel(figure.state);
+    const model = kernel ? kernel(figure, { ...held, maps, second, two }) : localModel(figure.state);
     return { model, shapes: figure.shapes, relations: figure.relations };
   });
 }

@@ -26,13 +26,23 @@ export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
 /** What figures answer from, by name: maps of an attention, and what one figure alone reads. */
 export interface Held {
   maps?: EmbeddedMaps[];
+  /** Of the attention that heads are compared with. */
+  second?: EmbeddedMaps[];
+  /** Of two attentions that are compared, on common axes. */
+  two?: [EmbeddedMaps[], EmbeddedMaps[]];
   [name: string]: unknown;
 }
+
+type StoredMaps = Omit<EmbeddedMaps, "values"> & { values: Text64 };
 
 /** All that a page holds, its figures in their order. */
 export interface PageData {
   figures: PageFigure[];
-  held: Omit<Held, "maps"> & { maps?: (Omit<EmbeddedMaps, "values"> & { values: Text64 })[] };
+  held: Omit<Held, "maps" | "second" | "two"> & {
+    maps?: StoredMaps[];
+    second?: StoredMaps[];
+    two?: [StoredMaps[], StoredMaps[]];
+  };
 }
 
 /** The part of a kernel that a page without one plays for a figure. */

@@ -20,10 +20,9 @@ export function choice<T extends string>(
   select.addEventListener("change", () => onPick(select.value as T), { signal });
   return (offered: readonly T[], value: T): void => {
     label.hidden = offered.length < 2;
-    if (offered.join("\n") !== [...select.options].map((option) => option.value).join("\n")) {
-      select.replaceChildren();
-      for (const one of offered) element(select, "option", { value: one }, print(one));
-    }
+    const options = offered.map((one) => [one, print(one)]);
+    if (options.join("\n") !== [...select.options].map((option) => [option.value, option.text]).join("\n"))
+      select.replaceChildren(...options.map(([value = "", text = ""]) => element(select, "option", { value }, text)));
     select.value = value;
   };
 }

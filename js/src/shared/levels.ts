@@ -1,11 +1,18 @@
-import { ramp, transfer } from "./colour.js";
+import { diverging, NO_CHANGE, ramp, transfer } from "./colour.js";
 import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
 
-/** The entry 0..255 of a colour table that a weight is drawn with. */
-export function levelOf(scale: Scale, maximum: number): (weight: number) => number {
+/** The entry that stands for nothing: the middle of a scale of differences, else the first. */
+export const zeroLevel = (signed = false) => (signed ? NO_CHANGE : 0);
+
+/** The entry 0..255 of a colour table that a weight is drawn with, or a difference where values are `signed`. */
+export function levelOf(scale: Scale, maximum: number, signed = false): (weight: number) => number {
   const place = transfer(scale);
-  return (weight) => (maximum > 0 ? Math.round(255 * place(Math.min(1, weight / maximum))) : 0);
+  const [zero, steps] = [zeroLevel(signed), signed ? 127 : 255];
+  return (weight) => {
+    if (!(maximum > 0)) return zero;
+    return zero + Math.sign(weight) * Math.round(steps * place(Math.min(1, Math.abs(weight) / maximum)));
+  };
 }
 
 /** Colour tables of 256 ABGR words, all with the background at 0. */
@@ -43,9 +50,9 @@ export function rampTo(theme: Theme, colour: string): Uint32Array {
   return Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
 }
 
-export function tables(theme: Theme): Tables {
-  const first = ramp(theme);
-  return { first, faded: mixed(theme, first, FADE), second: rampTo(theme, theme.second) };
+export function tables(theme: Theme, signed = false): Tables {
+  const first = signed ? diverging(theme) : ramp(theme);
+  return { first, faded: mixed(theme, first, FADE), second: signed ? first : rampTo(theme, theme.second) };
 }
 
 export const cssWord = (colour = 0) => `rgb(${channel(colour, 0)} ${channel(colour, 8)} ${channel(colour, 16)})`;

@@ -34,6 +34,10 @@ export function printValue(quantity: string, largest?: number): (x: number) => s
   return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
 }
 
+/** Prints a difference with its sign. */
+export const signedValue = (print: (x: number) => string) => (x: number) =>
+  (x < 0 ? "−" : x > 0 ? "+" : "") + print(Math.abs(x));
+
 /** Prints a value of a quantity, alone or with others, of which one is the largest. */
 export type Print = (value: number, largest?: number) => string;
 

@@ -14,6 +14,8 @@ export interface Axis {
   raw: string[];
   special: string[];
   segments: number[];
+  /** Places that the one of two inputs has alone, and those that the other has; where two are compared. */
+  alone?: [number[], number[]];
   /** How many are of a prompt, where a model wrote the rest. */
   prompt?: number;
 }

@@ -1,0 +1,145 @@
+"""Two axes of tokens as one: which tokens of two texts belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from attnwidget.text.tokens import Tokens
+
+
+def common_subsequence(
+    first: Sequence[Hashable], second: Sequence[Hashable]
+) -> list[tuple[int, int]]:
+    """Places of a longest common subsequence, in order: (in the first, in the second) of each.
+
+    Of several that are as long, one whose elements come as early as can be. Takes time and memory
+    for every pair between the common beginning and the common end.
+
+    Example:
+        >>> from attnwidget.text.alignment import common_subsequence
+        >>> common_subsequence("the cat sits".split(), "the old cat sat".split())
+        [(0, 0), (1, 2)]
+    """
+    begin = 0
+    while begin < min(len(first), len(second)) and first[begin] == second[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(first), len(second)) - begin and first[-1 - end] == second[-1 - end]:
+        end += 1
+    a, b = first[begin : len(first) - end], second[begin : len(second) - end]
+    # longest[i][j]: of a[i:] and b[j:].
+    longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i in range(len(a) - 1, -1, -1):
+        for j in range(len(b) - 1, -1, -1):
+            longest[i][j] = (
+                longest[i + 1][j + 1] + 1
+                if a[i] == b[j]
+                else max(longest[i + 1][j], longest[i][j + 1])
+            )
+    pairs = [(place, place) for place in range(begin)]
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i] == b[j]:
+            pairs.append((begin + i, begin + j))
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] >= longest[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    pairs += [(len(first) - k, len(second) - k) for k in range(end, 0, -1)]
+    return pairs
+
+
+@dataclass(frozen=True)
+class SharedAxis:
+    """The tokens of two axes on one: those that both have once, the others where they stand.
+
+    Tokens are the same where their texts and sentences are; special tokens where their kinds are,
+    so that words can be compared that two tokenizers have put between tokens of their own.
+
+    Attributes:
+        first: n tokens of the one.
+        second: m tokens of the other.
+
+    Example:
+        >>> from attnwidget.text.alignment import SharedAxis
+        >>> from attnwidget.text.tokens import Tokens
+        >>> texts = "[CLS] the cat sits", "[CLS] the cats sit"
+        >>> axis = SharedAxis(*(Tokens.plain(text.split()) for text in texts))
+        >>> axis.tokens.text, axis.places
+        (('[CLS]', 'the', 'cat', 'sits', 'cats', 'sit'), ([0, 1, 2, 3], [0, 1, 4, 5]))
+        >>> axis.pairs
+        [(0, 0), (1, 1)]
+    """
+
+    first: Tokens
+    second: Tokens
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Places of the tokens that both have: (in the first, in the second)."""
+        return common_subsequence(_names(self.first), _names(self.second))
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the two are one axis already."""
+        return len(self.pairs) == len(self.first) == len(self.second)
+
+    @cached_property
+    def _order(self) -> list[tuple[int | None, int | None]]:
+        found: list[tuple[int | None, int | None]] = []
+        i = j = 0
+        for a, b in [*self.pairs, (len(self.first), len(self.second))]:
+            found += [(k, None) for k in range(i, a)] + [(None, k) for k in range(j, b)]
+            if a < len(self.first):
+                found.append((a, b))
+            i, j = a + 1, b + 1
+        return found
+
+    @property
+    def places(self) -> tuple[list[int], list[int]]:
+        """Where the tokens of each lie on the common axis."""
+        at: tuple[list[int], list[int]] = [], []
+        for place, of in enumerate(self._order):
+            for side, token in zip(at, of, strict=True):
+                if token is not None:
+                    side.append(place)
+        return at
+
+    @property
+    def alone(self) -> tuple[list[int], list[int]]:
+        """Places on the common axis of the tokens that one of the two has alone."""
+        own = [{*places} for places in self.places]
+        return sorted(own[0] - own[1]), sorted(own[1] - own[0])
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The common axis; a word is what is one in the axis that its tokens come from."""
+        if self.is_same:
+            return self.first
+        sources = [
+            (self.first, a) if a is not None else (self.second, b or 0) for a, b in self._order
+        ]
+        of = [id(source) for source, _ in sources]
+        words: list[int | None] = []
+        for at, (source, i) in enumerate(sources):
+            own = source.words[i]
+            goes_on = at and of[at] == of[at - 1] and own == source.words[i - 1] and i
+            last = next((word for word in reversed(words) if word is not None), -1)
+            words.append(None if own is None else last if goes_on else last + 1)
+        fields = {
+            name: tuple(getattr(source, name)[i] for source, i in sources)
+            for name in ("text", "raw", "special", "segments")
+        }
+        return replace(self.first, ids=(), words=tuple(words), **fields)
+
+
+def _names(tokens: Tokens) -> list[tuple[str, int]]:
+    """What tells a token of an axis from the others."""
+    kinds = [kind if kind in ("cls", "sep") else "" for kind in tokens.special]
+    return [
+        (f"[{kind}]" if kind else text, segment)
+        for kind, text, segment in zip(kinds, tokens.text, tokens.segments, strict=True)
+    ]

@@ -1,0 +1,82 @@
+"""A head in two attentions: both maps on the axes that they have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.head import Head
+from attnwidget.text.alignment import SharedAxis
+from attnwidget.widgets.head_view.highlighted import highlighted
+from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
+
+
+@dataclass(frozen=True)
+class TwoMaps:
+    """Maps of two attentions between the tokens of both.
+
+    Nothing is resampled: what one of the two has alone has no values in the other.
+    """
+
+    first: Attention
+    second: Attention
+
+    def axes(self, stack: str, unit: str) -> tuple[SharedAxis, SharedAxis]:
+        """Queries and keys of a stack, in tokens or in words."""
+        pair = [one.stacks[stack] for one in (self.first, self.second)]
+        sides = [(one.query, one.key) for one in pair]
+        if unit == "words":
+            sides = [(query.to_words(), key.to_words()) for query, key in sides]
+        (query, key), (other_query, other_key) = sides
+        return SharedAxis(query, other_query), SharedAxis(key, other_key)
+
+    def is_same(self, unit: str) -> bool:
+        """Whether all axes of the two are the same."""
+        return all(axis.is_same for name in self.first.stacks for axis in self.axes(name, unit))
+
+    def values(self, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
+        """Both maps, float32 [2, Q, K]; NaN where masked, and where the one lacks a token."""
+        query, key = self.axes(head.stack, unit)
+        found = np.full((2, len(query.tokens), len(key.tokens)), np.nan, np.float32)
+        for side, attention in enumerate((self.first, self.second)):
+            cells = np.ix_(query.places[side], key.places[side])
+            found[side][cells] = masked_map(attention, quantity, head, unit)
+        return found
+
+    def axes_to_wire(self, stack: str, unit: str) -> dict[str, Any]:
+        """The axes for the page, each with what one of the two has alone."""
+        query, key = self.axes(stack, unit)
+        prompts = {one.n_prompt for one in (self.first, self.second)}
+        shown = replace(self.first.stacks[stack], query=query.tokens, key=key.tokens)
+        n_prompt = prompts.pop() if len(prompts) == 1 and query.is_same else None
+        wire = axes_to_wire(shown, unit, n_prompt if unit == "tokens" else None)
+        for side, axis in (("query", query), ("key", key)):
+            wire[side]["alone"] = axis.alone
+        return wire
+
+    def highlighted(self, stack: str, unit: str, words: list[str]) -> dict[str, list[int]]:
+        """Where words are on the axes, as either of the two has them."""
+        found: dict[str, list[int]] = {}
+        axes = dict(zip(("query", "key"), self.axes(stack, unit), strict=True))
+        for side, axis in axes.items():
+            places = set()
+            for at, one in zip(axis.places, (self.first, self.second), strict=True):
+                places |= {at[i] for i in highlighted(one.stacks[stack], unit, words)[side]}
+            found[side] = sorted(places)
+        return found
+
+    def to_wire(self, quantity: str, head: Head, unit: str) -> dict[str, Any]:
+        """Both maps in one array [2, query, key]."""
+        return {
+            "stack": head.stack,
+            "quantity": quantity,
+            "unit": unit,
+            "heads": [head, head],
+            "exact": True,
+            "maxima": [],
+            "values": to_wire(self.values(quantity, head, unit)),
+        }

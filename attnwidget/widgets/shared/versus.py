@@ -1,0 +1,117 @@
+"""What a figure is compared with: the intact model, or another attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from attnwidget.capture.attention import Attention, check_comparable
+from attnwidget.capture.call import YOURS
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.shared.attention_widget import AttentionWidget
+
+#: What the page calls an attention that it cannot name.
+OTHER = "other"
+# A longer name is no heading.
+_LONGEST = 48
+
+
+def as_the_page_has_it(value: object, widget: object = None) -> object:
+    """The value of `versus` on a page, which has no attentions."""
+    return OTHER if isinstance(value, Attention) else value
+
+
+def _from_page(value: object, widget: Versus) -> object:
+    return widget.versus if value == OTHER else value
+
+
+class Versus(AttentionWidget):
+    """A figure that can show what is different in another attention."""
+
+    versus = traitlets.Any(
+        None,
+        help="What the maps are compared with: another Attention of as many layers and heads, of "
+        'another model, text or checkpoint; "intact" for the model before heads were switched off, '
+        "while they are; None for nothing.",
+    ).tag(sync=True, to_json=as_the_page_has_it, from_json=_from_page)
+
+    # What the two that are compared are called; () while there is one.
+    _compared: traitlets.List[str] = traitlets.List().tag(sync=True)
+
+    @traitlets.validate("versus")
+    def _check_versus(self, proposal: dict[str, Any]) -> object:
+        value = proposal["value"]
+        if isinstance(value, Attention):
+            try:
+                check_comparable(self.attention, value)
+            except ValueError as error:
+                raise traitlets.TraitError(f"'versus': {error}") from None
+        elif value not in (None, "intact"):
+            raise traitlets.TraitError(
+                f"'versus' is an Attention, \"intact\" or None, got {value!r}"
+            )
+        return value
+
+    def _compare(self) -> Attention | None:
+        """Tell the page what is compared with what; returns the other attention.
+
+        Another model or text can be one that is not to be compared: then nothing is.
+        """
+        if isinstance(self.versus, Attention):
+            try:
+                check_comparable(self.attention, self.versus)
+            except ValueError:
+                self.versus = None
+        other = self._other()
+        self._compared = [] if other is None else list(names_of_two(self.attention, other))
+        return other
+
+    def _other(self) -> Attention | None:
+        """The attention that the one shown is compared with; None for none."""
+        if self.versus == "intact":
+            intact = self.attention.intact
+            return intact if intact is not self.attention else None
+        return self.versus if isinstance(self.versus, Attention) else None
+
+    def _chosen(self) -> dict[str, Any]:
+        options = super()._chosen()
+        if isinstance(self.versus, Attention):
+            options["versus"] = self.versus.made_by or YOURS
+        return options
+
+
+def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:
+    """What tells two attentions from each other: their edits, their models, or their texts.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.shared.versus import names_of_two
+        >>> model = load_model()
+        >>> names_of_two(model.attend("The cat sat."), model.attend("The dog sat."))
+        ('the cat sat.', 'the dog sat.')
+        >>> attention = model.attend("The cat sat.")
+        >>> names_of_two(attention.without([(0, 3)]), attention)
+        ('without L0 H3 (uniform)', 'intact')
+    """
+    if attention.intact is other.intact:
+        said = attention.edits or "intact", other.edits or "intact"
+    elif attention.model_name != other.model_name:
+        said = attention.model_name, other.model_name
+    else:
+        said = _text(attention), _text(other)
+    if said[0] == said[1]:
+        return "first", "second"
+    return said[0], said[1]
+
+
+def _text(attention: Attention) -> str:
+    """The beginning of what an attention is of."""
+    axis: Tokens = next(iter(attention.stacks.values())).query.to_words()
+    words = [
+        text for text, kind in zip(axis.text, axis.special, strict=True) if kind in ("", "first")
+    ]
+    text = ""
+    for word in words:
+        text += word if not text or not word[0].isalnum() else f" {word}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
