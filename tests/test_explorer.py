@@ -212,7 +212,8 @@ def test_text_and_pair_are_read_together(model: AttentionModel) -> None:
     explorer = explore(model, "Where is it?", treebank=False)
     explorer.comm.sent.clear()
     from_page(explorer, {"text": "Who?", "pair": "The cat."})
-    assert explorer._shown == {"text": "Who?", "pair": "The cat.", "target": None}
+    shown = {"text": "Who?", "pair": "The cat.", "target": None, "versus_text": None}
+    assert explorer._shown == shown
     assert set(explorer.attention.stacks["self"].query.segments) == {0, 1}
 
 

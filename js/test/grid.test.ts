@@ -73,7 +73,7 @@ describe("pixels", () => {
     maxima: Float32Array.from(maxima),
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
-    ...{ disabled: [], method: "uniform", versus: null, of_two: "difference", signed: false, changes: null },
+    ...{ disabled: [], method: "uniform", versus: null, of_two: "difference", signed: false, common: null, changes: null },
   });
 
   test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {

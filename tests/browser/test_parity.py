@@ -10,6 +10,7 @@ import pytest
 import zoo
 from attnwidget import (
     Attention,
+    CompareView,
     DependencyArcs,
     HeadGrid,
     HeadMap,
@@ -98,6 +99,20 @@ def test_a_view_is_saved_as_it_is_seen(
     # A canvas rounds each of thousands of strokes to 8 bits, a picture their sum.
     by = 20 if (kind, name) == ("lines", "122 tokens") else 16
     assert_all_alike(desk, VIEWS[kind](inputs[name]), by=by)
+
+
+TEXTS = {"one text": "the cat sits on the mat .", "two texts": "the cats sit on a mat , today ."}
+
+
+@pytest.mark.parametrize("mode", ["lines", "matrix"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_differs_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -> None:
+    model = load_model()
+    other = load_model("attnwidget/genre") if text == "one text" else model
+    pair = model.attend(TEXTS["one text"]), other.attend(TEXTS[text])
+    assert_all_alike(desk, CompareView(*pair, 2, 3, mode=mode, tokens=[("query", 3)]))
+    for of_two in ("difference", "second") if mode == "lines" else ():
+        assert_all_alike(desk, HeadGrid(pair[0], versus=pair[1], of_two=of_two, selected=[(2, 3)]))
 
 
 HERE = [(1, 2), (3, 5)]

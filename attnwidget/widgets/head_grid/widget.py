@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.call import YOURS
+from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
@@ -160,8 +161,21 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
             "versus": as_the_page_has_it(self.versus),
             "of_two": self.of_two,
             "signed": minus is not None,
+            "common": None if minus is None else self._common(minus),
             "changes": to_wire(self._changes(self.stack)) if compares else None,
         }
+
+    def _common(self, other: Attention) -> list[int] | None:
+        """Queries and keys that both have and that are not hidden; None where all are common."""
+        counts, is_same = [], True
+        for side in ("query", "key"):
+            own, its = (getattr(one.stacks[self.stack], side) for one in (self.attention, other))
+            if self.unit == "words":
+                own, its = own.to_words(), its.to_words()
+            axis = SharedAxis(own, its)
+            is_same = is_same and axis.is_same
+            counts.append(sum(own.special[i] not in self.hidden for i, _ in axis.pairs))
+        return None if is_same else counts
 
     def _reference(self) -> Attention:
         """What changes are from: the attention compared with, else the intact one."""

@@ -39,18 +39,20 @@ class Versus(AttentionWidget):
     # What the two that are compared are called; () while there is one.
     _compared: traitlets.List[str] = traitlets.List().tag(sync=True)
 
+    def __init__(self, attention: Attention, **traits: Any) -> None:
+        # Before options that follow from it: traits are checked in no particular order.
+        if isinstance(attention, Attention):
+            _check_pair(attention, traits.get("versus"))
+        super().__init__(attention, **traits)
+
     @traitlets.validate("versus")
     def _check_versus(self, proposal: dict[str, Any]) -> object:
         value = proposal["value"]
-        if isinstance(value, Attention):
-            try:
-                check_comparable(self.attention, value)
-            except ValueError as error:
-                raise traitlets.TraitError(f"'versus': {error}") from None
-        elif value not in (None, "intact"):
+        if not isinstance(value, Attention) and value not in (None, "intact"):
             raise traitlets.TraitError(
                 f"'versus' is an Attention, \"intact\" or None, got {value!r}"
             )
+        _check_pair(self.attention, value)
         return value
 
     def _compare(self) -> Attention | None:
@@ -79,6 +81,14 @@ class Versus(AttentionWidget):
         if isinstance(self.versus, Attention):
             options["versus"] = self.versus.made_by or YOURS
         return options
+
+
+def _check_pair(attention: Attention, other: object) -> None:
+    if isinstance(other, Attention):
+        try:
+            check_comparable(attention, other)
+        except ValueError as error:
+            raise traitlets.TraitError(f"'versus': {error}") from None
 
 
 def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:

@@ -31,7 +31,7 @@ export interface ExplorerState extends HeadsState, Omit<SharedState, "_axes">, I
   tab: Panel;
   /** The share, 0 to 1, of what is measured for a panel. */
   progress: ByPanel<number>;
-  _shown: Input | Record<string, never>;
+  _shown: (Input & { versus_text?: string | null }) | Record<string, never>;
   _examples: Example[];
   /** What is to be seen in the text while its head is shown. */
   _look: string;

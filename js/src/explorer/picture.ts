@@ -57,8 +57,8 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     drawn[name] = made;
     return [made.sheet];
   };
-  const { text, pair, target } = state._shown;
-  const both = [text, pair, target].filter(Boolean).join(" | ");
+  const { text, pair, target, versus_text: other } = state._shown;
+  const both = [text, pair, target, other && `compared with: ${other}`].filter(Boolean).join(" | ");
   const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
   const cut = shorten(measure, both, TEXT_LINES * (whole - 64));
   const count = cut === both ? "" : ` (${counted(state._stacks[0]?.n_query ?? 0, "token")})`;
@@ -97,8 +97,15 @@ function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Dr
 
 /** The input, the heads, and the numbers of the shown one. */
 function tableOf(state: Whole, drawn: Partial<Record<Panel, Drawn>>): Table {
-  const { text, pair, target } = state._shown;
-  const input = { text, "second sentence": pair, target, "to see": state._look, model: state._source.model };
+  const { text, pair, target, versus_text: other } = state._shown;
+  const input = {
+    text,
+    "second sentence": pair,
+    target,
+    "compared with": other,
+    "to see": state._look,
+    model: state._source.model,
+  };
   const rows = Object.entries(input).flatMap(([name, value]) => (value ? [["input", name, value]] : [])) as string[][];
   const heads = drawn.grid?.caption.head;
   if (heads) rows.push(["heads", "selected", heads]);

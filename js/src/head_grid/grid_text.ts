@@ -166,8 +166,14 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
   const { height, width } = maps;
   if (height * width === 0) return ALL_HIDDEN;
   const kept = ({ special }: Axis) => special.filter((kind) => !hidden.includes(kind as Special)).length;
-  const smaller = kept(axes.query) > height || kept(axes.key) > width;
-  return smaller ? `shown as ${height} × ${width} block maxima` : "";
+  const [rows, cols] = maps.common ?? [kept(axes.query), kept(axes.key)];
+  const count = rows === cols ? rows : `${rows} × ${cols}`;
+  return [
+    maps.common ? `differences between the ${count} ${axes.unit} that both have` : "",
+    rows > height || cols > width ? `shown as ${height} × ${width} block maxima` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** The selected heads and those that are off, then the first ones in the order of the metric, or of the largest values. */

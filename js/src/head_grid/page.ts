@@ -32,7 +32,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     const other = of_two === "second" ? mapsIn(held.second ?? [], stack, now.unit, now.quantity) : undefined;
     model.set("_axes", (other ?? found).axes);
     const differs = versus && isHeld && of_two === "difference";
-    const made = differs ? difference : { ...thumbnails(other ?? found, now.hidden), signed: false };
+    const made = differs ? difference : { ...thumbnails(other ?? found, now.hidden), signed: false, common: null };
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
   for (const name of ["stack", "unit", "hidden", "quantity", "versus", "of_two"]) model.on(`change:${name}`, draw);

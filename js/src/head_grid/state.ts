@@ -16,6 +16,8 @@ export interface Edited {
   of_two: OfTwo;
   /** Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values farthest from 0. */
   signed: boolean;
+  /** Queries and keys that are in both of two inputs that differ: the others have no difference. */
+  common: [number, number] | null;
   /** float32 [L,H]: how far the heads are from the intact ones, nats; null where none is off. */
   changes: WireArray | null;
 }

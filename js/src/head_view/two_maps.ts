@@ -45,7 +45,7 @@ export function aloneText({ query }: Axes): string {
     const more = texts.length > MOST_ALONE ? " …" : "";
     return texts.length ? [`${texts.slice(0, MOST_ALONE).join(" ")}${more} (${LETTERS[i]} alone)`] : [];
   });
-  return listed.length ? `hatched: no counterpart of ${listed.join(", ")}` : "";
+  return listed.length ? `without a counterpart: ${listed.join(", ")}` : "";
 }
 
 /** The scale of differences: its values, and its ends in words. */

@@ -1,0 +1,311 @@
+"""Two attentions in one figure: which tokens belong together, what differs, what the page gets."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import zoo
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    CompareView,
+    HeadGrid,
+    HeadView,
+    TokenLens,
+    explore,
+    link,
+    load_model,
+)
+from attnwidget.kernels.divergence import js_divergences
+from attnwidget.kernels.pooling import farthest_pool, quantise_signed
+from attnwidget.text.alignment import SharedAxis, common_subsequence
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.explorer.widget import Explorer
+from recording import from_page
+from vocabularies import word_tokenizer
+
+ONE, OTHER = "The cat sits on the mat.", "The cats sit on the mat, today."
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model()
+
+
+@pytest.fixture(scope="module")
+def tuned() -> AttentionModel:
+    return load_model("attnwidget/genre")
+
+
+@pytest.fixture
+def pair(model: AttentionModel) -> tuple[Attention, Attention]:
+    return model.attend(ONE), model.attend(OTHER)
+
+
+def floats(wire: dict) -> NDArray[np.float32]:
+    return np.frombuffer(bytes(wire["view"]), "<f4").reshape(wire["shape"])
+
+
+def longest(a: str, b: str) -> int:
+    """By trying all subsequences."""
+    for count in range(min(len(a), len(b)), 0, -1):
+        if {*combinations(a, count)} & {*combinations(b, count)}:
+            return count
+    return 0
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=7))
+def test_what_two_texts_have_in_common_is_as_long_as_can_be(a: str, b: str) -> None:
+    pairs = common_subsequence(a, b)
+    assert len(pairs) == longest(a, b)
+    assert all(a[i] == b[j] for i, j in pairs)
+    assert all(i < k and j < m for (i, j), (k, m) in pairwise(pairs))
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1), st.lists(st.sampled_from("abc"), min_size=1))
+def test_every_token_of_both_is_on_the_common_axis_once(a: list[str], b: list[str]) -> None:
+    axis = SharedAxis(Tokens.plain(a), Tokens.plain(b))
+    for own, places in zip((a, b), axis.places, strict=True):
+        assert places == sorted(set(places)) and [axis.tokens.text[i] for i in places] == own
+    first, second = axis.places
+    assert {*first} | {*second} == {*range(len(axis.tokens))}
+    assert len({*first} & {*second}) == len(axis.pairs)
+    assert axis.alone == (sorted({*first} - {*second}), sorted({*second} - {*first}))
+
+
+def test_special_tokens_of_two_vocabularies_belong_together() -> None:
+    first, second = (Tokens.plain(text.split()) for text in ("[CLS] hi [SEP]", "<s> hi </s>"))
+    axis = SharedAxis(first, second)
+    assert axis.is_same and axis.tokens.text == ("[CLS]", "hi", "[SEP]")
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_the_page_gets_both_maps_on_common_axes(
+    pair: tuple[Attention, Attention], unit: str
+) -> None:
+    view = CompareView(*pair, 2, 3, unit=unit)
+    view.open()
+    axes, maps = view._axes, floats(view._maps["values"])
+    text = axes["query"]["text"]
+    assert text == ["[CLS]", "the", "cat", "sits", "cats", "sit", *text[6:]]
+    assert axes["query"]["alone"] == axes["key"]["alone"] == ([2, 3], [4, 5, 9, 10])
+    for side, attention in enumerate(pair):
+        at = [i for i in range(len(text)) if i not in axes["query"]["alone"][1 - side]]
+        own = attention.map("weights", 2, 3, unit=unit)
+        assert np.array_equal(maps[side][np.ix_(at, at)], own)
+        assert np.isnan(maps[side]).sum() == maps[side].size - own.size
+    difference = view.difference
+    assert difference is not None
+    assert np.array_equal(difference, maps[0] - maps[1], equal_nan=True)
+    assert view._map is None and view._compared == [ONE.lower(), OTHER.lower()]
+    view.close()
+
+
+def test_of_one_text_the_axes_are_its_own(model: AttentionModel, tuned: AttentionModel) -> None:
+    attention, other = model.attend(ONE), tuned.attend(ONE)
+    view = CompareView(attention, other, 5, 4)
+    view.open()
+    assert view._axes["query"]["text"] == attention.tokens
+    assert view._axes["query"]["alone"] == ([], [])
+    assert np.array_equal(view.difference, attention.weights(5, 4) - other.weights(5, 4))
+    assert view._compared == [attention.model_name, other.model_name]
+    assert 'versus=load_model("attnwidget/genre").attend("The cat sits on the mat.")' in view.code()
+    exec(view.code())
+    view.versus = None
+    assert view._compared == [] and view._maps is None and view._map["head"] == 4
+    view.close()
+
+
+def test_a_mask_stays_a_mask() -> None:
+    llama = load_model(zoo.build("llama"), word_tokenizer(template=False))
+    view = CompareView(llama.attend("w1 w2 w3"), llama.attend("w1 w4 w3"), 0, 0)
+    masked = np.isnan(view.difference)
+    # w1, w2 (first alone), w4 (second alone), w3
+    assert masked.tolist() == [[0, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 0]]
+
+
+def test_thumbnails_differ_between_the_tokens_that_both_have(
+    pair: tuple[Attention, Attention],
+) -> None:
+    grid = HeadGrid(pair[0], versus=pair[1], hidden=["cls"])
+    grid.open()
+    rows = [[1, 4, 5, 6, 7, 8], [1, 4, 5, 6, 9, 10]]  # the on the mat . [SEP]
+    maps = [
+        torch.from_numpy(one.weights())[..., at, :][..., at]
+        for one, at in zip(pair, rows, strict=True)
+    ]
+    expected, maxima = quantise_signed(farthest_pool(maps[0] - maps[1]))
+    sent = grid._thumbnails
+    assert bytes(sent["values"]["view"]) == expected.numpy().tobytes()
+    assert np.array_equal(floats(sent["maxima"]), maxima.numpy())
+    assert sent["common"] == [6, 6] and sent["signed"] and sent["versus"] == "other"
+    layer, head = 3, 7
+    at = (maps[0][layer, head] - maps[1][layer, head]).abs().argmax().item()
+    strongest = np.frombuffer(bytes(sent["strongest"]["view"]), "<i4").reshape(6, 12, 2)
+    assert strongest[layer, head].tolist() == [rows[0][at // 6], rows[0][at % 6]]
+    for of_two, shown in (("first", pair[0]), ("second", pair[1])):
+        from_page(grid, {"of_two": of_two})
+        assert (
+            bytes(grid._thumbnails["values"]["view"])
+            == shown.thumbnails(hidden=["cls"]).values.tobytes()
+        )
+        assert grid._axes["query"]["text"] == shown.tokens
+    grid.close()
+
+
+def test_change_is_a_metric_while_there_is_something_to_compare(
+    pair: tuple[Attention, Attention], tuned: AttentionModel
+) -> None:
+    grid = HeadGrid(pair[0], versus=pair[1])
+    grid.open()
+    both = [np.zeros((6, 12, 7, 13), np.float32) for _ in pair]
+    at = ([0, 1, 2, 3, 6, 7, 8, 11, 12], [0, 1, *range(4, 13)])
+    rows = ([0, 1, 4, 5, 6, 7, 8], [0, 1, 4, 5, 6, 9, 10])
+    for values, attention, columns, own in zip(both, pair, at, rows, strict=True):
+        values[..., columns] = attention.weights()[:, :, own]
+    first, second = (torch.from_numpy(values[4, 2]) for values in both)
+    expected = js_divergences(torch.stack([first, second]))[0, 1] / 7
+    assert np.isclose(grid._changes("self")[4, 2], expected, atol=1e-7)
+    assert grid.metric == "change" and grid.similar((4, 2), 3)
+    grid.sort, grid.filter = "all", (0.1, 1.0)
+    changes = grid._changes("self")
+    assert len(grid.passing) == int((changes >= np.float32(0.1)).sum())
+    # Another text of the same model is compared with the same one.
+    grid.attention = tuned.attend(OTHER)
+    assert not np.allclose(grid._changes("self"), changes)
+    grid.versus = None
+    assert grid.metric is None and grid._metrics is None and grid._compared == []
+    grid.close()
+
+
+def test_heads_switched_off_are_compared_with_the_intact_ones(model: AttentionModel) -> None:
+    view = HeadView(model.attend(ONE), 3, 5, disabled=[(1, 2)], versus="intact")
+    view.open()
+    assert view._compared == ["without L1 H2 (uniform)", "intact"]
+    intact = view.attention.intact
+    assert np.array_equal(view.difference, view.attention.weights(3, 5) - intact.weights(3, 5))
+    view.disabled = []
+    assert view._compared == [] and view._map is not None
+    view.close()
+
+
+def test_tokens_are_linked_only_where_axes_are_the_same(
+    pair: tuple[Attention, Attention], tuned: AttentionModel
+) -> None:
+    lens = TokenLens(pair[0])
+    same, differs = CompareView(pair[0], tuned.attend(ONE)), CompareView(*pair)
+    with link(lens, same), link(lens, differs):
+        lens.tokens = [("query", 3)]
+        assert same.tokens == [("query", 3)] and differs.tokens == []
+        differs.tokens = [("query", 5)]
+        assert lens.tokens == [("query", 3)]
+        differs.selected = [(4, 4)]
+        assert lens.head == same.head == differs.head
+
+
+def test_what_cannot_be_compared_is_refused(
+    model: AttentionModel, pair: tuple[Attention, Attention]
+) -> None:
+    small = load_model(zoo.build("bert"), word_tokenizer())
+    with pytest.raises(traitlets.TraitError, match="as many layers and heads"):
+        CompareView(pair[0], small.attend("w1 w2"))
+    with pytest.raises(traitlets.TraitError, match="no token is in both inputs"):
+        HeadGrid(pair[0], versus=model.attend("xyz"))
+    with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
+        HeadGrid(pair[0], versus="genre")
+    with pytest.raises(TypeError, match="two Attentions"):
+        CompareView(pair[0], "The cats sit.")
+    grid = HeadGrid(*pair[:1], versus=pair[1])
+    grid.open()
+    from_page(grid, {"versus": "other"})
+    assert grid.versus is pair[1]
+    # What is shown next has nothing in common with it.
+    grid.attention = small.attend("w1 w2")
+    assert grid.versus is None and not grid._thumbnails["signed"]
+    grid.close()
+
+
+def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
+    view = CompareView(*pair, 2, 3, mode="matrix", tokens=[("query", 1)])
+    caption = str(view.caption)
+    assert "A: the cat sits on the mat. · B: the cats sit on the mat, today." in caption
+    assert "without a counterpart: cat sits (A alone), cats sit , today (B alone)" in caption
+    most = np.nanmax(np.abs(view.difference))
+    assert f"the difference −{most:.3g} to +{most:.3g}" in caption
+    table = view._table()
+    assert list(table.columns) == ["from", "to", "A", "B", "A − B"]
+    where = np.nanargmax(np.abs(view.difference[1]))
+    assert table.iloc[0]["to"] == view._axes["key"]["text"][where]
+    grid = HeadGrid(pair[0], versus=pair[1])
+    said = str(grid.caption)
+    assert "A − B" in said and "differences between the 7 tokens that both have" in said
+    assert "bars: change" in said
+
+
+def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
+    for widget in (CompareView(*pair, 2, 3), HeadGrid(pair[0], versus=pair[1])):
+        page = widget.save(tmp_path / f"{widget.kind}.html").read_text("utf-8")
+        script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
+        held = json.loads(script[1])["held"]
+        if widget.kind == "head_view":
+            first, second = held["two"]
+            assert [of["axes"]["unit"] for of in first] == ["tokens", "words"]
+            assert first[0]["shape"] == second[0]["shape"] == [6, 12, 13, 13]
+        else:
+            assert held["maps"][0]["shape"][2:] == [9, 9]
+            assert held["second"][0]["shape"][2:] == [11, 11]
+
+
+def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:
+    explorer = explore(model, ONE, versus=tuned, treebank=False)
+    try:
+        assert explorer.wait()
+        assert explorer.grid.metric == "change" and "entropy" in explorer.grid.metrics["self"]
+        explorer.text = "She ran home."
+        assert (
+            explorer.view._other().tokens
+            == explorer.grid._other().tokens
+            == [
+                "[CLS]",
+                "she",
+                "ran",
+                "home",
+                ".",
+                "[SEP]",
+            ]
+        )
+        kept = json.dumps(explorer.to_state())
+        again = Explorer.from_state(json.loads(kept))
+        assert again.view._other().model_name == tuned.name
+        again.close()
+        assert 'versus=load_model("attnwidget/genre")' in explorer.code()
+    finally:
+        explorer.close()
+
+
+def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
+    explorer = explore(model, ONE, versus_text=OTHER, treebank=False)
+    try:
+        assert explorer.view._axes["query"]["alone"] == ([2, 3], [4, 5, 9, 10])
+        assert f'versus_text="{OTHER}"' in explorer.code()
+        assert Explorer.from_state(explorer.to_state()).versus_text == OTHER
+        with pytest.raises(ValueError, match="no token is in both"):
+            explorer.text = "xyz"
+        assert explorer._shown["text"] == ONE
+        explorer.text = ONE
+        explorer.versus_text = None
+        assert explorer.view.versus is None and not explorer.grid._thumbnails["signed"]
+    finally:
+        explorer.close()
+    with pytest.raises(ValueError, match="no token is in both"):
+        explore(model, ONE, versus_text="xyz")
