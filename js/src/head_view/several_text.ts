@@ -70,7 +70,7 @@ export function describeSeveral(
   axes: Axes,
   target: Target,
   print: Print,
-  most = heads.length,
+  most = maps.length,
 ): string {
   const [first] = maps;
   if (!first || (target.query === undefined && target.key === undefined)) return "";
