@@ -41,28 +41,19 @@ def map_cosines(
             f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
         )
     kept = (~apart)[:, None, None].to(weights.dtype)  # [B, 1, 1, n]
-    # Sums are added up from both kinds of keys: a difference of sums would lose the smaller one.
-    n_apart = int(apart.sum(-1).max())
-    chosen, places = apart[:, None, None].to(weights.dtype).topk(n_apart, -1)  # [B, 1, 1, k]
-    without = weights.new_empty(3, *weights.shape[:3])  # of the two, of the first, of the second
-    of_apart = torch.zeros_like(without)
-    room = scratch(weights, 2)
+    # Both kinds of sums are made: a difference of the two would lose the smaller one.
+    whole = weights.new_empty(3, *weights.shape[:3])  # of the two, of the first, of the second
+    without, room = torch.empty_like(whole), scratch(weights, 2)
     for block in cache_blocks(weights.shape):
-        a, b, of = weights[block], others[block], block[0]
+        a, b = weights[block], others[block]
         own, other = room[(slice(None), *fitting(block))]
-        torch.mul(a, kept[of], out=own)
-        torch.mul(b, kept[of], out=other)
+        torch.mul(a, kept[block[0]], out=own)
+        torch.mul(b, kept[block[0]], out=other)
+        for sums, x, y in zip(whole, (a, a, b), (b, a, b), strict=True):
+            sums[block] = torch.linalg.vecdot(x, y)
         for sums, x, y in zip(without, (own, own, other), (b, a, b), strict=True):
             sums[block] = torch.linalg.vecdot(x, y)
-        if n_apart:
-            at = places[of].expand(*a.shape[:3], n_apart)
-            own, other = a.gather(-1, at) * chosen[of], b.gather(-1, at) * chosen[of]
-            for sums, x, y in zip(of_apart, (own, own, other), (other, own, other), strict=True):
-                sums[block] = torch.linalg.vecdot(x, y)
-    return (
-        _cosines(without.double() + of_apart, rows),
-        _cosines(without, rows & ~apart),
-    )
+    return _cosines(whole, rows), _cosines(without, rows & ~apart)
 
 
 def _cosines(products: Tensor, rows: Tensor) -> Tensor:
