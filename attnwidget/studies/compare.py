@@ -84,7 +84,7 @@ def compare(
     For a model and its fine-tuned copy, two seeds, or steps of one training (Kovaleva et al. 2019,
     section 4.3). Every number is of the tokens of a segment without padding, and a mean over
     segments; intervals are over documents where segments know theirs, as those of `read_segments`
-    do. It takes about as long as the forward passes of the models.
+    do. It takes 1.3 to 1.6 times as long as the forward passes of the models.
 
     With several seeds the change beyond their spread is the mean over seeds of the distance of `a`
     from each, minus the mean over pairs of seeds of the distance between the two; a distance is
@@ -107,7 +107,7 @@ def compare(
             word's tokens are summed, those from them averaged, and all special tokens together are
             one more that is attended to and attends to nothing.
         matches: also compare each head with every other one of its layer, which `match()` needs:
-            about twice as slow.
+            two to three times as slow.
         across_layers: also compare heads of different layers, which `match(across_layers=True)`
             needs: several times as slow.
         padded: also the cosine of maps padded to so many tokens, rows of padding included, as in
