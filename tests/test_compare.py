@@ -262,6 +262,9 @@ def test_an_interrupted_checkpoint_goes_on_to_the_last_bit(
     assert finished.complete
     same(whole, finished)
     np.testing.assert_array_equal(finished.across, whole.across)
+    assert len(whole.changes) == 5
+    for title, values in whole.changes.items():
+        np.testing.assert_array_equal(finished.changes[title], values)
     with pytest.raises(ValueError, match="written by another study"):
         run(embedded, embedded, segments, **options)
     with pytest.raises(ValueError, match="written by another study"):
