@@ -97,6 +97,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/explorer.py
 	$(BIN)/python tests/benchmarks/hover.py
 	$(BIN)/python tests/benchmarks/ablation.py
+	$(BIN)/python tests/benchmarks/compare.py
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

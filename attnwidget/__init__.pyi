@@ -38,6 +38,7 @@ from .studies.rollout import flow as flow
 from .studies.rollout import rollout as rollout
 from .studies.segmenting import make_segments as make_segments
 from .studies.segmenting import read_segments as read_segments
+from .studies.trace import trace as trace
 from .studies.word_links import probe_links as probe_links
 from .text.coreference import load_coreference as load_coreference
 from .text.demonstrations import demo_genres as demo_genres

@@ -15,6 +15,7 @@ import reference_compare as reference
 from attnwidget import compare, demo_prose, load_model, make_segments, read_segments
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.cosine import map_cosines
+from attnwidget.kernels.divergence import map_divergences
 from attnwidget.studies.compare_results import ModelComparison
 from attnwidget.studies.model_reader import ModelReader
 from attnwidget.text.segments import Segment
@@ -53,13 +54,14 @@ def same(first: ModelComparison, second: ModelComparison, atol: float = 0) -> No
     assert first.segments.keys() == second.segments.keys()
     for title, values in first.segments.items():
         np.testing.assert_allclose(second.segments[title], values, rtol=0, atol=atol, err_msg=title)
-    np.testing.assert_allclose(second.pairs, first.pairs, rtol=0, atol=atol)
+    if first.pairs is not None:
+        np.testing.assert_allclose(second.pairs, first.pairs, rtol=0, atol=atol)
 
 
 def test_a_model_beside_itself_has_not_changed(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
-    found = run(embedded, embedded, segments, padded=30, across_layers=True)
+    found = run(embedded, embedded, segments, padded=30, matches=True, across_layers=True)
     for title, values in found.segments.items():
         np.testing.assert_array_equal(values, 1.0 if "cosine" in title else 0.0, title)
     for matched in (found.match(), found.match(across_layers=True)):
@@ -117,7 +119,7 @@ def test_the_embedded_model_and_its_sibling_as_a_plain_loop_has_them(
 def test_pairs_are_the_divergences_of_all_heads_of_a_layer(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
-    found = run(embedded, tuned, segments[:1], across_layers=True)
+    found = run(embedded, tuned, segments[:1], matches=True, across_layers=True)
     encoded = embedded.tokenizer(TEXTS[0])
     ids, types = encoded["input_ids"], encoded["token_type_ids"]
     a, b = (
@@ -158,13 +160,42 @@ def test_heads_in_another_order_are_found_again(
     random = np.random.default_rng(0)
     orders = np.array([random.permutation(12) for _ in range(6)])
     moved = load_model(permuted(embedded.hf_model, orders), embedded.tokenizer)
-    found = run(embedded, moved, segments, across_layers=True)
+    found = run(embedded, moved, segments, matches=True, across_layers=True)
     assert found.cosine.min() < 0.5
     matched = found.match(across_layers=across_layers)
     assert (matched["layer"] == matched["other_layer"]).all()
     recovered = orders[matched["other_layer"], matched["other_head"]]
     np.testing.assert_array_equal(recovered, matched["head"])
     assert matched["divergence"].max() < 1e-6 and matched["margin"].min() > 1e-3
+
+
+def test_heads_that_share_keys_are_found_again_in_another_order() -> None:
+    """Heads 0 and 1 share a key head, 2 and 3 another: groups change places, and heads in one."""
+    torch.manual_seed(0)
+    own, order, groups = build("llama"), [3, 2, 0, 1], [1, 0]
+    moved = deepcopy(own)
+    with torch.no_grad():
+        for one in (own, moved):
+            for layer in one.model.layers:
+                layer.self_attn.q_proj.weight *= 60
+        for layer in moved.model.layers:
+            at = layer.self_attn
+            for linear, heads in ((at.q_proj, order), (at.k_proj, groups), (at.v_proj, groups)):
+                linear.weight.copy_(
+                    linear.weight.unflatten(0, (len(heads), -1))[heads].flatten(0, 1)
+                )
+            columns = at.o_proj.weight.unflatten(1, (4, -1))[:, order].flatten(1)
+            at.o_proj.weight.copy_(columns)
+    models = [load_model(one, word_tokenizer()) for one in (own, moved)]
+    ids = torch.tensor([[5, 9, 30, 8]])
+    torch.testing.assert_close(own(ids).logits, moved(ids).logits)
+    texts = [Segment(("w1", "w7", "w3", "w20", "w5", "w11")), *WORDS]
+    found = run(models[0], models[1], texts, matches=True)
+    matched = found.match()
+    recovered = np.array(order)[matched["other_head"]]
+    np.testing.assert_array_equal(recovered, matched["head"])
+    assert matched["divergence"].max() < 1e-6 and matched["margin"].min() > 1e-3
+    assert found.cosine.min() < 0.99
 
 
 def test_the_more_noise_the_further_apart(
@@ -187,7 +218,9 @@ def test_the_more_noise_the_further_apart(
 def test_the_other_way_round(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
-    there, back = run(embedded, tuned, segments), run(tuned, embedded, segments)
+    there, back = (
+        run(*models, segments, matches=True) for models in ((embedded, tuned), (tuned, embedded))
+    )
     assert there.model_names == back.model_names[::-1]
     np.testing.assert_allclose(there.cosine, back.cosine, atol=1e-12)
     np.testing.assert_allclose(there.entropy_change, -back.entropy_change, atol=1e-12)
@@ -218,6 +251,7 @@ def test_an_interrupted_checkpoint_goes_on_to_the_last_bit(
     readings: int,
 ) -> None:
     options: dict[str, Any] = {"batch_size": 2, "padded": 30, "across_layers": True}
+    options |= {"matches": True, "metrics": ["position"]}
     whole = run(embedded, tuned, segments, **options)
     options["checkpoint"] = tmp_path / "sums.npz"
     stop_after(monkeypatch, readings)
@@ -228,6 +262,9 @@ def test_an_interrupted_checkpoint_goes_on_to_the_last_bit(
     assert finished.complete
     same(whole, finished)
     np.testing.assert_array_equal(finished.across, whole.across)
+    assert len(whole.changes) == 5
+    for title, values in whole.changes.items():
+        np.testing.assert_array_equal(finished.changes[title], values)
     with pytest.raises(ValueError, match="written by another study"):
         run(embedded, embedded, segments, **options)
     with pytest.raises(ValueError, match="written by another study"):
@@ -316,10 +353,12 @@ def test_results_as_a_frame_charts_and_intervals(
     drawn = {(row["layer"], row["head"]): row["value"] for row in values}
     assert drawn[5, 10] == pytest.approx(1 - found.cosine[5, 10])
     assert "without special tokens" in found.curves().to_json()
-    with pytest.raises(ValueError, match="metric is one of cosine,"):
+    with pytest.raises(ValueError, match="metric is one of 'cosine',"):
         found.chart("cosines")
     with pytest.raises(ValueError, match="across_layers=True"):
         found.match(across_layers=True)
+    with pytest.raises(ValueError, match="matches=True"):
+        found.match()
     least = np.unravel_index(found.cosine.argmin(), (6, 12))
     assert f"least L{least[0]} H{least[1]}" in repr(found)
 
@@ -327,7 +366,7 @@ def test_results_as_a_frame_charts_and_intervals(
 def test_what_fine_tuning_changed_most_is_the_last_layer(
     embedded: AttentionModel, tuned: AttentionModel
 ) -> None:
-    found = run(embedded, tuned, read_segments(demo_prose(), embedded, limit=8))
+    found = run(embedded, tuned, read_segments(demo_prose(), embedded, limit=8), matches=True)
     assert found.cosine.mean(1).argmin() == 5
     assert (found.match()["head"] == found.match()["other_head"]).all()
 
@@ -335,7 +374,13 @@ def test_what_fine_tuning_changed_most_is_the_last_layer(
 def test_maps_without_weights() -> None:
     some, tokens = torch.rand(1, 2, 3, 3), torch.ones(1, 3, dtype=torch.bool)
     none = torch.zeros_like(some)
-    assert (map_cosines(some, none, tokens) == 0).all()
-    assert (map_cosines(none, none, tokens) == 1).all()
+    for found in map_cosines(some, none, tokens, ~tokens):
+        assert (found == 0).all()
+    for found in map_cosines(none, none, tokens, ~tokens):
+        assert (found == 1).all()
     with pytest.raises(ValueError, match="maps of one shape"):
-        map_cosines(some, some[:, :1], tokens)
+        map_cosines(some, some[:, :1], tokens, ~tokens)
+    with pytest.raises(ValueError, match="maps of one shape"):
+        map_divergences(some, some[:, :1], torch.tensor([3]))
+    with pytest.raises(ValueError, match="smoothing is above 0"):
+        map_divergences(some, some, torch.tensor([3]), smoothing=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -328,6 +329,24 @@ def test_folders_load_in_the_class_that_their_config_names(tmp_path: Path) -> No
     vit = tmp_path / "vit"
     zoo.build("vit").save_pretrained(vit)
     assert load_model(vit, device="cpu").tokenizer is None
+
+
+def test_attention_that_was_never_trained_is_said_at_loading(tmp_path: Path) -> None:
+    model = zoo.build("bert")
+    word_tokenizer().save_pretrained(tmp_path)
+    weights = model.state_dict()
+    lost = [key for key in weights if "layer.1.attention.self.query" in key]
+    kept = {key: values for key, values in weights.items() if key not in lost}
+    model.save_pretrained(tmp_path, state_dict=kept)
+    with pytest.warns(UserWarning, match=r"lack 2 weights of attention, .*query.*at random"):
+        load_model(tmp_path, device="cpu")
+    # A head that answers may be new: attention does not depend on it.
+    model.save_pretrained(
+        tmp_path, state_dict={key: v for key, v in weights.items() if "predictions" not in key}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        load_model(tmp_path, device="cpu")
 
 
 def test_a_model_is_called_by_the_last_part_of_its_folder_or_as_one_says(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
+from collections.abc import Iterable
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import torch
 from attnwidget.capture.call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.plain_forward import uncompiled
+from attnwidget.capture.sites import find_sites
+from attnwidget.text.counted import counted
 
 # The models that come with the package: by the name that load_model takes, the folder in
 # attnwidget/demo and what figures call it. The first is what it loads without a name.
@@ -47,6 +51,10 @@ def load_model(
         device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
         dtype: of the weights; None = as they were saved (float32 for the embedded model).
         trust_remote_code: run the code that comes with a model on the hub.
+
+    Warns:
+        UserWarning: weights of attention are missing in the files of a model that is loaded by
+            name, so that they were newly initialised.
 
     Raises:
         OSError: no such folder, nothing cached by that name and the hub not reachable.
@@ -175,8 +183,13 @@ def load_named(
         if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
             raise FileNotFoundError("the folder has no config.json")
         config = AutoConfig.from_pretrained(name, **options)
-        model = _model_class(config, trust_remote_code).from_pretrained(
-            name, config=config, dtype=dtype or "auto", use_safetensors=True, **options
+        model, loading = _model_class(config, trust_remote_code).from_pretrained(
+            name,
+            config=config,
+            dtype=dtype or "auto",
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
         )
         reads_text = model.main_input_name == "input_ids"
         if isinstance(tokenizer, (str, Path)) or (tokenizer is None and reads_text):
@@ -188,7 +201,22 @@ def load_named(
             "weights. load_model() without a name loads the embedded model; the package comes with "
             f"{' and '.join(map(repr, EMBEDDED))}, which need no network. The reason given: {error}"
         ) from error
+    _warn_of_new_attention(name, model, loading["missing_keys"])
     return model, tokenizer
+
+
+def _warn_of_new_attention(name: str | Path, model: Any, missing: Iterable[str]) -> None:
+    """Say that attention means nothing where its weights were not in the files."""
+    paths = tuple(f"{site.path}." for site in find_sites(model))
+    new = sorted(key for key in missing if key.startswith(paths))
+    if new:
+        warnings.warn(
+            f"the files of {str(name)!r} lack {counted(len(new), 'weight')} of attention, {new[0]} "
+            "among them, which were newly initialised at random: its attention is not that of a "
+            "trained model. Load it in the class that saved it, load_model(hf_model, tokenizer)",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def load_tokenizer(name: str | Path, revision: str | None, trust_remote_code: bool) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 
-C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart)
+C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart, alt.ConcatChart)
 
 FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
 """That of widgets' pictures, so that one paper has one font; the converter brings the first."""

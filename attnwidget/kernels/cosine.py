@@ -5,33 +5,60 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from attnwidget.kernels.cache_blocks import cache_blocks, fitting, scratch
 
-def map_cosines(weights: Tensor, others: Tensor, tokens: Tensor) -> Tensor:
+
+def map_cosines(
+    weights: Tensor, others: Tensor, rows: Tensor, apart: Tensor
+) -> tuple[Tensor, Tensor]:
     """Cosine between two maps of each head, flattened to vectors (Kovaleva et al. 2019, 4.3).
 
-    `weights` and `others` [B, H, n, n]; `tokens` bool [B, n]: those whose rows and columns count.
-    Returns float64 [B, H], 0 to 1: exactly 1 where the two are equal, 0 where one has no weight
-    at all, NaN where no token counts. Raises ValueError where the shapes differ.
+    Products of a row are summed in float32, rows in float64: right to 1e-6.
+
+    Args:
+        weights: float32 [B, H, n, n].
+        others: the same of another reading.
+        rows: bool [B, n], the queries that count. Every key does.
+        apart: bool [B, n], the tokens that the second cosine is without, as queries and as keys.
+
+    Returns:
+        Two float64 [B, H], with the tokens `apart` and without them; 0 to 1: exactly 1 where the
+        two are equal, 0 where one has no weight at all, NaN where no row counts.
+
+    Raises:
+        ValueError: the shapes differ.
 
     Example:
         >>> import torch
         >>> from attnwidget.kernels.cosine import map_cosines
         >>> itself, even = torch.eye(4)[None, None], torch.full((1, 1, 4, 4), 0.25)
-        >>> map_cosines(itself, even, torch.ones(1, 4, dtype=torch.bool))
+        >>> every, none = torch.ones(1, 4, dtype=torch.bool), torch.zeros(1, 4, dtype=torch.bool)
+        >>> map_cosines(itself, even, every, none)[0]
         tensor([[0.5000]], dtype=torch.float64)
     """
     if weights.shape != others.shape:
         raise ValueError(
             f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
         )
-    found = torch.full(weights.shape[:2], torch.nan, dtype=torch.float64, device=weights.device)
-    for document, counted in enumerate(tokens):
-        at = counted.nonzero()[:, 0]
-        if len(at):
-            # A document at a time: its vectors, in float64, stay in a core's cache.
-            a, b = (m[document][:, at[:, None], at].double().flatten(1) for m in (weights, others))
-            lengths = torch.linalg.vector_norm(a, dim=-1) * torch.linalg.vector_norm(b, dim=-1)
-            cosines = torch.linalg.vecdot(a, b) / lengths.clamp(min=torch.finfo(a.dtype).tiny)
-            # The quotient of two equal vectors may round to less than 1.
-            found[document] = torch.where((a == b).all(-1), 1.0, cosines.clamp(0, 1))
-    return found
+    kept = (~apart)[:, None, None].to(weights.dtype)  # [B, 1, 1, n]
+    # Both kinds of sums are made: a difference of the two would lose the smaller one.
+    whole = weights.new_empty(3, *weights.shape[:3])  # of the two, of the first, of the second
+    without, room = torch.empty_like(whole), scratch(weights, 2)
+    for block in cache_blocks(weights.shape):
+        a, b = weights[block], others[block]
+        own, other = room[(slice(None), *fitting(block))]
+        torch.mul(a, kept[block[0]], out=own)
+        torch.mul(b, kept[block[0]], out=other)
+        for sums, x, y in zip(whole, (a, a, b), (b, a, b), strict=True):
+            sums[block] = torch.linalg.vecdot(x, y)
+        for sums, x, y in zip(without, (own, own, other), (b, a, b), strict=True):
+            sums[block] = torch.linalg.vecdot(x, y)
+    return _cosines(whole, rows), _cosines(without, rows & ~apart)
+
+
+def _cosines(products: Tensor, rows: Tensor) -> Tensor:
+    """[B, H] of the products of rows [3, B, H, n]: of both maps, the first's own, the second's."""
+    both, first, second = torch.linalg.vecdot(products.double(), rows[:, None].double())
+    lengths = (first * second).sqrt().clamp(min=torch.finfo(torch.float64).tiny)
+    cosines = torch.where((both == first) & (both == second), 1.0, (both / lengths).clamp(0, 1))
+    return cosines.masked_fill(~rows.any(-1)[:, None], torch.nan)

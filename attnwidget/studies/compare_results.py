@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
 from attnwidget.studies.significance import bootstrap_interval
 from attnwidget.text.counted import counted
@@ -19,43 +21,161 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-_NATS = {
+_VALUES = {
     "divergence": "Jensen-Shannon divergence (nats)",
     "entropy change": "change of entropy (nats)",
+    "divergence beyond seeds": "divergence beyond seeds (nats)",
+}
+# What several seeds of one training have moved beyond their own spread, by the metric it is of.
+_BEYOND = {
+    "cosine": "change beyond seeds",
+    "cosine without special tokens": "change beyond seeds without special tokens",
+    "divergence": "divergence beyond seeds",
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelComparison(Result):
-    """Every head of a model beside the same head of another (Kovaleva et al. 2019, section 4.3).
+class ComparedHeads(Result):
+    """Numbers of every head and segment, with their means, intervals and charts.
 
     Attributes:
-        model_names: of the first model and of the second.
-        segments: float64 [L, H, N] by the metric's title, a number a segment: "cosine", "cosine
-            without special tokens", "divergence" and "entropy change" in nats, and "cosine padded
-            to 200" where it was asked for.
-        pairs: float64 [L, H, H], the divergence of each head of the first model from each head of
-            the same layer of the second, mean over segments, in nats.
-        across: float64 [L H, L H], the same for heads of all layers, where it was asked for; head
-            h of layer l is l H + h.
+        segments: float64 [L, H, N] by the metric's title, a number a segment.
+        documents: int64 [N], the document that each segment was cut from; None where that is not
+            known.
         complete: False where the pass was interrupted before the last segment.
     """
 
-    model_names: tuple[str, str]
     segments: Mapping[str, Floats]
-    pairs: Floats
-    across: Floats | None
+    documents: NDArray[np.int64] | None
     complete: bool
+
+    @property
+    @abstractmethod
+    def model_name(self) -> str:
+        """What was compared."""
+
+    @property
+    def n_segments(self) -> int:
+        """Segments that the numbers are means over."""
+        return next(iter(self.segments.values())).shape[-1]
+
+    @property
+    def drawn(self) -> str:
+        """What `intervals` draw: "documents" where segments know theirs, else "segments"."""
+        return "segments" if self.documents is None else "documents"
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[Floats, Floats]]:
+        """Low and high of the means, [L, H] by metric: 95 %, by a bootstrap.
+
+        Whole documents are drawn where segments know theirs, as segments of one document are not
+        independent; else segments. NaN where there are fewer than two. Metrics of `measure` have
+        none.
+        """
+        found = {}
+        for metric, values in self.segments.items():
+            known = self._known(metric)
+            own, groups = values[..., known], None if self.documents is None else self.documents
+            groups = None if groups is None else groups[known]
+            if (own.shape[-1] if groups is None else len(set(groups.tolist()))) > 1:
+                found[metric] = bootstrap_interval(own, groups=groups)
+            else:
+                unsure = np.full(values.shape[:2], np.nan)
+                found[metric] = unsure, unsure
+        return found
+
+    def heads(self) -> HeadMetrics:
+        return {metric: self._mean(metric) for metric in self.segments}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head and metric: layer and head (from 0), metric, value, low, high.
+
+        `low` and `high` are those of `intervals`. In `attrs`, "model" is the models' names and
+        "drawn" what the intervals are over.
+        """
+        frame = super().to_frame()
+        unsure = np.full(next(iter(self.segments.values())).shape[:2], np.nan)
+        for column, side in (("low", 0), ("high", 1)):
+            bounds = {
+                metric: self.intervals[metric][side] if metric in self.segments else unsure
+                for metric in self.heads()
+            }
+            frame[column] = heads_frame(bounds)["value"]
+        frame.attrs["drawn"] = self.drawn
+        return frame
+
+    def chart(self, metric: str = "cosine") -> alt.LayerChart:
+        """All heads, the darker the more they changed (Kovaleva et al. 2019, Figure 5).
+
+        `metric` is one of `heads()`; of a cosine, 1 minus it is drawn. ValueError for another.
+        """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        heads = self.heads()
+        one_of("metric", metric, list(heads))
+        cosine = metric.startswith("cosine")
+        return head_heatmap(
+            1 - heads[metric] if cosine else heads[metric],
+            title=self._title,
+            value_title=f"1 − {metric}" if cosine else _VALUES.get(metric, metric),
+            diverging=not cosine and metric != "divergence",
+        )
+
+    @property
+    def _title(self) -> str:
+        return f"What changed in each head\n{self.model_name}, {self._read}{self._stopped}"
+
+    @property
+    def _read(self) -> str:
+        read = counted(self.n_segments, "segment")
+        if self.documents is None:
+            return read
+        return f"{read} of {counted(len(set(self.documents.tolist())), 'document')}"
+
+    @property
+    def _stopped(self) -> str:
+        return "" if self.complete else ", interrupted"
+
+    def _known(self, metric: str) -> NDArray[np.bool_]:
+        """The segments that have a number: no word, no cosine without special tokens."""
+        return np.asarray(~np.isnan(self.segments[metric]).any((0, 1)))
+
+    def _mean(self, metric: str) -> Floats:
+        values = self.segments[metric][..., self._known(metric)]
+        if not values.shape[-1]:
+            return np.full(values.shape[:2], np.nan)
+        mean: Floats = values.mean(-1)
+        return mean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(ComparedHeads):
+    """Every head of a model beside the same head of another (Kovaleva et al. 2019, section 4.3).
+
+    Attributes:
+        segments: float64 [L, H, N] by the metric's title, a number a segment: "cosine", "cosine
+            without special tokens", "divergence" and "entropy change" in nats, and "cosine padded
+            to 200" where it was asked for.
+        documents: int64 [N], the document of each segment; None where that is not known.
+        complete: False where the pass was interrupted before the last segment.
+        model_names: of the first model and of the second.
+        pairs: float64 [L, H, H], the divergence of each head of the first model from each head of
+            the same layer of the second, mean over segments, in nats; None without `matches`.
+        across: float64 [L H, L H], the same for heads of all layers, where it was asked for; head
+            h of layer l is l H + h.
+        changes: float64 [L, H] by the title of each metric of `measure` that was asked for: the
+            second model's number minus the first one's.
+    """
+
+    model_names: tuple[str, str]
+    pairs: Floats | None = None
+    across: Floats | None = None
+    changes: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def model_name(self) -> str:
         """Both names."""
         return " → ".join(self.model_names)
-
-    @property
-    def n_segments(self) -> int:
-        """Segments that the numbers are means over."""
-        return self.segments["cosine"].shape[-1]
 
     @property
     def cosine(self) -> Floats:
@@ -77,35 +197,10 @@ class ModelComparison(Result):
         """[L, H], nats: entropy in the second model minus that in the first."""
         return self._mean("entropy change")
 
-    @cached_property
-    def intervals(self) -> dict[str, tuple[Floats, Floats]]:
-        """Low and high of each metric's means, [L, H]: 95 %, by a bootstrap over segments.
-
-        NaN where there are fewer than two segments.
-        """
-        found = {}
-        for metric in self.segments:
-            values = self._known(metric)
-            if values.shape[-1] > 1:
-                found[metric] = bootstrap_interval(values)
-            else:
-                unsure = np.full(values.shape[:2], np.nan)
-                found[metric] = unsure, unsure
-        return found
-
     def heads(self) -> HeadMetrics:
-        return {metric: self._mean(metric) for metric in self.segments}
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a head and metric: layer and head (from 0), metric, value, low, high.
-
-        `low` and `high` are those of `intervals`; `attrs["model"]` is both models' names.
-        """
-        frame = super().to_frame()
-        for column, side in (("low", 0), ("high", 1)):
-            bounds = {metric: self.intervals[metric][side] for metric in self.segments}
-            frame[column] = heads_frame(bounds)["value"]
-        return frame
+        found = super().heads()
+        changes = {f"{title} change": values for title, values in self.changes.items()}
+        return found | {title: v for title, v in changes.items() if title not in found}
 
     def match(self, *, across_layers: bool = False) -> pd.DataFrame:
         """The head of the second model that attends most like each head of the first.
@@ -123,20 +218,22 @@ class ModelComparison(Result):
             one. NaN where there is one candidate.
 
         Raises:
-            ValueError: `across_layers`, and heads of different layers were not compared.
+            ValueError: heads were compared with no other ones: `compare` was called without
+                `matches`, or for `across_layers` without that.
         """
         import pandas as pd
         from scipy.optimize import linear_sum_assignment
 
-        n_heads = self.pairs.shape[1]
-        if not across_layers:
-            blocks = self.pairs
-        elif self.across is not None:
-            blocks = self.across[None]
-        else:
+        n_heads = self.cosine.shape[1]
+        blocks = self.pairs
+        if across_layers:
+            blocks = None if self.across is None else self.across[None]
+        if blocks is None:
+            which, asked = "of different layers ", "across_layers"
             raise ValueError(
-                "heads of different layers were not compared: call "
-                "compare(a, b, segments, across_layers=True)"
+                f"heads {which if across_layers else ''}were not compared with each other, which "
+                "takes several times as long: call compare(a, b, segments, "
+                f"{asked if across_layers else 'matches'}=True)"
             )
         rows = []
         for block, divergences in enumerate(blocks):
@@ -150,23 +247,6 @@ class ModelComparison(Result):
         columns = ["layer", "head", "other_layer", "other_head", "divergence", "margin"]
         return pd.DataFrame(rows, columns=columns)
 
-    def chart(self, metric: str = "cosine") -> alt.LayerChart:
-        """All heads, the darker the more they changed (Kovaleva et al. 2019, Figure 5).
-
-        `metric` is one of `heads()`; of a cosine, 1 minus it is drawn. ValueError for another.
-        """
-        from attnwidget.charts.head_heatmap import head_heatmap
-
-        if metric not in self.segments:
-            raise ValueError(f"metric is one of {', '.join(self.segments)}, got {metric!r}")
-        values = self._mean(metric)
-        return head_heatmap(
-            values if metric in _NATS else 1 - values,
-            title=self._title,
-            value_title=_NATS.get(metric, f"1 − {metric}"),
-            diverging=metric == "entropy change",
-        )
-
     def curves(self) -> alt.LayerChart:
         """1 - cosine over the layers, of all tokens and without special ones."""
         from attnwidget.charts.layer_curves import layer_curves
@@ -178,33 +258,89 @@ class ModelComparison(Result):
         frame = heads_frame(series).rename(columns={"metric": "series"})
         return layer_curves(frame, title=self._title, value_title="1 − cosine")
 
-    @property
-    def _title(self) -> str:
-        read = counted(self.n_segments, "segment")
-        return f"What changed in each head\n{self.model_name}, {read}{self._stopped}"
-
-    @property
-    def _stopped(self) -> str:
-        return "" if self.complete else ", interrupted"
-
-    def _known(self, metric: str) -> Floats:
-        """The numbers of the segments that have one: no word, no cosine without special tokens."""
-        values = self.segments[metric]
-        return values[..., ~np.isnan(values).any((0, 1))]
-
-    def _mean(self, metric: str) -> Floats:
-        values = self._known(metric)
-        if not values.shape[-1]:
-            return np.full(values.shape[:2], np.nan)
-        mean: Floats = values.mean(-1)
-        return mean
-
     def __repr__(self) -> str:
         cosine = self.cosine
         layer, head = np.unravel_index(cosine.argmin(), cosine.shape)
         size = "×".join(map(str, cosine.shape))
-        read = counted(self.n_segments, "segment")
         return (
-            f"ModelComparison({self.model_name}, {size} heads, {read}{self._stopped}: mean cosine "
-            f"{cosine.mean():.3f}, least L{layer} H{head} {cosine.min():.3f})"
+            f"ModelComparison({self.model_name}, {size} heads, {self._read}{self._stopped}: "
+            f"mean cosine {cosine.mean():.3f}, least L{layer} H{head} {cosine.min():.3f})"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralComparisons(ComparedHeads):
+    """A model beside several others: steps of one training, or seeds of one kind of training.
+
+    Attributes:
+        segments: float64 [L, H, N] by the metric's title: the mean of each metric of `each` over
+            the models and, of seeds, "change beyond seeds" (of 1 - cosine), "change beyond seeds
+            without special tokens" and "divergence beyond seeds".
+        documents: int64 [N], the document of each segment; None where that is not known.
+        complete: False where the pass was interrupted before the last segment.
+        each: the comparison of the first model with each of the others.
+        between: the comparisons of these with each other, one a pair; empty unless they are seeds.
+    """
+
+    each: tuple[ModelComparison, ...]
+    between: tuple[ModelComparison, ...] = ()
+
+    @property
+    def model_name(self) -> str:
+        """The first model's name, and how many the others are."""
+        return f"{self.each[0].model_names[0]} → {counted(len(self.each), 'model')}"
+
+    @property
+    def names(self) -> list[str]:
+        """The other models' names, numbered where two have one name."""
+        names = [one.model_names[1] for one in self.each]
+        if len(set(names)) == len(names):
+            return names
+        return [f"{name} ({number})" for number, name in enumerate(names, 1)]
+
+    def heads(self) -> HeadMetrics:
+        found, each = super().heads(), [one.heads() for one in self.each]
+        rest = {title: np.mean([one[title] for one in each], axis=0) for title in each[0]}
+        return found | {title: v for title, v in rest.items() if title not in found}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a model, head and metric: layer, head, metric, value, low, high, model.
+
+        `model` is one of `names`, or "all" for means over the models and what is beyond seeds.
+        """
+        import pandas as pd
+
+        frames = [one.to_frame() for one in self.each] + [super().to_frame()]
+        named = zip([*self.names, "all"], frames, strict=True)
+        frame = pd.concat([own.assign(model=name) for name, own in named], ignore_index=True)
+        frame.attrs = dict(frames[-1].attrs)
+        return frame
+
+    def __repr__(self) -> str:
+        size = "×".join(map(str, self.each[0].cosine.shape))
+        listed = ", ".join(
+            f"{name} {one.cosine.mean():.3f}"
+            for name, one in zip(self.names, self.each, strict=True)
+        )
+        return (
+            f"SeveralComparisons({self.model_name}, {size} heads, {self._read}{self._stopped}: "
+            f"mean cosine {listed})"
+        )
+
+
+def several_comparisons(
+    each: Sequence[ModelComparison], between: Sequence[ModelComparison]
+) -> SeveralComparisons:
+    """The comparisons of one model with each of several, and of these with each other."""
+    segments = {
+        title: np.mean([one.segments[title] for one in each], axis=0) for title in each[0].segments
+    }
+    if between:
+        for title, beyond in _BEYOND.items():
+            spread = np.mean([one.segments[title] for one in between], axis=0)
+            moved = segments[title] - spread
+            segments[beyond] = moved if title == "divergence" else -moved
+    first = each[0]
+    return SeveralComparisons(
+        segments, first.documents, first.complete, tuple(each), tuple(between)
+    )

@@ -94,7 +94,7 @@ def measure(
         Measurements(small BERT (in the package), 2 segments: entropy, position)
     """
     refuse_no_model(model)
-    accumulators = _accumulators(metrics)
+    accumulators = accumulators_of(metrics)
     reader = ModelReader(model, accumulators, token_types)
     done, complete = read_all(
         reader, segments, batch_size=batch_size, checkpoint=checkpoint, progress=progress
@@ -133,7 +133,7 @@ def measure_attention(
         >>> measure_attention(load_model().attend("The cat sat."), ["entropy", "position"])
         Measurements(small BERT (in the package), 1 segment: entropy, position)
     """
-    accumulators = _accumulators(metrics)
+    accumulators = accumulators_of(metrics)
     read_attention(attention, accumulators, stack=stack)
     return Measurements(
         {one.name: one.compute() for one in accumulators},
@@ -191,7 +191,12 @@ def read_all(
     return done, complete
 
 
-def _accumulators(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:
+def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:
+    """The accumulator of each metric, by its name or given.
+
+    Raises:
+        ValueError: an unknown metric, one asked for twice, or none.
+    """
     if isinstance(metrics, (str, Accumulator)):
         metrics = [metrics]
     made = []

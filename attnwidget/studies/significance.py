@@ -111,7 +111,12 @@ def differ(only_first: ArrayLike, only_second: ArrayLike) -> Any:
 
 
 def bootstrap_interval(
-    values: ArrayLike, *, confidence: float = 0.95, draws: int = 2000, seed: int = 0
+    values: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    confidence: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
 ) -> tuple[Floats, Floats]:
     """The percentile bootstrap interval of means over examples: low and high (Efron 1979).
 
@@ -120,6 +125,9 @@ def bootstrap_interval(
 
     Args:
         values: [..., N], one number an example.
+        groups: [N], what each example belongs to, such as its document: whole groups are drawn, as
+            examples of one are not independent. The drawn mean is over all examples of the groups
+            that were drawn (the cluster bootstrap). None = every example by itself.
         confidence: share of the drawn means in the interval.
         draws: samples of N examples.
         seed: of the draws.
@@ -132,11 +140,20 @@ def bootstrap_interval(
         >>> low, high = bootstrap_interval([0, 0, 1, 0, -1, 1, 1, 1])
         >>> float(low), float(high)
         (-0.125, 0.875)
+        >>> low, high = bootstrap_interval([0, 0, 1, 1], groups=["a", "a", "b", "b"])
+        >>> float(low), float(high)
+        (0.0, 1.0)
     """
     given = np.asarray(values, dtype=np.float64)
-    n, random = given.shape[-1], np.random.default_rng(seed)
-    flat = given.reshape(-1, n).T
-    means = [random.multinomial(n, np.full(n, 1 / n)) @ flat / n for _ in range(draws)]
+    random = np.random.default_rng(seed)
+    flat, sizes = given.reshape(-1, given.shape[-1]).T, np.ones(given.shape[-1])
+    if groups is not None:
+        _, group = np.unique(np.asarray(groups), return_inverse=True)
+        sizes = np.bincount(group).astype(np.float64)
+        flat = (np.arange(len(sizes))[:, None] == group).astype(np.float64) @ flat
+    n = len(sizes)
+    drawn = (random.multinomial(n, np.full(n, 1 / n)) for _ in range(draws))
+    means = [times @ flat / (times @ sizes) for times in drawn]
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(np.array(means), tails, axis=0)
     return low.reshape(given.shape[:-1]), high.reshape(given.shape[:-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 Tokenised = Sequence[str]
@@ -16,7 +16,9 @@ class Segment:
     """One input of a study: the vocabulary entries of text A and, in a pair, of text B.
 
     Special tokens are not among them: the tokenizer of the model that reads the segment puts its
-    own before, between and after the two.
+    own before, between and after the two. `document` numbers the text that it was cut from, where
+    that is known: segments of one text are not independent of each other. It is no part of what a
+    segment is, so that two that read the same are equal.
 
     Example:
         >>> from attnwidget.text.segments import Segment
@@ -26,6 +28,7 @@ class Segment:
 
     first: tuple[str, ...]
     second: tuple[str, ...] = ()
+    document: int | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.first) + len(self.second)
@@ -105,14 +108,14 @@ def cut_segments(
         )
     draw = random.Random(seed)
     segments: list[Segment] = []
-    for document in documents:
+    for number, document in enumerate(documents):
         if limit is not None and len(segments) >= limit:
             break
         for chunk in _chunks(document, room, at_least):
             segment = _pair(chunk, room, draw)
             if not segment.first or not segment.second:
                 break
-            segments.append(segment)
+            segments.append(replace(segment, document=number))
             if limit is not None and len(segments) >= limit:
                 break
     draw.shuffle(segments)

@@ -1,0 +1,316 @@
+"""One model's maps of a batch beside those of others that read the same: the sums of `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.cosine import map_cosines
+from attnwidget.kernels.divergence import js_divergences, map_divergences
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.compare_results import (
+    ModelComparison,
+    SeveralComparisons,
+    several_comparisons,
+)
+from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.results import HeadMetrics
+from attnwidget.studies.word_segments import WordAxes, WordSegment
+from attnwidget.text.segments import Segment
+
+Unit: TypeAlias = Literal["tokens", "words"]
+# That of entropy: smoothing to no more than avoids logarithms of 0.
+_SMOOTHING = 1e-4
+
+
+@dataclass(frozen=True)
+class NumberedSegment(Segment):
+    """A segment that knows which one it is, in whatever order batches take them."""
+
+    index: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class MapAxes:
+    """What the rows and columns of the maps are that two models are compared by.
+
+    Attributes:
+        rows: bool [B, m], the queries that count.
+        apart: bool [B, m], special tokens.
+        n_rows: int64 [B], how many count.
+        n_columns: int64 [B], keys of each segment.
+        words: float32 [B, m, n] and [B, n, m], which token maps are multiplied with on both sides;
+            None where tokens are compared.
+    """
+
+    rows: Tensor
+    apart: Tensor
+    n_rows: Tensor
+    n_columns: Tensor
+    words: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, unit: Unit) -> MapAxes:
+        """The axes of a batch's maps.
+
+        In words a row is a word, and a column too, but for the one after the last word: all special
+        tokens together, however many a model has, so that rows sum to 1 as they did.
+        """
+        if unit == "tokens":
+            special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
+            return cls(batch.real, special, batch.lengths, batch.lengths)
+        axes = WordAxes(batch)
+        counts = [one.words[-1] + 1 for one in axes.segments]
+        n_words = torch.tensor(counts, device=batch.real.device)
+        places = torch.arange(axes.n_words + 1, device=batch.real.device)
+        apart = places == n_words[:, None]
+        columns = torch.nn.functional.pad(axes.columns, (0, 1))
+        columns += (batch.real.float() - columns.sum(-1))[..., None] * apart[:, None]
+        rows = torch.nn.functional.pad(axes.rows([range(n) for n in counts]), (0, 0, 0, 1))
+        return cls(places < n_words[:, None], apart, n_words, n_words + 1, (rows, columns))
+
+    def maps(self, weights: Tensor) -> Tensor:
+        """[B, H, m, m] of the weights of tokens [B, H, n, n]."""
+        if self.words is None:
+            return weights
+        rows, columns = self.words
+        return rows[:, None] @ weights @ columns[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """A model that is compared with the first one.
+
+    Attributes:
+        reader: reads its segments into `metrics` and `changes`, and into what compares it with
+            other seeds.
+        segments: in the order of the first model's.
+        metrics: what measures it, as the first model is measured.
+        changes: what compares it with the first model.
+    """
+
+    reader: ModelReader
+    segments: Sequence[Segment]
+    metrics: Sequence[Accumulator[Any]]
+    changes: MapChanges
+
+
+class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
+    """Keeps a model's maps of a batch, then has the others read it.
+
+    `others` is set before `start`: each compares with the maps that are kept here.
+
+    Args:
+        unit: what maps are compared by.
+        metrics: what measures the first model.
+        options: what checkpoints have to agree on beside the readers.
+        several: whether the result is one of several models.
+
+    Attributes:
+        maps: a layer each, of the batch that is read.
+        others: the models that the first one is compared with.
+        between: what compares these with each other.
+    """
+
+    name: ClassVar[str] = "comparison"
+
+    def __init__(
+        self,
+        unit: Unit,
+        metrics: Sequence[Accumulator[Any]],
+        options: Mapping[str, Any],
+        *,
+        several: bool,
+    ) -> None:
+        self._unit, self._metrics, self._options = unit, metrics, options
+        self._several = several
+        self.maps: list[Tensor] = []
+        self.others: list[Other] = []
+        self.between: list[MapChanges] = []
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**self._options, "others": [one.reader.about() for one in self.others]}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        for one in self.others:
+            one.reader.start(one.segments[0])
+
+    def update(self, layer: LayerBatch) -> None:
+        """Keep the layer's maps until the others have read the batch."""
+        if layer.layer == 0:
+            self.maps = []  # also of a batch that was cut short
+            self._axes = MapAxes.of(layer.batch, self._unit)
+        self.maps.append(self._axes.maps(layer.weights))
+
+    def end_batch(self, batch: Batch) -> None:
+        for one in self.others:
+            one.reader.add([one.segments[place] for place in places_of(batch)])
+        self.maps = []
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            f"{number}/{name}/{entry}": values
+            for number, one in enumerate(self.others)
+            for name, sums in one.reader.states().items()
+            for entry, values in sums.items()
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        for number, one in enumerate(self.others):
+            own: dict[str, dict[str, NDArray[Any]]] = {}
+            for key, values in state.items():
+                at, name, entry = key.split("/", 2)
+                if int(at) == number:
+                    own.setdefault(name, {})[entry] = values
+            one.reader.restore(own)
+
+    def compute(self) -> ModelComparison | SeveralComparisons:
+        before = _heads(self._metrics)
+        each = []
+        for one in self.others:
+            after = _heads(one.metrics)
+            changes = {title: after[title] - before[title] for title in before if title in after}
+            each.append(replace(one.changes.compute(), changes=changes))
+        if not self._several:
+            return each[0]
+        return several_comparisons(each, [one.compute() for one in self.between])
+
+
+class MapChanges(Accumulator[ModelComparison]):
+    """Compares a model's maps with those that another one's accumulator kept, layer by layer.
+
+    Its sums have a place for each segment: bootstrap intervals need the numbers themselves.
+
+    Args:
+        first: what kept the other's maps.
+        documents: of each segment, the text that it was cut from; None where that is not known.
+        n_segments: segments of the whole study.
+        unit: what maps are compared by.
+        padded: tokens that all are padded to for one more cosine.
+        matches: also compare each head with every other one of its layer.
+        across_layers: and with those of all layers.
+        keep: whether a further model is compared with this one.
+        number: of the comparison, where there are several.
+    """
+
+    name = "comparison"
+
+    def __init__(
+        self,
+        first: KeptMaps | MapChanges,
+        documents: NDArray[np.int64] | None,
+        n_segments: int,
+        unit: Unit,
+        *,
+        padded: int | None,
+        matches: bool,
+        across_layers: bool,
+        keep: bool,
+        number: int = 0,
+    ) -> None:
+        self.name = f"comparison {number}"  # type: ignore[misc]  # one model may have several
+        self._first, self._documents, self._n_segments = first, documents, n_segments
+        self._unit, self._padded, self._matches = unit, padded, matches
+        self._across_layers, self._keep = across_layers, keep or across_layers
+        self.maps: list[Tensor] = []
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        size, first = (subject.n_layers, subject.n_heads), self._first
+        if size != (first.n_layers, first.n_heads):
+            raise ValueError(
+                f"{first.model_name} has {first.n_layers} layers of {first.n_heads} heads, "
+                f"{subject.model_name} {size[0]} of {size[1]}: heads are compared one to one, so "
+                "pass two models of one architecture, such as a model and its fine-tuned copy"
+            )
+        names = ["cosine", "words", "divergence", "entropy"]
+        names += ["padded"] if self._padded is not None else []
+        self.sums = {name: np.zeros((*size, self._n_segments)) for name in names}
+        self.sums["read"] = np.zeros(self._n_segments, np.int64)
+        if self._matches:
+            self.sums["pairs"] = np.zeros((*size, size[1]))
+        if self._across_layers:
+            self.sums["across"] = np.zeros((size[0] * size[1],) * 2)
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            self.maps, self._places = [], places_of(layer.batch)
+            self._axes = MapAxes.of(layer.batch, self._unit)
+        own, axes = self._first.maps[layer.layer], self._axes
+        others = axes.maps(layer.weights).to(own.device)
+        if self._keep:
+            self.maps.append(others)
+        cosine, words = map_cosines(own, others, axes.rows, axes.apart)
+        of_queries = map_divergences(own, others, axes.n_columns, smoothing=_SMOOTHING)
+        mean = axes.rows[:, None] / axes.n_rows.double()[:, None, None]
+        divergence, entropy = (torch.linalg.vecdot(one, mean) for one in of_queries)
+        found = {"cosine": cosine, "words": words, "divergence": divergence, "entropy": entropy}
+        if self._padded is not None:
+            every = torch.ones_like(axes.rows)
+            found["padded"] = map_cosines(own, others, every, axes.apart)[0]
+        for name, values in found.items():
+            self.sums[name][layer.layer][:, self._places] += values.T.cpu().numpy()
+        if self._matches:
+            for first, second in self._cropped([own], [others]):
+                self.sums["pairs"][layer.layer] += _between(first, second)
+
+    def end_batch(self, batch: Batch) -> None:
+        if self._across_layers:
+            for first, second in self._cropped(self._first.maps, self.maps):
+                self.sums["across"] += _between(first, second)
+        self.sums["read"][self._places] += 1
+        if not self._keep:
+            self.maps = []
+
+    def compute(self) -> ModelComparison:
+        read = self.sums["read"] > 0
+        n_read = int(read.sum())
+        titles = {"cosine": "cosine", "words": "cosine without special tokens"}
+        titles |= {"divergence": "divergence", "entropy": "entropy change"}
+        titles |= {} if self._padded is None else {"padded": f"cosine padded to {self._padded}"}
+        return ModelComparison(
+            segments={title: self.sums[name][..., read] for name, title in titles.items()},
+            documents=None if self._documents is None else self._documents[read],
+            complete=n_read == self._n_segments,
+            model_names=(self._first.model_name, self.model_name),
+            pairs=self.sums["pairs"] / n_read if self._matches else None,
+            across=self.sums["across"] / n_read if self._across_layers else None,
+        )
+
+    def _cropped(self, own: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
+        """The maps of both models of each segment, [heads of all `own`, rows, columns]."""
+        rows, columns = self._axes.n_rows.tolist(), self._axes.n_columns.tolist()
+        return [
+            [torch.cat([layer[i, :, :m, :n].cpu() for layer in side]) for side in (own, others)]
+            for i, (m, n) in enumerate(zip(rows, columns, strict=True))
+        ]
+
+
+def _heads(metrics: Sequence[Accumulator[Any]]) -> HeadMetrics:
+    """One number a head of every metric, by its title."""
+    return {title: v for one in metrics for title, v in one.compute().heads().items()}
+
+
+def places_of(batch: Batch) -> list[int]:
+    """Which segments of the study a batch has."""
+    numbered = (NumberedSegment, WordSegment)
+    return [one.index for one in batch.segments if isinstance(one, numbered)]
+
+
+def _between(own: Tensor, others: Tensor) -> NDArray[np.float64]:
+    """Divergences between every map of one model and every one of the other, nats a query."""
+    n_heads, n_rows = own.shape[:2]
+    every = js_divergences(torch.cat([own, others]), smoothing=_SMOOTHING).numpy()
+    both: NDArray[np.float64] = every[:n_heads, n_heads:] / n_rows
+    # Of two equal maps it can come out a rounding error above 0.
+    unchanged = np.flatnonzero((own == others).all(-1).all(-1).numpy())
+    both[unchanged, unchanged] = 0
+    return both

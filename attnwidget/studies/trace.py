@@ -1,0 +1,174 @@
+"""Metrics of every head over the checkpoints of a training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnwidget.capture.load import load_model
+from attnwidget.capture.model import AttentionModel
+from attnwidget.studies.accumulator import Accumulator
+from attnwidget.studies.argument_checks import all_of, each_of, each_once, one_of
+from attnwidget.studies.measure import accumulators_of, measure
+from attnwidget.studies.results import HeadMetrics, Measurements, Result
+from attnwidget.text.counted import counted
+from attnwidget.text.segments import Segment
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+_HOW = "checkpoints are models, names, folders, or pairs of a label and one of these"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace(Result):
+    """Metrics of every head at each checkpoint of a training.
+
+    Attributes:
+        checkpoints: the labels, in the order given.
+        measured: what `measure` found at each.
+        complete: False where the pass was interrupted before the last checkpoint was measured.
+    """
+
+    checkpoints: tuple[str, ...]
+    measured: tuple[Measurements, ...]
+    complete: bool
+
+    def heads(self, checkpoint: str | None = None) -> HeadMetrics:
+        """One number a head, float64 [L, H] by the metric's title, of one checkpoint.
+
+        None = the last one. ValueError where there is no such checkpoint.
+        """
+        label = self.checkpoints[-1] if checkpoint is None else checkpoint
+        one_of("checkpoint", label, self.checkpoints)
+        return self.measured[self.checkpoints.index(label)].heads()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a checkpoint, head and metric: checkpoint, layer, head, metric, value."""
+        import pandas as pd
+
+        frames = []
+        for label, one in zip(self.checkpoints, self.measured, strict=True):
+            frame = one.to_frame()
+            frame.insert(0, "checkpoint", label)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def chart(self, metric: str | None = None) -> alt.ConcatChart:
+        """One metric over the checkpoints, a panel a layer, a line a head and one for their mean.
+
+        `metric` is one of `heads()`, None = the first. ValueError for another.
+        """
+        from attnwidget.charts.training_curves import training_curves
+
+        titles = list(self.heads())
+        metric = titles[0] if metric is None else metric
+        one_of("metric", metric, titles)
+        frame, read = self.to_frame(), counted(self.measured[0].n_segments, "segment")
+        stopped = "" if self.complete else ", interrupted"
+        return training_curves(
+            frame[frame["metric"] == metric],
+            title=f"{metric} over training\n{self._span}, {read}{stopped}",
+            value_title=metric,
+        )
+
+    @property
+    def _span(self) -> str:
+        first, last = self.checkpoints[0], self.checkpoints[-1]
+        return f"{counted(len(self.checkpoints), 'checkpoint')}, {first} to {last}"
+
+    def __repr__(self) -> str:
+        stopped = "" if self.complete else ", interrupted"
+        return f"Trace({self._span}{stopped}: {', '.join(self.measured[0])})"
+
+
+def trace(
+    checkpoints: Iterable[Any],
+    segments: Iterable[Segment],
+    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    *,
+    batch_size: int = 8,
+    progress: bool = True,
+) -> Trace:
+    """Measure every head at each checkpoint of a training, over the same segments.
+
+    A checkpoint that is named is loaded when its turn comes and forgotten after it, so that one
+    model is in memory at a time. Ctrl-C ends the pass and returns the checkpoints that are done.
+
+    Args:
+        checkpoints: each a model (`load_model`), a name or a folder that `load_model` takes, or a
+            pair of a label and one of these. Without a label it is called as `load_model` calls it.
+        segments: cut with one of the models (`read_segments`, `make_segments`).
+        metrics: as in `measure`; accumulators that were not used yet.
+        batch_size: segments that go through a model together.
+        progress: show a progress bar for each checkpoint.
+
+    Raises:
+        TypeError: a checkpoint is none of these; no segments.
+        ValueError: no checkpoint, two of one label, models that differ in layers or heads, or as
+            `measure`.
+        OSError: a checkpoint cannot be loaded.
+        KeyboardInterrupt: before the first checkpoint was done.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, trace
+        >>> segments = make_segments(["The cat sat.", "It slept."], load_model())
+        >>> steps = [("start", load_model()), ("tuned", "attnwidget/genre")]
+        >>> found = trace(steps, segments, ["entropy"], progress=False)
+        >>> found
+        Trace(2 checkpoints, start to tuned: entropy)
+        >>> found.heads("start")["entropy"].shape
+        (6, 12)
+    """
+    sources = [_labelled(one) for one in each_of(checkpoints, _HOW)]
+    labels = each_once("labels of checkpoints", [label for label, _ in sources])
+    given = all_of(Segment, segments, "read segments with read_segments or make_segments")
+    asked = accumulators_of(metrics)
+    measured: list[Measurements] = []
+    try:
+        for label, source in sources:
+            model = source if isinstance(source, AttentionModel) else load_model(source)
+            one = measure(model, given, deepcopy(asked), batch_size=batch_size, progress=progress)
+            if not one.complete:
+                break
+            _check_heads(label, one, measured)
+            measured.append(one)
+            del model
+    except KeyboardInterrupt:
+        pass
+    if not measured:
+        raise KeyboardInterrupt("interrupted before the first checkpoint was done")
+    complete = len(measured) == len(sources)
+    return Trace(tuple(labels[: len(measured)]), tuple(measured), complete)
+
+
+def _labelled(given: Any) -> tuple[str, Any]:
+    """The label of a checkpoint and what it is loaded from."""
+    label, source = None, given
+    if isinstance(given, tuple) and len(given) == 2:
+        label, source = str(given[0]), given[1]
+    if isinstance(source, AttentionModel):
+        return label or source.name, source
+    if isinstance(source, (str, Path)):
+        folder = Path(source).is_dir()
+        name = Path(os.path.abspath(source)).name if folder else str(source)
+        return label or name, source
+    raise TypeError(f"got {type(source).__name__} for a checkpoint: {_HOW}")
+
+
+def _check_heads(label: str, one: Measurements, before: Sequence[Measurements]) -> None:
+    """ValueError where a checkpoint has other heads than the first one."""
+    if before and _shapes(one) != _shapes(before[0]):
+        raise ValueError(
+            f"the checkpoint {label!r} has other layers or heads than the first one: pass "
+            "checkpoints of one training"
+        )
+
+
+def _shapes(one: Measurements) -> set[tuple[int, ...]]:
+    return {values.shape for values in one.heads().values()}
