@@ -267,6 +267,11 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
 
 
 def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:
+    explorer = explore(model, example="pronouns", versus=tuned, treebank=False)
+    locked = explorer.tokens
+    explorer.view.open()
+    assert locked == explorer.view.tokens == [("query", 7)]
+    explorer.close()
     explorer = explore(model, ONE, versus=tuned, treebank=False)
     try:
         assert explorer.wait()

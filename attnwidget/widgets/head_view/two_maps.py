@@ -36,6 +36,8 @@ class TwoMaps:
 
     def is_same(self, unit: str) -> bool:
         """Whether all axes of the two are the same."""
+        if self.first.stacks.keys() != self.second.stacks.keys():
+            return False
         return all(axis.is_same for name in self.first.stacks for axis in self.axes(name, unit))
 
     def values(self, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:

@@ -160,8 +160,14 @@ class HeadView(TokenSize, Versus):
         return super()._takes(name) and (two is None or two.is_same(self.unit))
 
     @traitlets.observe("versus")
-    def _on_other_axes(self, change: object) -> None:
-        if self._stacks:
+    def _on_other_axes(self, change: dict[str, Any]) -> None:
+        """Places of tokens stay what they are while the axes are those of the attention."""
+        pairs = [
+            TwoMaps(self.attention, other)
+            for other in (change["old"], change["new"])
+            if isinstance(other, Attention)
+        ]
+        if self._stacks and not all(two.is_same(self.unit) for two in pairs):
             self.tokens, self.window = [], None
 
     @traitlets.observe("selected", "quantity", "unit", "highlight", "versus")

@@ -42,7 +42,7 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
   const legend = element(aside, "div", { class: "attnw-legend" });
   const bar = colourBar(legend, "attnw-bar");
   const inUse = element(legend, "span");
-  const difference = element(legend, "div", { hidden: true });
+  const difference = element(aside, "div", { class: "attnw-legend", hidden: true });
   const signedBar = colourBar(difference, "attnw-bar");
   element(difference, "span", {}, DIFFERENCE);
   const second = element(aside, "p", { class: "attnw-second" });
