@@ -124,7 +124,9 @@ def classify_images(network: PatternNetwork, images: Tensor) -> Tensor:
         >>> classify_images(PatternNetwork(), torch.zeros(1, 4, 6, 32, 32)).shape
         torch.Size([1, 4])
     """
-    logits = network(images.flatten(0, 1)).unflatten(0, images.shape[:2])
+    # In this order a processor takes half the time.
+    maps = images.flatten(0, 1).contiguous(memory_format=torch.channels_last)
+    logits = network(maps).unflatten(0, images.shape[:2])
     alone = images[:, :, 3].amax((-1, -2)) == 0  # [B, H]
     logits[..., PATTERNS.index(BLOCK)].masked_fill_(alone, -torch.inf)
     found: Tensor = logits.argmax(-1)

@@ -162,7 +162,8 @@ def pattern_network(device: str = "cpu") -> PatternNetwork:
     stored = files("attnwidget").joinpath("demo/patterns.safetensors").read_bytes()
     network = PatternNetwork()
     network.load_state_dict(safetensors.torch.load(stored))
-    return network.requires_grad_(False).eval().to(device)
+    network.requires_grad_(False).eval()
+    return network.to(torch.device(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def _segments(batch: Batch) -> Tensor:
