@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ MAKERS: dict[str, Callable[[], Accumulator[Any]]] = {
     "distances": Distances,
     "patterns": Patterns,
     "patterns of causal maps": Patterns,
+    "patterns by the network": partial(Patterns, "cnn"),
     "induction": Induction,
 }
 kinds = pytest.mark.parametrize("kind", MAKERS)

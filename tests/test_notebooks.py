@@ -29,6 +29,11 @@ WRITES = {
     "03_norms": ["norms.pdf", "norms.svg"],
     "04_your_own_model": ["induction.svg", "induction_head.svg", "reversal.pdf"],
     "05_what_do_heads_do": ["anaphors.svg", "genres.svg", "without_a_head.svg"],
+    "06_what_did_fine_tuning_change": [
+        "changed_heads.svg",
+        "changed_layers.svg",
+        "changed_most.svg",
+    ],
 }
 CHARTS = {
     "01_quickstart": 0,
@@ -36,6 +41,7 @@ CHARTS = {
     "03_norms": 1,
     "04_your_own_model": 1,
     "05_what_do_heads_do": 4,
+    "06_what_did_fine_tuning_change": 4,
 }
 SOURCES = sorted(NOTEBOOKS.glob("*.ipynb"))
 every_notebook = pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])

@@ -19,6 +19,7 @@ DEMO = [
     "genres.jsonl",
     "model.safetensors",
     "pairs.jsonl",
+    "patterns.safetensors",
     "prose.txt",
     "texts.json",
     "tokenizer.json",

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
+import safetensors.torch
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, pattern_images
 from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
 from attnwidget.studies.accumulator import Batch, LayerBatch
+from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
 from attnwidget.studies.segment_means import SegmentMeans
 
 if TYPE_CHECKING:
     import altair as alt
+
+Method = Literal["rules", "cnn"]
+_BY = {"rules": "by rule", "cnn": "by a convolutional network"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,12 +39,14 @@ class PatternsResult(Result):
         scores: float64 [3, L, H], mean vertical, diagonal and block score.
         n_documents: maps of each head.
         n_pairs: those of two sentences; only they can show a block.
+        method: who named the patterns, "rules" or "cnn"; the scores are the rules' in both.
     """
 
     fractions: NDArray[np.float64]
     scores: NDArray[np.float64]
     n_documents: int
     n_pairs: int
+    method: Method
 
     def heads(self) -> HeadMetrics:
         """Share of each pattern, by its name."""
@@ -56,35 +66,52 @@ class PatternsResult(Result):
         from attnwidget.charts.pattern_shares import pattern_shares
 
         frame = heads_frame(self.heads()).rename(columns={"metric": "pattern"})
-        title = f"Patterns of attention\nby rule, {self.n_documents} maps a head"
+        title = f"Patterns of attention\n{_BY[self.method]}, {self.n_documents} maps a head"
         return pattern_shares(frame, title=title)
 
 
 class Patterns(SegmentMeans[PatternsResult]):
-    """The pattern of every map, by this project's own rules on three scores of the map.
+    """The pattern of every map, by rules on three scores of the map or by a trained network.
 
     The classes are those of Kovaleva et al. 2019; their classifier and labels were not published,
     so shares are not comparable with theirs. `kernels.patterns` says how the scores are made and
-    where the thresholds are. They agree with labels by eye of 166 maps of a small BERT in 83 %
-    (macro-F1 0.79); in 90 % of the 42 that were labelled after the rules were made, with 35 to 106
-    tokens (short maps are the harder ones). Maps of fewer than 8 tokens are named as well, though
-    nothing can be told apart in them. A causal head shows no block: the first sentence cannot see
-    the second.
+    where the thresholds are, `kernels.pattern_network` what the network reads and is; the page on
+    patterns says how far each agrees with labels by eye. Maps of fewer than 8 tokens are named as
+    well, though nothing can be told apart in them. A causal head shows no block: the first sentence
+    cannot see the second.
+
+    Args:
+        method: "rules", or "cnn" for a network of eight convolutional layers as in the paper.
+
+    Raises:
+        ValueError: another method.
 
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.studies.measure import measure
+        >>> from attnwidget.studies.patterns import Patterns
         >>> from attnwidget.studies.segmenting import make_segments
         >>> model = load_model()
         >>> segments = make_segments(["The captain told his men to leave the ship."], model)
         >>> found = measure(model, segments, ["patterns"], progress=False)["patterns"]
         >>> found.fractions.shape, found.n_documents
         ((5, 6, 12), 1)
+        >>> found = measure(model, segments, [Patterns("cnn")], progress=False)["patterns"]
+        >>> found.method, found.fractions.shape
+        ('cnn', (5, 6, 12))
     """
 
     name: ClassVar[str] = "patterns"
     of_heads = {"maps": (len(PATTERNS),), "scores": (len(PatternScores._fields),)}
     of_segments = {"pairs": ()}
+
+    def __init__(self, method: Method = "rules") -> None:
+        one_of("method", method, get_args(Method))
+        self.method: Method = method
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"method": self.method}
 
     def begin_batch(self, layer: LayerBatch) -> None:
         self._segments = _segments(layer.batch).to(layer.weights.device)
@@ -97,7 +124,17 @@ class Patterns(SegmentMeans[PatternsResult]):
             segments=self._segments,
             causal=self._causal,
         )
-        one_hot = torch.nn.functional.one_hot(classify(scores), len(PATTERNS))  # [B, H, 5]
+        if self.method == "cnn":
+            images = pattern_images(
+                layer.weights,
+                layer.batch.lengths,
+                segments=self._segments,
+                causal=self._causal,
+            )
+            found = classify_images(pattern_network(str(images.device)), images)
+        else:
+            found = classify(scores)
+        one_hot = torch.nn.functional.one_hot(found, len(PATTERNS))  # [B, H, 5]
         return {"maps": one_hot, "scores": torch.stack(tuple(scores), -1)}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
@@ -105,8 +142,28 @@ class Patterns(SegmentMeans[PatternsResult]):
 
     def compute(self) -> PatternsResult:
         return PatternsResult(
-            self.mean("maps"), self.mean("scores"), self.n_segments, int(self.counted("pairs"))
+            self.mean("maps"),
+            self.mean("scores"),
+            self.n_segments,
+            int(self.counted("pairs")),
+            self.method,
         )
+
+
+@cache
+def pattern_network(device: str = "cpu") -> PatternNetwork:
+    """The network that comes with the package, made by `attnwidget.demo.patterns_cnn`.
+
+    Example:
+        >>> from attnwidget.studies.patterns import pattern_network
+        >>> sum(values.numel() for values in pattern_network().parameters())
+        63221
+    """
+    stored = files("attnwidget").joinpath("demo/patterns.safetensors").read_bytes()
+    network = PatternNetwork()
+    network.load_state_dict(safetensors.torch.load(stored))
+    network.requires_grad_(False).eval()
+    return network.to(torch.device(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def _segments(batch: Batch) -> Tensor:

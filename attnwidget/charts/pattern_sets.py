@@ -1,0 +1,90 @@
+"""How often each attention pattern occurs in each set of texts, for one model or several."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, in_order, inline
+from attnwidget.charts.offline import offline
+from attnwidget.charts.series_style import colours, ordered
+from attnwidget.charts.theme import LIGHT, WIDTH, publication
+
+_STEP = 24
+"""Pixels of a set's row."""
+_GAP = 12
+_ROUNDING = 1e-3
+
+
+def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
+    """The share of each pattern in each set of texts: Kovaleva et al. 2019, Figure 2.
+
+    A bar a set, a panel a model.
+
+    Args:
+        frame: columns texts (the set's name), model, pattern and value, a fraction; rows alike in
+            the first three (layers and heads) are averaged. Bars and panels stand in their order.
+        title: what is shown; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every value is missing, a value is no fraction, the fractions of a
+            bar sum to more than 1, or the patterns outnumber the colours.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.pattern_sets import pattern_sets
+        >>> frame = pd.DataFrame({"texts": "letters", "model": ["before", "after"],
+        ...                       "pattern": "vertical", "value": [0.5, 0.75]})
+        >>> len(pattern_sets(frame, title="Patterns").hconcat)
+        2
+    """
+    table = checked(frame, ["texts", "model", "pattern", "value"], "pattern_sets")
+    if not table["value"].between(0, 1 + _ROUNDING).all():
+        raise ValueError("pattern_sets takes fractions from 0 to 1, not counts or percentages")
+    keys = ["texts", "model", "pattern"]
+    table = table.groupby(keys, sort=False, as_index=False)[["value"]].mean()
+    bars = table.groupby(["texts", "model"], as_index=False)["value"].sum()
+    for texts, model, share in bars.itertuples(index=False, name=None):
+        if share > 1 + _ROUNDING:
+            raise ValueError(
+                f"the fractions of {model!r} in {texts!r} sum to {share:.3g}: a map has one pattern"
+            )
+    names, models = ordered(table["pattern"]), in_order(table["model"])
+    table["order"] = table["pattern"].map(names.index)
+    width = (WIDTH + 40) // len(models) - _GAP
+    panels = []
+    for place, model in enumerate(models):
+        rows = table[table["model"] == model]
+        marks = alt.Chart(inline(rows)).mark_bar(stroke=LIGHT.ground, strokeWidth=1, opacity=0.85)
+        panel = marks.encode(
+            x=alt.X(
+                "value:Q",
+                title="share of maps",
+                axis=alt.Axis(format="%", grid=False, tickCount=3),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
+            y=alt.Y(
+                "texts:N",
+                title=None,
+                sort=[str(one) for one in in_order(table["texts"])],
+                axis=alt.Axis(labels=not place, ticks=False, domain=False),
+            ),
+            order="order:Q",
+            color=alt.Color(
+                "pattern:N",
+                scale=colours(names, "pattern_sets"),
+                legend=alt.Legend(title=None, orient="bottom", columns=3, symbolOpacity=0.85),
+            ),
+            tooltip=[
+                "texts:N",
+                "model:N",
+                "pattern:N",
+                alt.Tooltip("value:Q", title="share of maps", format=".1%"),
+            ],
+        )
+        panels.append(panel.properties(width=width, height=alt.Step(_STEP), title=str(model)))
+    return offline(publication(alt.hconcat(*panels, spacing=_GAP), title))
