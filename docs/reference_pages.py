@@ -37,6 +37,7 @@ TYPES = (
     "attnwidget.text.word_links.Link",
     "attnwidget.text.word_links.LinkedSentence",
     "attnwidget.text.tokens.Tokens",
+    "attnwidget.text.word_vectors.WordVectors",
 )
 
 
