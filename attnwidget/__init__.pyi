@@ -21,6 +21,8 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .probes.dependency import train_probe as train_probe
+from .probes.probe_file import load_probe as load_probe
 from .studies.ablation import ablate as ablate
 from .studies.behaviours import behaviours as behaviours
 from .studies.compare import compare as compare

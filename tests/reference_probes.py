@@ -45,7 +45,12 @@ def distances_words(vectors, hidden, hidden_bias, output, output_bias):
     scores = np.zeros((m, m + 1))
     for i, j in itertools.product(range(1, m + 1), range(m + 1)):
         if j:
-            near = [max(j - i, 0) / m, max(i - j, 0) / m, *(j - i == o for o in (0, -1, 1, -2, 2)), 0]
+            near = [
+                max(j - i, 0) / m,
+                max(i - j, 0) / m,
+                *(j - i == o for o in (0, -1, 1, -2, 2)),
+                0,
+            ]
             both = [*vectors[i - 1], *vectors[j - 1]]
         else:
             near, both = [0] * 7 + [1], [0] * (2 * d)

@@ -1,8 +1,8 @@
-"""How likely each word is another's governor, by attention, words and distances (Clark et al. 2019).
+"""How likely each word is another's governor, by attention, words and distances.
 
-Section 5 of the paper. Of a sentence of m words, scores are [S, m, m + 1], for S probes at once: a row
-a dependent, column 0 the root, column k word k. The softmax of a row is the distribution; a word
-itself is among its candidates.
+The probes of Clark et al. 2019, section 5. Of a sentence of m words, scores are [S, m, m + 1], for
+S probes at once: a row a dependent, column 0 the root, column k word k. The softmax of a row is the
+distribution; a word itself is among its candidates.
 """
 
 from __future__ import annotations
@@ -63,9 +63,43 @@ def map_word_scores(
     inner = maps[:, 1:-1, 1:-1]
     by_row = attending.flatten(0, 1).transpose(0, 1) @ inner.transpose(0, 1)  # [m, 2S, m]
     by_column = attended.flatten(0, 1).transpose(0, 1) @ inner.permute(2, 0, 1)  # [m, 2S, m]
-    rows, columns = (one.unflatten(1, (n_probes, 2)).permute(1, 2, 0, 3) for one in (by_row, by_column))
+    rows, columns = (
+        one.unflatten(1, (n_probes, 2)).permute(1, 2, 0, 3) for one in (by_row, by_column)
+    )
     words = rows[:, 0] + columns[:, 1] + (columns[:, 0] + rows[:, 1]).mT
     return map_scores(maps, bias, root) + torch.nn.functional.pad(words, (1, 0))
+
+
+def map_votes(maps: Tensor, factors: Tensor, root: Tensor) -> Tensor:
+    """What each map and direction of one probe adds to the score of each pair of words.
+
+    `maps` as in `map_scores`; `factors` broadcastable to [2, C, m, m + 1], such as weights
+    [2, C, 1, 1] or `word_factors`; `root` [2]. Returns [2, C, m, m + 1]; its sum over both is a row
+    of `map_scores` or `map_word_scores`.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.dependency_scores import map_scores, map_votes
+        >>> maps, weights, root = torch.rand(3, 6, 6), torch.rand(2, 3), torch.rand(2)
+        >>> votes = map_votes(maps, weights[..., None, None], root)
+        >>> torch.allclose(votes.sum((0, 1)), map_scores(maps, weights[None], root[None])[0])
+        True
+    """
+    both = torch.stack([maps, maps.mT])[..., 1:-1, :]
+    of_root = both[..., 0] * root[0] + both[..., -1] * root[1]
+    return factors * torch.cat([of_root[..., None], both[..., 1:-1]], -1)
+
+
+def word_factors(vectors: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+    """The weight of each map and direction between two words: [2, C, m, m + 1] of one probe.
+
+    `vectors` [m, d], `weights` [2, C, 2d], `bias` [2, C], as in `map_word_scores`.
+    """
+    of_dependent, of_candidate = (
+        weights[..., part] @ vectors.mT for part in _halves(vectors.shape[-1])
+    )  # [2, C, m]
+    pairs = of_dependent[..., None] + of_candidate[..., None, :]
+    return torch.nn.functional.pad(pairs, (1, 0)) + bias[..., None, None]
 
 
 def distance_features(n_words: int, *, like: Tensor) -> Tensor:
