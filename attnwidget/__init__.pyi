@@ -21,6 +21,8 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .probes.dependency import train_probe as train_probe
+from .probes.probe_file import load_probe as load_probe
 from .studies.ablation import ablate as ablate
 from .studies.behaviours import behaviours as behaviours
 from .studies.compare import compare as compare
@@ -59,6 +61,7 @@ from .text.treebank_spacy import sentences_from_spacy as sentences_from_spacy
 from .text.word_links import load_links as load_links
 from .text.word_links import noun_pronoun_links as noun_pronoun_links
 from .text.word_links import subject_verb_links as subject_verb_links
+from .text.word_vector_files import load_vectors as load_vectors
 from .widgets.attention_page import save_page as save_page
 from .widgets.coreference_view.widget import CoreferenceView as CoreferenceView
 from .widgets.dependency_arcs.widget import DependencyArcs as DependencyArcs

@@ -122,6 +122,22 @@ def word_rows(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return (rows[:, None] @ weights) @ columns[:, None]
 
 
+def word_means(states: Tensor, owners: Tensor) -> Tensor:
+    """The mean over the tokens of each word of what tokens have.
+
+    `states` [B, n, d]; `owners` int64 [B, n], the word of each token from 0, negative for none.
+    Returns [B, m, d]; words that a text lacks have 0.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.word_maps import word_means
+        >>> word_means(torch.tensor([[[1.0], [3.0], [5.0]]]), torch.tensor([[0, 0, -1]]))
+        tensor([[[2.]]])
+    """
+    members = functional.one_hot(owners.clamp_min(-1) + 1)[..., 1:].to(states)  # [B, n, m]
+    return members.mT @ states / members.sum(1).clamp_min(1)[..., None]
+
+
 def most_attended(weights: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
     """The allowed word with the largest weight, the first of equals.
 

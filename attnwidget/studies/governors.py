@@ -15,7 +15,7 @@ from attnwidget.kernels.governors import predicted_governors
 from attnwidget.kernels.word_maps import WordMaps
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch
 from attnwidget.studies.model_reader import ModelReader
-from attnwidget.studies.word_segments import WordSegmenter, word_segments
+from attnwidget.studies.word_segments import WordSegmenter, word_owners
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -128,11 +128,7 @@ def predict_governors(
 
 def word_pooling(batch: Batch, unit: Unit) -> WordMaps:
     """How the maps between the words of a batch of `WordSegment`s come from those of its tokens."""
-    owners = np.full(batch.real.shape, -1)
-    for row, segment in zip(owners, word_segments(batch), strict=True):
-        row[segment.before :][: len(segment)] = segment.words
-    on_device = torch.from_numpy(owners).to(batch.real.device)
-    return WordMaps(on_device, sums=unit != "tokens", means=unit == "words")
+    return WordMaps(word_owners(batch), sums=unit != "tokens", means=unit == "words")
 
 
 class _WordMaps(Accumulator[Any]):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.model import AttentionModel
@@ -105,19 +106,35 @@ class ModelReader:
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
         """Read one batch and hand each layer to `on_layer`, and to no accumulator."""
+        return self._read_batch(segments, on_layer, {})[0]
+
+    def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
+        """One batch and its states, [B, n, d]: the embeddings, then what each layer gives."""
+        batch, output = self._read_batch(segments, lambda _: None, {"output_hidden_states": True})
+        states = getattr(output, "hidden_states", None)
+        if not states:
+            raise ValueError(f"{type(self._model.hf_model).__name__} gives no hidden states")
+        return batch, tuple(states)
+
+    def _read_batch(
+        self,
+        segments: Sequence[Segment],
+        on_layer: Callable[[LayerBatch], None],
+        asked: Mapping[str, Any],
+    ) -> tuple[Batch, Any]:
         batch = self._maker(segments)
         padded = bool((~batch.real).any())
 
         def hand_on(seen: LayerAttention) -> None:
             if padded and not self._padding_checked:
                 self._check_padding(seen, batch)
-            with _one_thread():
+            with one_thread():
                 on_layer(LayerBatch(batch, seen.layer, seen.weights.float(), seen))
 
         with self._model.lock:
-            self._read(batch, hand_on)
+            output = self._read(batch, hand_on, asked)
             self._padding_checked |= padded
-        return batch
+        return batch, output
 
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
         """The state of every accumulator."""
@@ -139,7 +156,12 @@ class ModelReader:
             "metrics": {one.name: one.options for one in self._accumulators},
         }
 
-    def _read(self, batch: Batch, on_layer: Callable[[LayerAttention], None]) -> None:
+    def _read(
+        self,
+        batch: Batch,
+        on_layer: Callable[[LayerAttention], None],
+        asked: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Any:
         def of_own_tokens(seen: LayerAttention) -> None:
             if seen.stack != "cross":
                 on_layer(seen)
@@ -147,7 +169,7 @@ class ModelReader:
         with self._model.lock:
             self._model._check_open()
             with torch.no_grad(), tap(self._backbone, of_own_tokens):
-                self._backbone(**batch.inputs, **self._options)
+                return self._backbone(**batch.inputs, **self._options, **asked)
 
     def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
         """Refuse a model whose real tokens see padding: no number would be right."""
@@ -177,7 +199,7 @@ def _backbone(hf_model: Any) -> nn.Module:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Small operations in one thread: waiting for a second one costs more than it computes."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

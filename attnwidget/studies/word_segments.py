@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,6 +37,11 @@ class WordSegment(Segment):
     words: tuple[int, ...] = ()
     index: int = 0
     before: int = 0
+
+    @property
+    def n_words(self) -> int:
+        """How many words the text has."""
+        return self.words[-1] + 1
 
 
 class WordSegmenter:
@@ -144,6 +150,25 @@ def word_segments(batch: Batch) -> list[WordSegment]:
     return segments
 
 
+def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
+    """Int64 [B, n], the word of each token from 0; -1 for special tokens and padding.
+
+    With `special` the special tokens before a text are word 0, its words count from 1, and those
+    after it are one word more.
+
+    Raises:
+        TypeError: some segments do not know their words.
+    """
+    owners = np.full(batch.real.shape, -1)
+    for row, segment, length in zip(owners, word_segments(batch), batch.lengths, strict=True):
+        before, after = segment.before, segment.before + len(segment)
+        row[before:after] = segment.words
+        if special:
+            row[before:after] += 1
+            row[:before], row[after : int(length)] = 0, segment.n_words + 1
+    return torch.from_numpy(owners).to(batch.real.device)
+
+
 class WordAxes:
     """Where the words of a batch of `WordSegment`s are among its tokens.
 
@@ -158,7 +183,7 @@ class WordAxes:
         self.segments = word_segments(batch)
         self._n = batch.real.shape[1]
         self._device = batch.real.device
-        self.n_words = max(one.words[-1] + 1 for one in self.segments)
+        self.n_words = max(one.n_words for one in self.segments)
 
     def tokens(self, item: int, word: int) -> list[int]:
         """Positions of a word's tokens in the maps of segment `item`."""

@@ -1,0 +1,75 @@
+"""The tree of the highest score among all dependency trees of a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def best_tree(scores: Floats) -> Integers:
+    """The governors of the tree with one root whose scores sum to the most (Chu and Liu 1965).
+
+    Edmonds' algorithm (1967) over scores of arcs, here log-probabilities; McDonald et al. (2005)
+    decode dependency trees so.
+
+    `scores` float64 [m, m + 1], finite: a row a dependent, column 0 the root, column k word k; a
+    word as its own governor is not looked at. Returns int64 [m], governors from 1, 0 for the root.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.spanning_tree import best_tree
+        >>> # Each would rather have the other, which is no tree.
+        >>> best_tree(np.array([[1.0, 0.0, 5.0], [2.0, 5.0, 0.0]])).tolist()
+        [2, 0]
+    """
+    m = len(scores)
+    arcs = np.full((m + 1, m + 1), -np.inf)
+    arcs[1:] = scores
+    # One root costs less than any two: a second arc from it loses more than all others can gain.
+    arcs[1:, 0] -= 1 + 2 * m * float(np.ptp(scores))
+    np.fill_diagonal(arcs, -np.inf)
+    return _governors(arcs)[1:]
+
+
+def _governors(arcs: Floats) -> Integers:
+    """The best governor of each node but 0, [n]; `arcs` [n, n], a row a dependent."""
+    governors = arcs.argmax(1)
+    governors[0] = 0
+    cycle = _cycle(governors)
+    if cycle is None:
+        return governors
+    rest = np.setdiff1d(np.arange(len(arcs)), cycle)
+    kept = arcs[cycle, governors[cycle]]
+    # The cycle as one node, the last: who governs it, and whom of it each other node would have.
+    into = arcs[np.ix_(cycle, rest)] - kept[:, None]
+    out_of = arcs[np.ix_(rest, cycle)]
+    smaller = np.full((len(rest) + 1, len(rest) + 1), -np.inf)
+    smaller[:-1, :-1] = arcs[np.ix_(rest, rest)]
+    smaller[:-1, -1], smaller[-1, :-1] = out_of.max(1), into.max(0)
+    found = _governors(smaller)
+    broken, enters = cycle[into[:, found[-1]].argmax()], rest[found[-1]]
+    for node, above in enumerate(found[:-1]):
+        in_cycle = above == len(rest)
+        governors[rest[node]] = cycle[out_of[node].argmax()] if in_cycle else rest[above]
+    governors[broken], governors[0] = enters, 0
+    return governors
+
+
+def _cycle(governors: Integers) -> Integers | None:
+    """The nodes of a cycle, or None where there is none but that of the root."""
+    seen = np.zeros(len(governors), np.int64)
+    seen[0] = -1
+    for start in range(1, len(governors)):
+        at = start
+        while not seen[at]:
+            seen[at] = start
+            at = int(governors[at])
+        if seen[at] == start:
+            first, cycle = at, [at]
+            while (at := int(governors[at])) != first:
+                cycle.append(at)
+            return np.array(cycle)
+    return None

@@ -1,0 +1,142 @@
+"""The file that features of sentences are kept in, which a killed process leaves usable."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["maps", "hidden"]
+Precision = Literal["float16", "float32"]
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file of features holds, and of which model.
+
+    Attributes:
+        kind: "maps" or "hidden".
+        layers: of "hidden", which states.
+        n_layers: layers of the model, L.
+        n_heads: attention heads a layer, H.
+        width: of "hidden", numbers a word, d.
+        dtype: of the numbers.
+        model_name: what was read.
+        model_digest: what tells it from any other model.
+    """
+
+    kind: Kind
+    layers: tuple[int, ...]
+    n_layers: int
+    n_heads: int
+    width: int
+    dtype: Precision
+    model_name: str
+    model_digest: str
+
+    @property
+    def type(self) -> np.dtype[Any]:
+        """The dtype as numpy has it."""
+        return np.dtype(self.dtype)
+
+    def shape(self, n_words: int) -> tuple[int, int, int]:
+        """The shape of the array of one sentence: [L * H, m + 2, m + 2], or [layers, m, d]."""
+        if self.kind == "maps":
+            return self.n_layers * self.n_heads, n_words + 2, n_words + 2
+        return len(self.layers), n_words, self.width
+
+    def offsets(self, lengths: Iterable[int]) -> NDArray[np.int64]:
+        """Where sentences of so many words begin, in bytes, and where the last one ends."""
+        sizes = [int(np.prod(self.shape(n))) * self.type.itemsize for n in lengths]
+        return np.cumsum([0, *sizes], dtype=np.int64)
+
+
+class FeatureFile:
+    """The file `features.bin`, a sentence after the other, and an index of how far it is written.
+
+    Args:
+        folder: where the caches are; made if it is not there, the one above it is.
+        key: of this one among them, a folder.
+        layout: what it holds.
+        lengths: words of each sentence.
+
+    Attributes:
+        path: the file.
+        nbytes: its size once it is whole.
+        n_batches: batches written; `flush` makes them count for the next process.
+
+    Raises:
+        OSError: less space is free than the file needs, or the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path, key: str, layout: Layout, lengths: Sequence[int]) -> None:
+        self._offsets = layout.offsets(lengths)
+        self.nbytes = int(self._offsets[-1])
+        self.path, self._index = folder / key / "features.bin", folder / key / "index.json"
+        self._said = vars(layout) | {"n_sentences": len(lengths), "nbytes": self.nbytes}
+        _make(folder)
+        self.path.parent.mkdir(exist_ok=True)
+        self.n_batches = self._stored = self._load()
+        if not self.n_batches:
+            # A count of a file that is gone would count holes of the new one.
+            self._index.unlink(missing_ok=True)
+        there = getattr(self.path.stat(), "st_blocks", 0) * 512 if self.path.exists() else 0
+        free = shutil.disk_usage(folder).free
+        if self.nbytes - there > free:
+            raise OSError(
+                f"the {layout.kind} of {len(lengths):,} sentences take {self.nbytes / 1e6:,.0f} MB "
+                f"and {str(folder)!r} has {free / 1e6:,.0f} MB free: name a folder with more "
+                "space, or pass fewer sentences"
+            )
+        self.path.touch()
+        self._file = self.path.open("r+b")
+        self._file.truncate(self.nbytes)
+
+    def write(self, place: int, values: Floats) -> None:
+        """Put the array of a sentence in its place."""
+        self._file.seek(int(self._offsets[place]))
+        self._file.write(memoryview(values).cast("B"))
+
+    def flush(self) -> None:
+        """Count what is written once it is on disk: whoever is killed here leaves an old count."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        unfinished = self._index.with_name(f"{self._index.name}.{os.getpid()}.part")
+        with unfinished.open("w", encoding="utf-8") as file:
+            json.dump(self._said | {"n_batches": self.n_batches}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self._index)
+        self._stored = self.n_batches
+
+    def close(self) -> None:
+        """Flush what is not counted yet, and close the file."""
+        try:
+            if self.n_batches > self._stored:
+                self.flush()
+        finally:
+            self._file.close()
+
+    def _load(self) -> int:
+        whole = self.path.exists() and self.path.stat().st_size == self.nbytes
+        if not whole or not self._index.exists():
+            return 0
+        return int(json.loads(self._index.read_text(encoding="utf-8"))["n_batches"])
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"there is no folder {str(folder.absolute().parent)!r} to keep {folder.name!r} in: "
+            "make it first"
+        ) from error

@@ -1,0 +1,269 @@
+"""What probes read, computed once: word maps or hidden states of sentences, in a file on disk."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.kernels.word_maps import WordMaps, word_means
+from attnwidget.probes.feature_file import FeatureFile, Floats, Kind, Layout, Precision
+from attnwidget.studies.accumulator import LayerBatch
+from attnwidget.studies.argument_checks import all_of, one_of, refuse_no_model
+from attnwidget.studies.batches import batched
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.word_segments import (
+    WordSegment,
+    WordSegmenter,
+    word_owners,
+)
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+_SECONDS_BETWEEN_FLUSHES = 5.0
+# What a model's config says of where it came from, not of what it computes.
+_OF_FILES = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+
+
+class Features(Sequence[Floats]):
+    """What a model computes for the words of sentences, a read-only array a sentence, on disk.
+
+    Made by `extract_features`. An array is mapped from the file when it is asked for and given back
+    when nothing refers to it any more, so that memory does not grow with the sentences.
+
+    Attributes:
+        kind: "maps", [L * H, m + 2, m + 2] a sentence of m words, layer by layer: attention between
+            words, rows attend, sums over the attended word's tokens and means over the attending
+            one's (Clark et al. 2019, section 4.1). Row and column 0 are of the special tokens
+            before the text ([CLS]), the last ones of those after it ([SEP]), 0 where the model has
+            none. Or "hidden", [N, m, d], the mean of each word's tokens; N is the layers asked for.
+        sentences: those that were read, in the order given; `features[i]` is of `sentences[i]`.
+        n_skipped: sentences left out.
+        n_layers: layers of the model.
+        n_heads: attention heads a layer.
+        layers: of "hidden", which states they are: 0 the embeddings, l what layer l - 1 gives.
+        model_name: what was read.
+        model_digest: what tells the model from any other: its weights, its config, and heads that
+            were switched off.
+        path: the file; beside it, `index.json` says what it holds.
+    """
+
+    def __init__(
+        self, layout: Layout, sentences: Sequence[Sentence], n_skipped: int, path: Path
+    ) -> None:
+        self.kind, self.layers = layout.kind, layout.layers
+        self.sentences, self.n_skipped = tuple(sentences), n_skipped
+        self.n_layers, self.n_heads = layout.n_layers, layout.n_heads
+        self.model_name, self.model_digest = layout.model_name, layout.model_digest
+        self.path = path
+        self._shapes = [layout.shape(len(one)) for one in self.sentences]
+        self._offsets, self._type = layout.offsets(map(len, self.sentences)), layout.type
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the file."""
+        return int(self._offsets[-1])
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @overload
+    def __getitem__(self, index: int) -> Floats: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Floats]: ...
+    def __getitem__(self, index: int | slice) -> Floats | list[Floats]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        at, shape = int(self._offsets[index]), self._shapes[index]
+        return np.memmap(self.path, self._type, "r", at, shape)
+
+    def __repr__(self) -> str:
+        size = f"{self.nbytes / 1e6:,.1f} MB"
+        return f"Features({self.kind} of {self.model_name}, {len(self):,} sentences, {size})"
+
+
+def extract_features(
+    model: AttentionModel,
+    sentences: Iterable[Sentence],
+    folder: str | Path,
+    *,
+    kind: Kind = "maps",
+    layers: Sequence[int] | None = None,
+    dtype: Precision = "float16",
+    skip_unaligned: bool = False,
+    batch_size: int = 32,
+    progress: bool = True,
+) -> Features:
+    """What a model computes for the words of sentences, out of a folder where it is there already.
+
+    Every combination of model, sentences and options has a folder of its own in `folder`. What was
+    interrupted, by Ctrl-C or by a killed process, goes on after the last batch that had reached the
+    disk, to the same bytes. Only one batch is in memory at a time.
+
+    Args:
+        model: what `load_model` gave; of an encoder-decoder the encoder is read.
+        sentences: of a treebank (`load_treebank`).
+        folder: made if it is not there; the folder above it is.
+        kind: "maps", attention between words of every head, or "hidden", states of layers.
+        layers: of "hidden", which states: 0 the embeddings, l what layer l - 1 gives, as
+            transformers counts them; None = all, the number of layers + 1.
+        dtype: of the file; "float16" keeps three digits, in half the space.
+        skip_unaligned: leave out sentences that have a word without tokens or are too long for the
+            model, and count them, instead of raising.
+        batch_size: sentences that go through the model together.
+        progress: show a progress bar, which says how much space the file takes.
+
+    Raises:
+        OSError: less space is free than the file needs, known before anything is computed; the
+            folder cannot be made.
+        ValueError: no sentences; one that is too long or has a word without tokens; a layer that
+            the model has not; a number that float16 cannot hold.
+        KeyboardInterrupt: by Ctrl-C, after what was computed is safe.
+
+    Example:
+        >>> import tempfile
+        >>> from attnwidget import demo_treebank, load_model
+        >>> from attnwidget.probes.features import extract_features
+        >>> sentences = demo_treebank()[:4]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     maps = extract_features(load_model(), sentences, folder, progress=False)
+        ...     print(len(sentences[0]), maps[0].shape, maps)
+        14 (72, 16, 16) Features(maps of small BERT (in the package), 4 sentences, 0.2 MB)
+    """
+    refuse_no_model(model)
+    listed = all_of(Sentence, sentences, "read them with load_treebank(path)")
+    one_of("kind", kind, get_args(Kind))
+    one_of("dtype", dtype, get_args(Precision))
+    if not listed:
+        raise ValueError("there are no sentences to read: pass those of a treebank")
+    texts = [(one.words, one.label) for one in listed]
+    segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
+    reader = _reader(model)
+    layout = _layout(model, reader, segments[0], kind, layers, dtype)
+    kept = [listed[segment.index] for segment in segments]
+    key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
+    file = FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, [len(one) for one in kept])
+    # Segments know their place among those that are kept.
+    places = {segment.index: place for place, segment in enumerate(segments)}
+    batches = batched(segments, batch_size)
+    done = list(islice(batches, file.n_batches))
+    n_done, saved_at = sum(map(len, done)), time.monotonic()
+    what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
+    try:
+        with progress_bar(len(segments), what, done=n_done, shown=progress) as bar:
+            for batch in batches:
+                for segment, values in zip(*_read(reader, batch, layout), strict=True):
+                    file.write(places[segment.index], values)
+                file.n_batches += 1
+                bar.update(len(batch))
+                if time.monotonic() - saved_at > _SECONDS_BETWEEN_FLUSHES:
+                    file.flush()
+                    saved_at = time.monotonic()
+    finally:
+        file.close()
+    return Features(layout, kept, n_skipped, file.path)
+
+
+def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
+    """What tells a model from any other: weights, config, and heads that are switched off."""
+    about = (reader or _reader(model)).about()
+    config = {k: v for k, v in model.hf_model.config.to_dict().items() if k not in _OF_FILES}
+    said = json.dumps(config, sort_keys=True, default=str)
+    return digest_of([about["model"], about["weights"], about["edits"], said])
+
+
+def sentence_maps(model: AttentionModel, sentence: Sentence) -> Floats:
+    """Float32 [L * H, m + 2, m + 2] of one sentence, rounded as the file of `Features` has it.
+
+    Raises:
+        ValueError: the sentence is too long for the model, or has a word without tokens.
+    """
+    segment, reader = WordSegmenter(model)(sentence.words, 0, sentence.label), _reader(model)
+    layout = _layout(model, reader, segment, "maps", None, "float16")
+    return _read(reader, [segment], layout)[1][0].astype(np.float32)
+
+
+def _reader(model: AttentionModel) -> ModelReader:
+    return ModelReader(model, [], None)
+
+
+def _layout(
+    model: AttentionModel,
+    reader: ModelReader,
+    segment: WordSegment,
+    kind: Kind,
+    layers: Sequence[int] | None,
+    dtype: Precision,
+) -> Layout:
+    subject, width, chosen = reader.subject(segment), 0, tuple(layers or ())
+    if kind == "maps" and layers is not None:
+        raise ValueError("layers are of hidden states; maps are those of all layers")
+    if kind == "hidden":
+        states = reader.hidden_states([segment])[1]
+        width = states[0].shape[-1]
+        chosen = tuple(range(len(states))) if layers is None else chosen
+        wrong = [one for one in chosen if not 0 <= one < len(states)]
+        if wrong or not chosen or len(set(chosen)) < len(chosen):
+            raise ValueError(
+                f"layers are one or more of 0 (the embeddings) to {len(states) - 1}, each once, "
+                f"got {list(chosen)}"
+            )
+    return Layout(
+        kind=kind,
+        layers=chosen,
+        n_layers=subject.n_layers,
+        n_heads=subject.n_heads,
+        width=width,
+        dtype=dtype,
+        model_name=model.name,
+        model_digest=model_digest(model, reader),
+    )
+
+
+def _read(
+    reader: ModelReader, batch: Sequence[Segment], layout: Layout
+) -> tuple[list[WordSegment], list[Floats]]:
+    """The features of a batch's segments, as the file holds them."""
+    segments = [one for one in batch if isinstance(one, WordSegment)]
+    values = [np.zeros(layout.shape(one.n_words), layout.type) for one in segments]
+    pooling: list[WordMaps] = []
+
+    def keep(first: int, found: Tensor) -> None:
+        stored = found.to(getattr(torch, layout.dtype)).cpu().numpy()  # [B, ..., ..., ...]
+        for own, of_text in zip(values, stored, strict=True):
+            # A text without special tokens after it has none there: its last column stays 0.
+            rows, columns = np.minimum(own.shape, of_text.shape)[1:]
+            own[first : first + len(of_text), :rows, :columns] = of_text[:, :rows, :columns]
+
+    def of_layer(layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            pooling.append(WordMaps(word_owners(layer.batch, special=True)))
+        keep(layer.layer * layout.n_heads, pooling[0](layer.weights))
+
+    if layout.kind == "maps":
+        reader.read(batch, of_layer)
+    else:
+        read, states = reader.hidden_states(batch)
+        owners = word_owners(read)
+        for place, layer in enumerate(layout.layers):
+            keep(place, word_means(states[layer].float(), owners)[:, None])
+    for segment, own in zip(segments, values, strict=True):
+        if not np.isfinite(own).all():
+            raise ValueError(
+                f"text {segment.index + 1} of those given has {layout.kind} that {layout.dtype} "
+                "cannot hold: pass dtype='float32', or a model without NaN"
+            )
+    return segments, values
