@@ -64,6 +64,7 @@ from .text.word_links import subject_verb_links as subject_verb_links
 from .text.word_vector_files import load_vectors as load_vectors
 from .widgets.attention_page import save_page as save_page
 from .widgets.coreference_view.widget import CoreferenceView as CoreferenceView
+from .widgets.dependency_arcs.probe_view import ProbeView as ProbeView
 from .widgets.dependency_arcs.widget import DependencyArcs as DependencyArcs
 from .widgets.explorer.widget import Explorer as Explorer
 from .widgets.explorer.widget import explore as explore

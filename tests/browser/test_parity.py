@@ -17,9 +17,12 @@ from attnwidget import (
     HeadView,
     MetricStrip,
     PredictionView,
+    ProbeView,
     RelationTable,
     TokenLens,
+    demo_treebank,
     load_model,
+    train_probe,
 )
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
@@ -172,6 +175,13 @@ def test_a_lens_is_saved_as_it_is_seen(
         widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
         assert_all_alike(desk, widget)
     assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
+
+
+@pytest.mark.parametrize("word", [None, 2])
+def test_what_a_probe_answers_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
+    cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+    probe = train_probe(load_model(), demo_treebank()[:10], [cats], seeds=1, progress=False)
+    assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 
 @pytest.mark.parametrize("selected", [[], [(2, 8)]])

@@ -11,6 +11,7 @@ from attnwidget.studies.governors import predict_governors
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too_long
+from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded, state_of
 from attnwidget.widgets.pages.part import Holding, Page, Part
@@ -27,6 +28,8 @@ _TEXT_A_WORD = 40
 
 def page(arcs: DependencyArcs) -> Page:
     """The sentence shown and its neighbours, with what every head predicts for them."""
+    if isinstance(arcs, ProbeView):
+        return _page_of_probe(arcs)
     ((stack, shape),) = arcs._shapes().items()
     part = Part(
         title="Dependency arcs of attention heads",
@@ -35,6 +38,24 @@ def page(arcs: DependencyArcs) -> Page:
         relations=arcs._relations(),
         own={"measured": _measured(arcs.accuracies), "follows": False},
         holdings={"sentences": _sentences(arcs, shape)},
+    )
+    return Page({"dependency_arcs": part})
+
+
+def _page_of_probe(view: ProbeView) -> Page:
+    """The sentence shown: another one would need the model."""
+    ((stack, shape),) = view._shapes().items()
+    state = state_of(view, without=("_measured",))
+    # The sentence is the only one there.
+    state["_source"] = {**view._source, "count": 1}
+    state["sentence"] = 0
+    part = Part(
+        title="What a probe answers",
+        state=state,
+        shapes={stack: shape},
+        relations=view._relations(),
+        own={"probe": True},
+        remark="holds the sentence shown: others need a notebook",
     )
     return Page({"dependency_arcs": part})
 

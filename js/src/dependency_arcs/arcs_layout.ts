@@ -1,5 +1,5 @@
 import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from "../shared/labels.js";
-import type { Annotated, Arc, Predicted, Tree } from "./scene.js";
+import { type Annotated, type Arc, type Predicted, ROOT, type Tree } from "./scene.js";
 
 export const WORD_SIZE = 14;
 /** Of a governor that is named at the edge because it stands in another row. */
@@ -114,7 +114,7 @@ export function rowsOf(tree: Tree, widths: Widths, room: number): Row[] {
 }
 
 function governorName(tree: Tree, { governor }: Arc, widths: Widths) {
-  const text = shorten(widths.name, tree.words[governor] ?? "", NAME_ROOM);
+  const text = shorten(widths.name, governor < 0 ? ROOT : (tree.words[governor] ?? ""), NAME_ROOM);
   return { text, width: widths.name(text) };
 }
 

@@ -41,6 +41,8 @@ export interface OwnArcs {
     baseline: WireArray;
     offsets: WireArray;
   } | null;
+  /** Of a probe's answers for one sentence. */
+  probe?: boolean;
   /** Whether choosing a relation shows a sentence that has it, as in an explorer. */
   follows: boolean;
 }
@@ -84,6 +86,8 @@ const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32A
 
 /** Arcs over the sentences that the page holds. */
 export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { sentences }) => {
+  // What a probe answers is held as it was drawn.
+  if (own.probe) return localModel<ArcsState>({ ...state, _measured: null });
   const now: ArcsState = { ...state, _drawn: null, _measured: null };
   const model = localModel(now);
   const { first, held } = sentences as HeldSentences;

@@ -161,6 +161,23 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   return [...drawn, ...names];
 }
 
+/** How strong other arcs stay beside those of a word. */
+const OTHERS = 0.12;
+
+/** Shapes with the arcs of a word as they are, and the others pale, as on a page while the word is held. */
+export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
+  shapes.map((one) => {
+    const { "data-dependent": dependent, "data-governor": governor } = one.attributes;
+    const pale = word !== undefined && dependent !== undefined && dependent !== word && governor !== word;
+    return pale ? { ...one, attributes: { ...one.attributes, opacity: OTHERS } } : one;
+  });
+
+/** Under each word, centred at `x`, its share of what the held word gives. */
+export const barAt = (x: number, share: number) => ({
+  ...{ x: x - 7, y: MARKS, width: 14 },
+  height: share > 0 ? Math.max(0.5, BARS * share).toFixed(1) : "0",
+});
+
 /** What right and wrong arcs look like, in words beside their marks. */
 export const LEGEND = [
   ["right", "solid: the annotated governor"],

@@ -5,11 +5,13 @@ import type { ArcsState } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";
 import { centreOf, hangingIn, type Row, rowsOf, type Widths, WORD_SIZE, widthsIn } from "./arcs_layout.js";
-import { annotatedArcs, BASELINE, hangingHeight, LEGEND, LINE, predictedArcs, verdict } from "./paint.js";
-import { captionOf, type Scene, sceneOf, sourceTexts, tableOf } from "./scene.js";
+import { annotatedArcs, BASELINE, barAt, hangingHeight, LEGEND, LINE, pointing, predictedArcs, verdict } from "./paint.js";
+import { captionOf, type Scene, sceneOf, sharesOf, sourceTexts, tableOf, voted, votedWord } from "./scene.js";
 
 /** Between two rows of words. */
 const BETWEEN = 16;
+/** Over and under the word that is held. */
+const MARK = 2;
 
 /** A sentence with its arcs; what no page can scroll breaks into rows. */
 export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
@@ -43,6 +45,7 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
         return parts;
       });
       sheet.place(x - 24, 14, () => sheet.pen.add(...marks));
+      for (const text of voted(scene)) sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
     }
   }
   return { sheet, caption: said, table: tableOf(scene, request.brief) };
@@ -51,16 +54,25 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
 /** A row of words with the arcs that end there. */
 function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
   const { tree, reading, shown } = scene;
+  const word = votedWord(scene);
   const look = { y: row.height + BASELINE, fill: theme.text, "font-size": WORD_SIZE };
   const words = tree.words.slice(row.start, row.end).map((text, i) => {
     const x = centreOf(row, row.start + i);
-    return shape("text", { x, ...look, "text-anchor": "middle" }, text);
+    const fill = row.start + i === word ? theme.accent : look.fill;
+    return shape("text", { x, ...look, fill, "text-anchor": "middle" }, text);
   });
   const bottom = row.height + LINE;
-  const shapes = [...annotatedArcs(row, scene, widths, theme), ...words];
+  if (word !== undefined && word >= row.start && word < row.end) {
+    const width = row.widths[word - row.start] ?? 0;
+    const across = { x: centreOf(row, word) - width / 2, width, height: MARK, fill: theme.accent };
+    for (const y of [row.height - MARK, bottom]) words.push(shape("rect", { ...across, y }));
+  }
+  const shapes = [...pointing(annotatedArcs(row, scene, widths, theme), word), ...words];
   if (!reading) return { shapes, height: bottom };
   const hanging = hangingIn(tree, row, shown, widths);
   const transform = `translate(0 ${bottom})`;
-  shapes.push(shape("g", { transform }, predictedArcs(hanging, theme)));
+  const shares = word === undefined ? [] : sharesOf(scene, word).slice(row.start, row.end);
+  const bars = shares.map((share, i) => shape("rect", { ...barAt(centreOf(row, row.start + i), share), fill: theme.accent }));
+  shapes.push(shape("g", { transform }, [...bars, ...pointing(predictedArcs(hanging, theme), word)]));
   return { shapes, height: bottom + hangingHeight(hanging) };
 }

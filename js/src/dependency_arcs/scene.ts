@@ -1,6 +1,7 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
-import { alignedWeights, counted, digits, percent, signed } from "../shared/numbers.js";
-import { ALL, type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
+import { alignedWeights, counted, digits, figures, percent, signed } from "../shared/numbers.js";
+import { signedValue } from "../shared/quantity.js";
+import { ALL, type ArcsState, DIRECTIONS, type DrawnSentence, type Votes } from "../shared/relation_types.js";
 import { headName, paperName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 
@@ -9,6 +10,8 @@ const NAMED = 8;
 /** Rows of the table that is kept with a notebook. */
 const MOST_ROWS = 20;
 const POOLED = " (all)";
+/** Stands for the governor of the root. */
+export const ROOT = "root";
 
 /** From a word to the word that depends on it; words count from 0. */
 export interface Arc {
@@ -41,8 +44,10 @@ export interface Tree {
 export interface Reading {
   /** Of every word but the root, in their order. */
   predicted: Predicted[];
-  /** Attention from a word to another. */
+  /** Attention from a word to another; of a probe the probability that the one depends on the other, -1 for the root. */
   weight(from: number, to: number): number;
+  /** Of a probe: the heads that spoke for a word's governor, and against it. */
+  votes?: ((word: number) => string) | undefined;
 }
 
 export function decodeTree({ words, relations, governors: sent }: DrawnSentence): Tree {
@@ -59,6 +64,7 @@ export function decodeReading(drawn: DrawnSentence, tree: Tree, direction: ArcsS
   const map = asFloat32(drawn.predicted.map);
   const governors = asInt32(drawn.predicted.governors);
   const way = DIRECTIONS.indexOf(direction);
+  if (drawn.predicted.root) return readingOfProbe(drawn.predicted, tree, map, governors);
   const weight = (from: number, to: number) => map[from * m + to] ?? 0;
   const predicted = tree.annotated.map(({ dependent, governor: annotated }) => {
     const governor = (governors[way * m + dependent] ?? 0) - 1;
@@ -66,6 +72,36 @@ export function decodeReading(drawn: DrawnSentence, tree: Tree, direction: ArcsS
     return { dependent, governor, weight: weight(...pair), right: governor === annotated };
   });
   return { predicted, weight };
+}
+
+/** What a probe answers: of every word, the root too. */
+function readingOfProbe(
+  { root, votes }: NonNullable<DrawnSentence["predicted"]>,
+  tree: Tree,
+  map: Float32Array,
+  governors: Int32Array,
+): Reading {
+  const m = tree.words.length;
+  const ofRoot = root ? asFloat32(root) : new Float32Array();
+  const weight = (word: number, other: number) => (other < 0 ? ofRoot[word] : map[word * m + other]) ?? 0;
+  const predicted = tree.words.map((_, dependent) => {
+    const governor = (governors[dependent] ?? 0) - 1;
+    return { dependent, governor, weight: weight(dependent, governor), right: governor === tree.governors[dependent] };
+  });
+  return { predicted, weight, votes: votes ? (word) => votesText(votes, word) : undefined };
+}
+
+/** The heads whose votes for a word's governor are farthest from 0. */
+function votesText({ heads, places, values, sums }: Votes, word: number): string {
+  const count = places.shape[1] ?? 0;
+  const print = signedValue(figures);
+  const own = [...asFloat32(values).subarray(word * count, (word + 1) * count)];
+  const named = own.map((value, i) => {
+    const place = asInt32(places)[word * count + i] ?? 0;
+    const [head, back] = [place >> 1, place & 1];
+    return `${headName([Math.floor(head / heads), head % heads, ""])}${back ? " back" : ""} ${print(value)}`;
+  });
+  return `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ${named.join(" · ")}`;
 }
 
 /** Whether a word's relation is the one chosen, or a subtype of it. */
@@ -97,9 +133,12 @@ export function sceneOf(state: ArcsState): Scene | undefined {
   const isOwn = ({ dependent }: Predicted) => hasRelation(relation, tree.relations[dependent] ?? "");
   const own = (reading?.predicted ?? []).filter(isOwn);
   const shown = own.filter(({ weight }) => weight >= threshold);
+  const probe = state._source.probe;
   const [head, arcs] = drawn.head
     ? [`${headName(drawn.head)} · ${paperName(drawn.head)}`, direction]
-    : [NO_HEAD, "annotated arcs"];
+    : probe
+      ? [probe, "annotated and predicted arcs"]
+      : [NO_HEAD, "annotated arcs"];
   const title = [head, relation === ALL ? "all relations" : relation, arcs].join(" · ");
   const rightness = reading ? rightnessText(own, state._measured) : "";
   return { state, drawn, tree, reading, own, shown, title, rightness };
@@ -124,29 +163,52 @@ export const sourceTexts = ({ drawn, state: { _source } }: Scene) => [_source.mo
 /** What is shown, in words; `brief` where the table has its first rows alone. */
 export function captionOf(scene: Scene, brief = false): Caption {
   const { drawn, own, shown, reading, rightness } = scene;
-  const { relation, direction, threshold } = scene.state;
+  const { relation, direction, threshold, _source } = scene.state;
+  const probe = _source.probe;
+  const what = probe ? "probability" : "weight";
   const [model = "", ...source] = sourceTexts(scene);
   const hidden = own.length - shown.length;
   const words = drawn.problem ? 0 : listed(scene).length;
   const cut = `the table lists the first ${MOST_ROWS} of ${words} words`;
   const predictions = [
-    ...[direction, rightness, "special tokens left out, nothing renormalised"],
+    ...(probe ? [rightness] : [direction, rightness, "special tokens left out, nothing renormalised"]),
     "solid where the predicted governor is the annotated one, dashed elsewhere",
   ];
   return caption(`Dependency arcs${reading ? ": annotated above, predicted below" : ""}`, {
     model,
-    head: drawn.head ? headNames([drawn.head]) : NO_HEAD,
-    quantity: reading ? "attention weights between words" : "",
-    scale: reading ? "width and opacity: square root of the weight" : "",
+    head: drawn.head ? headNames([drawn.head]) : (probe ?? NO_HEAD),
+    quantity: reading ? (probe ? "probability of each governor" : "attention weights between words") : "",
+    scale: reading ? `width and opacity: square root of the ${what}` : "",
     notes: [
       ...[...source, `sentence ${drawn.sentence}`],
       relation === ALL ? "all relations" : `relation ${relation}`,
       ...(reading ? predictions : []),
       hidden ? `${counted(hidden, "arc")} below ${digits(threshold)} not drawn` : "",
+      voted(scene).join("; "),
       brief && words > MOST_ROWS ? cut : "",
       drawn.problem,
     ],
   });
+}
+
+/** What a word gives to every word, or gets from it, as shares of the most. */
+export function sharesOf({ tree, reading, state }: Scene, word: number): number[] {
+  const forward = state.direction === DIRECTIONS[0] || Boolean(state._source.probe);
+  const weights = tree.words.map((_, other) => (forward ? reading?.weight(word, other) : reading?.weight(other, word)) ?? 0);
+  const most = Math.max(...weights);
+  return weights.map((weight) => (most > 0 ? weight / most : 0));
+}
+
+/** The word whose votes are shown. */
+export const votedWord = ({ reading, state: { word } }: Scene): number | undefined =>
+  reading?.votes ? (word ?? undefined) : undefined;
+
+/** Of a probe: the chosen word with its governors, and the heads that voted for the predicted one. */
+export function voted(scene: Scene): string[] {
+  const word = votedWord(scene);
+  if (word === undefined) return [];
+  const { arc, to } = wordTexts(scene, word);
+  return [arc, to];
 }
 
 /** The words of the relation; with all relations the root too. */
@@ -158,15 +220,17 @@ export function tableOf(scene: Scene, brief = false): Table {
   const { drawn, tree, reading } = scene;
   if (drawn.problem) return { columns: ["problem"], rows: [[drawn.problem]] };
   const word = (i = -1) => (i < 0 ? "" : `${i + 1} ${tree.words[i] ?? ""}`);
+  const governor = (i: number) => (i < 0 ? ROOT : word(i));
   const predicted = new Map(reading?.predicted.map((arc) => [arc.dependent, arc]));
   const print = alignedWeights(Math.max(...[...predicted.values()].map(({ weight }) => weight), 0));
   const rows = listed(scene).map((i) => {
     const arc = predicted.get(i);
-    const found = arc ? [word(arc.governor), print(arc.weight), verdict(arc.right)] : ["", "", ""];
+    const found = arc ? [governor(arc.governor), print(arc.weight), verdict(arc.right)] : ["", "", ""];
     const annotated = [word(i), tree.relations[i] ?? "", word(tree.governors[i])];
     return reading ? [...annotated, ...found] : annotated;
   });
-  const more = reading ? ["predicted", "weight", "right or wrong"] : [];
+  const what = scene.state._source.probe ? "probability" : "weight";
+  const more = reading ? ["predicted", what, "right or wrong"] : [];
   const columns = ["word", "relation", "governor", ...more];
   return { columns, rows: brief ? rows.slice(0, MOST_ROWS) : rows };
 }
@@ -191,7 +255,14 @@ export function wordTexts({ tree, reading }: Scene, word: number) {
   const annotated = `${textOf(word)}: ${relation}`;
   if (!reading) return { arc: annotated, from: "", to: "" };
   const found = reading.predicted.find(({ dependent }) => dependent === word);
-  const predicted = found && ` · predicted ${textOf(found.governor)} with ${digits(found.weight)}, ${verdict(found.right)}`;
+  const to = found && (found.governor < 0 ? ROOT : textOf(found.governor));
+  const predicted = found && ` · predicted ${to} with ${digits(found.weight)}, ${verdict(found.right)}`;
+  if (reading.votes)
+    return {
+      arc: annotated + (predicted ?? ""),
+      from: `governors: ${ROOT} ${digits(reading.weight(word, -1))} · ${strongest(tree, word, (other) => reading.weight(word, other))}`,
+      to: reading.votes(word),
+    };
   return {
     arc: annotated + (predicted ?? ""),
     from: `attends to ${strongest(tree, word, (other) => reading.weight(word, other))}`,
@@ -203,11 +274,11 @@ export function wordTexts({ tree, reading }: Scene, word: number) {
 export function figureNames({ tree, shown, drawn, state }: Scene) {
   const right = shown.filter((arc) => arc.right).length;
   const root = tree.words[tree.root] ?? "none";
-  const head = drawn.head ? headName(drawn.head) : "no head";
+  const head = drawn.head ? headName(drawn.head) : (state._source.probe ?? "no head");
   return {
     annotated: `dependency tree of ${counted(tree.words.length, "word")}, root ${root}; the table lists its arcs`,
     predicted:
-      `${counted(shown.length, "arc")} that ${head} predicts, ${state.direction}: ${right} right, ` +
+      `${counted(shown.length, "arc")} that ${head} predicts${state._source.probe ? "" : `, ${state.direction}`}: ${right} right, ` +
       `${shown.length - right} wrong; the table lists them`,
   };
 }

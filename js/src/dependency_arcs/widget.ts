@@ -12,18 +12,19 @@ import { textFrame } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
 import { hangingIn, type Row, rowsOf, type Widths, widthsIn } from "./arcs_layout.js";
 import { annotatedArcs, BARS, MARKS as BELOW, hangingHeight, LEGEND, LINE, predictedArcs } from "./paint.js";
-import { captionOf, figureNames, type Scene, sceneOf, tableOf, wordTexts } from "./scene.js";
+import { captionOf, figureNames, type Scene, sceneOf, sharesOf, tableOf, wordTexts } from "./scene.js";
 
 const WATCHED: (keyof ArcsState)[] = [
   ...(["selected", "layer", "relation", "direction", "sentence", "threshold"] as const),
-  ...(["_drawn", "_measured", "_source", "_jumped"] as const),
+  ...(["_drawn", "_measured", "_source", "_jumped", "word"] as const),
 ];
 const HINT = "Point at a word for its attention, click to hold it.";
+const PROBE_HINT = "Click a word for its likeliest governors, and for the heads that its governor was found by.";
 const KEYS = [
   ["← →", "move between words; Home and End to the first and last"],
   ["Enter or Space, click", "hold the word, again to let it go"],
   ["Page Up / Page Down", "previous / next sentence"],
-  ["r / w", "next sentence on which the head is right / wrong, with Shift the previous one"],
+  ["r / w", "next sentence with a right / wrong prediction, with Shift the previous one"],
   ["d", "the other direction"],
   ["click a relation", "only that relation, again for all"],
   ["[ and ]", "step to the layer above / below"],
@@ -71,7 +72,8 @@ function render(context: RenderContext<ArcsState>): void {
     const named = (relation: string) => (relation === ALL ? "all relations" : relation);
     const updateRelation = choice(row, "relation", signal, (relation) => save(model, { relation }), named);
     const updateDirection = choice<Direction>(row, "direction", signal, (direction) => save(model, { direction }));
-    const strength = element(row, "label", {}, "weight from ");
+    const strength = element(row, "label");
+    const of = element(strength, "span");
     const input = slider(strength, { max: 1, step: 0.01 });
     const from = element(strength, "output");
     const pick = () => save(model, { threshold: input.valueAsNumber });
@@ -79,7 +81,8 @@ function render(context: RenderContext<ArcsState>): void {
     return (): void => {
       const { relations = [] } = model.get("_source");
       updateRelation(relations, model.get("relation"));
-      updateDirection(DIRECTIONS, model.get("direction"));
+      updateDirection(model.get("_source").probe ? [] : DIRECTIONS, model.get("direction"));
+      of.textContent = model.get("_source").probe ? "probability from " : "weight from ";
       input.value = String(model.get("threshold"));
       from.textContent = digits(model.get("threshold"));
     };
@@ -98,7 +101,13 @@ function render(context: RenderContext<ArcsState>): void {
   }
 
   function pin(word: number): void {
-    held = held === word ? undefined : word;
+    hold(held === word ? undefined : word);
+  }
+
+  /** A probe's votes for the word that is held are the kernel's, and select heads. */
+  function hold(word: number | undefined): void {
+    held = word;
+    if (model.get("_source").probe) save(model, { word: word ?? null });
     schedule();
   }
 
@@ -111,13 +120,14 @@ function render(context: RenderContext<ArcsState>): void {
     scene = sceneOf(snapshot(model, WATCHED));
     // What points at a word stays from one head to the next.
     if (JSON.stringify(scene?.tree) !== before) hovered = held = cursor = undefined;
+    if (scene?.state._source.probe) held = scene.state.word ?? undefined;
     frame.update();
     if (!scene) return;
     const { drawn, reading, rightness, state } = scene;
     const title = reading ? `${scene.title} · ${rightness}` : "";
     frame.tell(title, drawn.problem || `sentence ${drawn.sentence}: ${title}`);
     legend.hidden = readout.hidden = !reading;
-    const whose = state.direction === DIRECTIONS[0] ? "what the word attends to" : "who attends to the word";
+    const whose = whoseBars(state);
     shading.textContent = `bars: ${whose}`;
     figure.draw(scene, look);
     revealChosen(scene);
@@ -140,15 +150,12 @@ function render(context: RenderContext<ArcsState>): void {
     readout.classList.toggle("attnw-arcs-hint", word === undefined);
     if (word === undefined) {
       figure.activate();
-      for (const [i, node] of lines.entries()) node.textContent = i === 0 ? HINT : "";
+      for (const [i, node] of lines.entries())
+        node.textContent = i === 0 ? (scene.state._source.probe ? PROBE_HINT : HINT) : "";
       return;
     }
-    const { tree, reading, state } = scene;
-    const forward = state.direction === DIRECTIONS[0];
-    const weights = tree.words.map((_, other) => (forward ? reading?.weight(word, other) : reading?.weight(other, word)) ?? 0);
-    const most = Math.max(...weights);
-    const shares = weights.map((weight) => (most > 0 ? weight / most : 0));
-    figure.activate(word, word === held, shares);
+    const forward = scene.state.direction === DIRECTIONS[0] || Boolean(scene.state._source.probe);
+    figure.activate(word, word === held, sharesOf(scene, word));
     const { arc, from, to } = wordTexts(scene, word);
     for (const [i, node] of lines.entries()) node.textContent = [arc, from, to][i] ?? "";
     if (word === cursor) live.textContent = [arc, forward ? from : to].filter(Boolean).join("; ");
@@ -171,8 +178,8 @@ function render(context: RenderContext<ArcsState>): void {
 
   function letGo(): boolean {
     if (held === undefined && cursor === undefined) return false;
-    held = cursor = undefined;
-    schedule();
+    cursor = undefined;
+    hold(undefined);
     return true;
   }
 
@@ -187,6 +194,12 @@ function render(context: RenderContext<ArcsState>): void {
   };
   figure.words.addEventListener("focus", onFocus, { signal });
   figure.words.addEventListener("blur", onBlur, { signal });
+}
+
+/** What the bars under the words are, while one is pointed at. */
+function whoseBars({ _source, direction }: ArcsState): string {
+  if (_source.probe) return "how likely each is its governor";
+  return direction === DIRECTIONS[0] ? "what the word attends to" : "who attends to the word";
 }
 
 /** Between the name of a relation and the bends of its arc. */

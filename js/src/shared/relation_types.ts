@@ -57,9 +57,20 @@ export interface DrawnSentence {
   governors: WireArray;
   head: Head | null;
   /** int32 [2, m], from 1, by direction; and float32 [m, m], rows attend. */
-  predicted: { governors: WireArray; map: WireArray } | null;
+  predicted: { governors: WireArray; map: WireArray; root?: WireArray; votes?: Votes | null } | null;
   /** Why there is nothing to draw. */
   problem: string;
+}
+
+/** For each of m words the K heads that spoke most for its governor, or against it. */
+export interface Votes {
+  /** Of a layer. */
+  heads: number;
+  /** int32 [m, K]: (layer · heads + head) · 2, and 1 more from governor to dependent. */
+  places: WireArray;
+  /** float32 [m, K], and [m], the sum over all heads. */
+  values: WireArray;
+  sums: WireArray;
 }
 
 export interface ArcsState extends RelationsState, TextState {
@@ -68,5 +79,8 @@ export interface ArcsState extends RelationsState, TextState {
   _drawn: DrawnSentence | null;
   /** How often the shown head is right on the relation, where that was measured. */
   _measured: { correct: number; n: number; baseline: number; offset: number } | null;
-  _source: { model: string; note: string; count: number; layers: number; relations: string[] };
+  /** `probe`: what answers, where that is no head. */
+  _source: { model: string; note: string; count: number; layers: number; relations: string[]; probe?: string };
+  /** Of a probe: the word whose votes are shown. */
+  word?: number | null;
 }

@@ -1,0 +1,65 @@
+"""A trained probe's answers, linked with a HeadGrid, live in JupyterLab."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.axe import AXE, complaints
+from browser.figures import SETUP
+from browser.notebook import OpenNotebook
+from browser.overflow import overflowing
+
+pytestmark = pytest.mark.browser
+
+PROBE = """
+from attnwidget import ProbeView, demo_treebank, train_probe
+sentences = demo_treebank()[:34]
+probe = train_probe(model, sentences[:30], sentences[30:], seeds=1, epochs=3, progress=False)
+view = ProbeView(probe, sentences[30:], sentence=1)
+grid = HeadGrid(attention)
+both = link(view, grid)
+"""
+
+
+def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP + PROBE, "view", "grid", "print('chosen', *grid.selected)"])
+    for cell in range(3):
+        notebook.run_cell(cell)
+    page, output, on_grid = notebook.page, notebook.output(1), notebook.output(2)
+    root = output.locator(".attnw-root")
+    words = root.get_by_role("listbox").get_by_role("option")
+    expect(words).to_have_count(notebook.value("len(sentences[31])"))
+    expect(root.locator(".attnw-arcs-hint").first).to_contain_text("the heads that its governor")
+    expect(root.get_by_role("combobox", name="direction")).to_have_count(0)
+
+    words.nth(2).click()
+    notebook.wait_for_value("view.word", 2)
+    readout = root.locator(".attnw-arcs-readout")
+    expect(readout).to_contain_text("of all heads, most by L")
+    strongest = notebook.value("str(view.selected[-1])")
+    expect(on_grid.locator("[data-caption]")).to_contain_text(strongest)
+    notebook.run_cell(3)
+    expect(notebook.output(3)).to_contain_text(f"chosen {notebook.value('str(grid.selected[0])')}")
+
+    # The keyboard alone: another word, let go, the next sentence.
+    root.get_by_role("listbox").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    notebook.wait_for_value("view.word", 0)
+    page.keyboard.press("Escape")
+    notebook.wait_for_value("view.word", None)
+    page.keyboard.press("PageDown")
+    notebook.wait_for_value("view.sentence", 2)
+    expect(words).to_have_count(notebook.value("len(sentences[32])"))
+
+    # From a cell.
+    notebook.run_in_kernel("view.word = 1")
+    expect(readout).to_contain_text("of all heads, most by L")
+    assert overflowing(root) == []
+    if AXE.is_file():
+        for theme in ("dark", "light"):
+            notebook.use_theme(theme)
+            expect(root).to_have_attribute("data-theme", theme)
+            page.wait_for_timeout(300)
+            assert complaints(page) == []

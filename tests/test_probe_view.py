@@ -1,0 +1,127 @@
+"""What a trained probe answers for a sentence: what the page gets, and which heads are selected."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import traitlets
+from numpy.typing import NDArray
+
+from attnwidget import (
+    DependencyArcs,
+    HeadGrid,
+    ProbeView,
+    demo_treebank,
+    link,
+    load_model,
+    train_probe,
+)
+from attnwidget.probes.dependency_results import DependencyProbe
+from recording import from_page
+
+SENTENCES = demo_treebank()[:46]
+SHOWN = SENTENCES[36:]
+
+
+@pytest.fixture(scope="module")
+def probe() -> DependencyProbe:
+    return train_probe(load_model(), SENTENCES[:36], SHOWN, seeds=1, epochs=8, progress=False)
+
+
+def array(wire: dict) -> NDArray:
+    return np.frombuffer(bytes(wire["view"]), wire["dtype"]).reshape(wire["shape"])
+
+
+def test_the_page_gets_what_the_probe_answers(probe: DependencyProbe) -> None:
+    view = ProbeView(probe, SHOWN, sentence=3)
+    view.open()
+    found = probe.predictions(SHOWN[3])
+    sent = view._drawn["predicted"]
+    assert (array(sent["governors"]) == found.governors).all()
+    assert np.allclose(array(sent["map"]), found.probabilities[:, 1:])
+    assert np.allclose(array(sent["root"]), found.probabilities[:, 0])
+    votes = sent["votes"]
+    places, values, sums = (array(votes[name]) for name in ("places", "values", "sums"))
+    for word, governor in enumerate(found.governors):
+        own = found.votes[..., word, governor]
+        assert np.allclose(own.ravel()[places[word]], values[word])
+        assert np.isclose(np.abs(own).max(), abs(values[word, 0]))
+        assert np.isclose(sums[word], found.scores[word, governor], atol=1e-5)
+    assert view._drawn["head"] is None and view._source["probe"] == "probe of attention"
+    view.close()
+
+
+def test_a_word_selects_the_heads_that_spoke_for_its_governor(probe: DependencyProbe) -> None:
+    view = ProbeView(probe, SHOWN, sentence=3)
+    grid = HeadGrid(load_model().attend(SHOWN[3].text))
+    view.open()
+    with link(view, grid):
+        from_page(view, {"word": 2})
+        votes = view.votes.sum(-1)
+        chosen = [votes[head[:2]] for head in view.selected]
+        assert chosen == sorted(votes.ravel())[-3:] and grid.selected == view.selected
+        (title,) = view.vote_metric
+        words = SHOWN[3].words
+        governor = view.answers.governors[2]
+        assert title == f"vote for “{words[2]} → {words[governor - 1] if governor else 'root'}”"
+        grid.metrics = view.vote_metric
+        grid.metric = title
+        drawn = view._drawn
+        grid.selected = [(0, 0)]
+        assert view.head[:2] == (0, 0) and view._drawn is drawn
+    view.sentence = 4
+    assert view.word is None and view.votes is None and view.vote_metric == {}
+    with pytest.raises(traitlets.TraitError, match="'word' is 0 to"):
+        view.word = 500
+    view.close()
+
+
+def test_the_next_sentence_with_a_wrong_answer(probe: DependencyProbe) -> None:
+    view = ProbeView(probe, SHOWN, relation="nsubj")
+    view.open()
+    found = view.jump("wrong")
+    assert found is not None and view.sentence == found
+    own = probe.predictions(SHOWN[found])
+    wrong = own.governors != np.array(SHOWN[found].governors)
+    assert any(wrong[i] for i, relation in enumerate(SHOWN[found].relations) if relation == "nsubj")
+    view.threshold = 1.0
+    assert view.jump("right") is None
+    view.close()
+
+
+def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_path: Path) -> None:
+    view = ProbeView(probe, SHOWN, sentence=2, word=1)
+    caption, table = str(view.caption), view._table()
+    assert ("probe of attention" in caption and "score +" in caption) or "score −" in caption
+    assert list(table.columns)[-2:] == ["probability", "right or wrong"]
+    assert len(table) == len(SHOWN[2])  # the root's word too
+    governors = probe.predictions(SHOWN[2]).governors
+    assert [cell == "root" for cell in table["predicted"]] == (governors == 0).tolist()
+    assert "most by L" in view.figure().svg
+    page = view.save(tmp_path / "probe.html").read_text("utf-8")
+    data = json.loads(re.search(r'id="attnw-data">(.*?)</script>', page, re.S)[1])
+    (held,) = data["figures"]
+    assert held["state"]["_drawn"]["words"] == list(SHOWN[2].words)
+    assert held["state"]["_source"]["count"] == 1 and held["state"]["sentence"] == 0
+    assert view.code().endswith("word=1)") and "ProbeView(probe, sentences" in view.code()
+    view.close()
+
+
+def test_what_is_no_probe_is_refused(probe: DependencyProbe) -> None:
+    with pytest.raises(TypeError, match="ProbeView shows a probe, got AttentionModel"):
+        ProbeView(probe.model, SHOWN)
+    with pytest.raises(ValueError, match="no model is at hand"):
+        ProbeView(replace(probe, model=None), SHOWN)
+    with pytest.raises(TypeError, match="leave direction out"):
+        ProbeView(probe, SHOWN, direction="governor to dependent")
+    with probe.model.disabled([(1, 2)]):
+        view = ProbeView(probe, SHOWN)
+        view.open()
+        assert "other weights" in view._drawn["problem"] and view._drawn["predicted"] is None
+        view.close()
+    assert issubclass(ProbeView, DependencyArcs)
