@@ -21,6 +21,7 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .probes.pair_probe import probe_pairs as probe_pairs
 from .probes.structural_probe import structural_probe as structural_probe
 from .probes.structural_result import load_structural_probe as load_structural_probe
 from .studies.ablation import ablate as ablate

@@ -30,6 +30,7 @@ TYPES = (
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
+    "attnwidget.probes.pair_result.PairProbe",
     "attnwidget.probes.structural_result.PredictedTree",
     "attnwidget.probes.structural_result.StructuralProbe",
     "attnwidget.probes.structural_runs.StructuralRun",
