@@ -21,7 +21,9 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .probes.dependency import train_probe as train_probe
 from .probes.pair_probe import probe_pairs as probe_pairs
+from .probes.probe_file import load_probe as load_probe
 from .probes.structural_probe import structural_probe as structural_probe
 from .probes.structural_result import load_structural_probe as load_structural_probe
 from .studies.ablation import ablate as ablate
@@ -61,6 +63,7 @@ from .text.treebank_spacy import sentences_from_spacy as sentences_from_spacy
 from .text.word_links import load_links as load_links
 from .text.word_links import noun_pronoun_links as noun_pronoun_links
 from .text.word_links import subject_verb_links as subject_verb_links
+from .text.word_vector_files import load_vectors as load_vectors
 from .widgets.attention_page import save_page as save_page
 from .widgets.coreference_view.widget import CoreferenceView as CoreferenceView
 from .widgets.dependency_arcs.widget import DependencyArcs as DependencyArcs

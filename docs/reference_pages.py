@@ -17,7 +17,7 @@ SECTIONS = {
     "widgets": "Widgets",
     "capture": "Models and attention",
     "studies": "Measuring and probing",
-    "probes": "Trained probes",
+    "probes": "Training on attention",
     "text": "Texts, treebanks, documents",
     "charts": "Charts",
     "drawing": "Pictures",
@@ -34,6 +34,10 @@ TYPES = (
     "attnwidget.probes.structural_result.PredictedTree",
     "attnwidget.probes.structural_result.StructuralProbe",
     "attnwidget.probes.structural_runs.StructuralRun",
+    "attnwidget.probes.dependency_form.Form",
+    "attnwidget.probes.dependency_answers.CodeLength",
+    "attnwidget.probes.dependency_answers.ProbePredictions",
+    "attnwidget.probes.parse_scores.ParseScores",
     "attnwidget.studies.clustering.HeadEmbedding",
     "attnwidget.studies.coreference_results.AntecedentChoices",
     "attnwidget.studies.governors.GovernorPredictions",
@@ -42,6 +46,7 @@ TYPES = (
     "attnwidget.text.word_links.Link",
     "attnwidget.text.word_links.LinkedSentence",
     "attnwidget.text.tokens.Tokens",
+    "attnwidget.text.word_vectors.WordVectors",
 )
 
 
@@ -53,8 +58,9 @@ def public_names() -> list[str]:
 
 def type_paths() -> list[str]:
     """Full names of the types with a page of their own, by their short names."""
-    for module in pkgutil.iter_modules(importlib.import_module("attnwidget.studies").__path__):
-        importlib.import_module(f"attnwidget.studies.{module.name}")
+    for room in ("studies", "probes"):
+        for module in pkgutil.iter_modules(importlib.import_module(f"attnwidget.{room}").__path__):
+            importlib.import_module(f"attnwidget.{room}.{module.name}")
     results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(Result))
     public = {_identifier(name) for name in public_names()}
     return sorted({*results, *TYPES} - public, key=lambda path: path.rpartition(".")[2])

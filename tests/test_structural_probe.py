@@ -13,9 +13,8 @@ from tqdm.std import tqdm
 import reference_structural as reference
 from attnwidget import Sentence, demo_treebank, load_model, structural_probe
 from attnwidget.charts.score_panels import score_panels
-from attnwidget.kernels.spanning_tree import spanning_edges
+from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
-from attnwidget.probes.random_weights import with_random_weights
 from attnwidget.probes.structural_result import StructuralProbe, load_structural_probe
 from attnwidget.probes.structural_runs import StructuralRun, StructuralRuns, scores_of
 from attnwidget.probes.structural_scores import (
@@ -31,6 +30,7 @@ from attnwidget.probes.structural_training import (
     TreeBatch,
     VectorTrees,
 )
+from attnwidget.probes.untrained import untrained_like
 
 TREES = demo_treebank()
 TAGS = ["NN", "VB", ".", ",", "-LRB-", "$", "HYPH"]
@@ -314,7 +314,7 @@ def test_a_saved_probe_is_the_same_and_refuses_another_model(
     with pytest.raises(ValueError, match="is not at hand"):
         load_structural_probe(path).predictions(TREES[50])
     with pytest.raises(ValueError, match="pass the model that it was trained on"):
-        load_structural_probe(path, with_random_weights(load_model()))
+        load_structural_probe(path, untrained_like(load_model()))
     with probe.model.disabled([(0, 0)]), pytest.raises(ValueError, match="switched off"):  # type: ignore[union-attr]
         probe.predictions(TREES[50])
     np.savez(tmp_path / "other.npz", a=np.ones(2))

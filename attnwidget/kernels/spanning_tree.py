@@ -1,38 +1,75 @@
-"""The minimum spanning tree of words, with a rule for ties (Hewitt and Manning 2019)."""
+"""The tree of the highest score among all dependency trees of a sentence."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
-def spanning_edges(
-    distances: NDArray[np.floating | np.integer], kept: NDArray[np.bool_]
-) -> set[tuple[int, int]]:
-    """Edges (i, j), i < j, of the minimum spanning tree of the words that are kept.
+def best_tree(scores: Floats) -> Integers:
+    """The governors of the tree with one root whose scores sum to the most (Chu and Liu 1965).
 
-    Of equal distances the first in the order of (i, j) is taken first, as in the authors' code.
+    Edmonds' algorithm (1967) over scores of arcs, here log-probabilities; McDonald et al. (2005)
+    decode dependency trees so.
 
-    `distances` [m, m], of which the part above the diagonal is read; `kept` bool [m].
+    `scores` float64 [m, m + 1], finite: a row a dependent, column 0 the root, column k word k; a
+    word as its own governor is not looked at. Returns int64 [m], governors from 1, 0 for the root.
 
     Example:
         >>> import numpy as np
-        >>> from attnwidget.kernels.spanning_tree import spanning_edges
-        >>> distances = np.array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])
-        >>> sorted(spanning_edges(distances, np.array([True, True, True])))
-        [(0, 1), (1, 2)]
-        >>> spanning_edges(distances, np.array([True, False, True]))
-        {(0, 2)}
+        >>> from attnwidget.kernels.spanning_tree import best_tree
+        >>> # Each would rather have the other, which is no tree.
+        >>> best_tree(np.array([[1.0, 0.0, 5.0], [2.0, 5.0, 0.0]])).tolist()
+        [2, 0]
     """
-    words = np.flatnonzero(kept)
-    first, second = np.triu_indices(len(words), 1)
-    if not len(first):
-        return set()
-    order = np.argsort(distances[words[first], words[second]], kind="stable")
-    # Ranks from 1 in place of distances: no ties are left, and no edge looks like a missing one.
-    ranks = np.empty(len(order))
-    ranks[order] = np.arange(1, len(order) + 1)
-    tree = minimum_spanning_tree(csr_array((ranks, (first, second)), shape=[len(words)] * 2))
-    return {(int(words[i]), int(words[j])) for i, j in zip(*tree.nonzero(), strict=True)}
+    m = len(scores)
+    arcs = np.full((m + 1, m + 1), -np.inf)
+    arcs[1:] = scores
+    # One root costs less than any two: a second arc from it loses more than all others can gain.
+    arcs[1:, 0] -= 1 + 2 * m * float(np.ptp(scores))
+    np.fill_diagonal(arcs, -np.inf)
+    return _governors(arcs)[1:]
+
+
+def _governors(arcs: Floats) -> Integers:
+    """The best governor of each node but 0, [n]; `arcs` [n, n], a row a dependent."""
+    governors = arcs.argmax(1)
+    governors[0] = 0
+    cycle = _cycle(governors)
+    if cycle is None:
+        return governors
+    rest = np.setdiff1d(np.arange(len(arcs)), cycle)
+    kept = arcs[cycle, governors[cycle]]
+    # The cycle as one node, the last: who governs it, and whom of it each other node would have.
+    into = arcs[np.ix_(cycle, rest)] - kept[:, None]
+    out_of = arcs[np.ix_(rest, cycle)]
+    smaller = np.full((len(rest) + 1, len(rest) + 1), -np.inf)
+    smaller[:-1, :-1] = arcs[np.ix_(rest, rest)]
+    smaller[:-1, -1], smaller[-1, :-1] = out_of.max(1), into.max(0)
+    found = _governors(smaller)
+    broken, enters = cycle[into[:, found[-1]].argmax()], rest[found[-1]]
+    for node, above in enumerate(found[:-1]):
+        in_cycle = above == len(rest)
+        governors[rest[node]] = cycle[out_of[node].argmax()] if in_cycle else rest[above]
+    governors[broken], governors[0] = enters, 0
+    return governors
+
+
+def _cycle(governors: Integers) -> Integers | None:
+    """The nodes of a cycle, or None where there is none but that of the root."""
+    seen = np.zeros(len(governors), np.int64)
+    seen[0] = -1
+    for start in range(1, len(governors)):
+        at = start
+        while not seen[at]:
+            seen[at] = start
+            at = int(governors[at])
+        if seen[at] == start:
+            first, cycle = at, [at]
+            while (at := int(governors[at])) != first:
+                cycle.append(at)
+            return np.array(cycle)
+    return None

@@ -151,7 +151,7 @@ def extract_features(
         raise ValueError("there are no sentences to read: pass those of a treebank")
     texts = [(one.words, one.label) for one in listed]
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
-    reader = ModelReader(model, [], None)
+    reader = _reader(model)
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
     kept = [listed[segment.index] for segment in segments]
     key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
@@ -179,10 +179,25 @@ def extract_features(
 
 def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
     """What tells a model from any other: weights, config, and heads that are switched off."""
-    about = (reader or ModelReader(model, [], None)).about()
+    about = (reader or _reader(model)).about()
     config = {k: v for k, v in model.hf_model.config.to_dict().items() if k not in _OF_FILES}
     said = json.dumps(config, sort_keys=True, default=str)
     return digest_of([about["model"], about["weights"], about["edits"], said])
+
+
+def sentence_maps(model: AttentionModel, sentence: Sentence) -> Floats:
+    """Float32 [L * H, m + 2, m + 2] of one sentence, rounded as the file of `Features` has it.
+
+    Raises:
+        ValueError: the sentence is too long for the model, or has a word without tokens.
+    """
+    segment, reader = WordSegmenter(model)(sentence.words, 0, sentence.label), _reader(model)
+    layout = _layout(model, reader, segment, "maps", None, "float16")
+    return _read(reader, [segment], layout)[1][0].astype(np.float32)
+
+
+def _reader(model: AttentionModel) -> ModelReader:
+    return ModelReader(model, [], None)
 
 
 def _layout(

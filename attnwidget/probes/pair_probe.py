@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.probes.features import extract_features
+from attnwidget.probes.layer_vectors import cache_folder, train_and_dev
 from attnwidget.probes.pair_classifiers import (
     PREDICTORS,
     TASKS,
@@ -19,7 +20,6 @@ from attnwidget.probes.pair_classifiers import (
 )
 from attnwidget.probes.pair_examples import PairExamples
 from attnwidget.probes.pair_result import PairProbe, pair_scores
-from attnwidget.probes.word_vectors import cache_folder, train_and_dev
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
 from attnwidget.studies.progress_bar import progress_bar
 from attnwidget.studies.relation_results import DIRECTIONS

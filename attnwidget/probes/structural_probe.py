@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from attnwidget.probes.features import extract_features
-from attnwidget.probes.random_weights import with_random_weights
+from attnwidget.probes.layer_vectors import cache_folder, chosen_layers, train_and_dev
 from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.probes.structural_runs import StructuralRuns, scores_of
 from attnwidget.probes.structural_scores import GoldTree, chain_scores, punctuation_rule
 from attnwidget.probes.structural_training import VectorTrees
-from attnwidget.probes.word_vectors import cache_folder, chosen_layers, train_and_dev
+from attnwidget.probes.untrained import untrained_like
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.checkpoint import Checkpoint, digest_of
 from attnwidget.studies.progress_bar import progress_bar
@@ -72,8 +72,9 @@ def structural_probe(
         epochs: how many times the sentences are read at most.
         batch_size: sentences a step.
         learning_rate: of Adam, at the beginning.
-        untrained: probe the same architecture with random weights too, embeddings kept, with the
-            largest rank and one seed: what words and their order alone give.
+        untrained: probe the same architecture with random weights too, embeddings of words and
+            positions kept, with the largest rank and one seed: what words and their order alone
+            give.
         cache: a folder to keep the vectors in for the next call; None = they are removed.
         skip_unaligned: leave out sentences that have a word without tokens or are too long for the
             model, and count them, instead of raising.
@@ -107,7 +108,7 @@ def structural_probe(
             raise ValueError(f"{name} is at least 1, got {number}")
     subjects = {"probe": model}
     if untrained:
-        subjects["untrained"] = with_random_weights(model)
+        subjects["untrained"] = untrained_like(model)
     with cache_folder(cache) as folder:
         read = {
             name: [

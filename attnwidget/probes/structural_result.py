@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.score_panels import score_panels
-from attnwidget.kernels.spanning_tree import spanning_edges
-from attnwidget.probes.probe_file import read_probe, refuse_other_model, write_probe
+from attnwidget.kernels.minimum_spanning_tree import spanning_edges
+from attnwidget.probes.layer_vectors import layer_vectors
+from attnwidget.probes.saved_arrays import read_probe, refuse_other_model, write_probe
 from attnwidget.probes.structural_runs import StructuralRun
 from attnwidget.probes.structural_scores import MEASURES, Floats, GoldTree, Punctuation
-from attnwidget.probes.word_vectors import layer_vectors
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.rank_correlation import spearman
-from attnwidget.kernels.spanning_tree import spanning_edges
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
 

@@ -142,6 +142,38 @@ def bootstrap_interval(
     return low.reshape(given.shape[:-1]), high.reshape(given.shape[:-1])
 
 
+def bootstrap_ratio_interval(
+    successes: ArrayLike,
+    trials: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The percentile bootstrap interval of a proportion pooled over examples: low and high.
+
+    Examples are drawn with replacement, and their successes divided by their trials: words of one
+    sentence are right or wrong together, so that they are no sample of their own (Efron 1979).
+
+    `successes` and `trials` [N], of each example. Without trials the interval is 0 to 1.
+
+    Example:
+        >>> from attnwidget.studies.significance import bootstrap_ratio_interval
+        >>> low, high = bootstrap_ratio_interval([2, 0, 1, 3], [4, 1, 1, 3])
+        >>> round(low, 2), round(high, 2)
+        (0.29, 1.0)
+    """
+    counts = np.stack([np.asarray(successes, float), np.asarray(trials, float)], 1)
+    n, random = len(counts), np.random.default_rng(seed)
+    if not counts[:, 1].any():
+        return 0.0, 1.0
+    drawn = np.array([random.multinomial(n, np.full(n, 1 / n)) @ counts for _ in range(draws)])
+    drawn = drawn[drawn[:, 1] > 0]
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], tails)
+    return float(low), float(high)
+
+
 def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Floats:
     """The paired randomisation test: p-value of differences being as likely up as down (two-sided).
 

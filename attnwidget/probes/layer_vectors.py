@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.probes.features import extract_features
-from attnwidget.probes.probe_file import refuse_other_model
+from attnwidget.probes.saved_arrays import refuse_other_model
 from attnwidget.studies.argument_checks import all_of, each_once
 from attnwidget.text.treebank import Sentence
 
@@ -27,7 +27,7 @@ def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"])
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.probes.word_vectors import chosen_layers
+        >>> from attnwidget.probes.layer_vectors import chosen_layers
         >>> chosen_layers(load_model(), "all")
         (0, 1, 2, 3, 4, 5)
     """

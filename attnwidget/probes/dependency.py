@@ -1,0 +1,356 @@
+"""Dependency probing classifiers on attention (Clark et al. 2019, section 5, Table 3)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.kernels.spanning_tree import best_tree
+from attnwidget.probes.dependency_answers import CodeLength
+from attnwidget.probes.dependency_form import Form, Kind
+from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.features import Features, extract_features
+from attnwidget.probes.fitting import Examples, Fits, Fitted
+from attnwidget.probes.parse_scores import (
+    JudgedWords,
+    ParseScores,
+    best_offset,
+    control_governors,
+    judged,
+    offset_governors,
+)
+from attnwidget.probes.untrained import untrained_like
+from attnwidget.studies.argument_checks import all_of, each_once, one_of, refuse_no_model
+from attnwidget.studies.model_reader import one_thread
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.word_vectors import WordVectors
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+Decode = Literal["words", "tree"]
+
+# Shares of the training sentences at which blocks of the online code begin (Voita and Titov 2020).
+_SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
+
+
+def train_probe(
+    model: AttentionModel,
+    train: Iterable[Sentence],
+    dev: Iterable[Sentence],
+    kind: Kind = "attention",
+    *,
+    vectors: WordVectors | None = None,
+    seeds: int | Iterable[int] = 3,
+    epochs: int = 1,
+    learning_rate: float = 0.002,
+    decode: Decode = "words",
+    untrained: bool = False,
+    control: bool = False,
+    description_length: bool = False,
+    skip_unaligned: bool = False,
+    batch_size: int = 32,
+    cache: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+) -> DependencyProbe:
+    """Learn to find the governor of each word from the attention of all heads (Clark et al. 2019).
+
+    The probes of section 5. Each word has a distribution over the root and all words, itself among
+    them. Every map is read from dependent to governor and transposed; its column of the root is
+    s times attention to [CLS] plus e times attention to [SEP], with s and e learned. The score is
+
+    - "attention": the sum of a weight times attention over maps; 2LH + 2 parameters.
+    - "attention+words": the weight of a map is W (v_i ; v_j) + b, with fixed word vectors v, both 0
+      for the root. As in the authors' code, the paper's formula has no b.
+    - "distances+words": one hidden layer (256, tanh) over eight features of distance and both
+      vectors; no attention.
+
+    The loss is the cross entropy summed over a sentence's words, punctuation among them; Adam makes
+    one step a sentence, in the order given. Beside the probe stand, on the same words of `dev`:
+    the next word ("right-branching"), the offset that is best on `train`, and with
+    "attention+words" also "distances+words".
+
+    Args:
+        model: what `load_model` gave; of an encoder-decoder the encoder is read. Heads may be off.
+        train: sentences of a treebank to learn from.
+        dev: sentences to be judged on, others than those.
+        kind: what the probe reads.
+        vectors: fixed vectors of words (`load_vectors`), where it reads words.
+        seeds: how many probes, or the seeds of their first parameters; one pass trains all.
+        epochs: passes over `train`.
+        learning_rate: of Adam.
+        decode: "words", each word's likeliest governor, as in the paper; "tree", the likeliest tree
+            with one root. The control task has no trees: there it is always "words".
+        untrained: also train the probe on the model with random weights but word and position
+            embeddings.
+        control: also train it on the control task of Hewitt and Liang (2019), a governor drawn once
+            for each word type; `selectivity` is the difference.
+        description_length: also say how many bits a governor costs in the online code of Voita and
+            Titov (2020), learned in one pass.
+        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
+            model, and count them, instead of raising.
+        batch_size: sentences that go through the model together.
+        cache: folder that keeps the model's maps (`extract_features`), which the next probe then
+            reads; None = they are deleted.
+        checkpoint: an .npz file that keeps what was learned; where it exists already, training goes
+            on from there, with the same result.
+        progress: show progress bars.
+
+    Returns:
+        The probe with its scores. Ctrl-C during training ends it: the result is what was learned by
+        then, without the baselines that were left, and says `complete=False`.
+
+    Raises:
+        TypeError: no model, or something else than sentences with trees.
+        ValueError: an unknown kind or decoding; a sentence of both `train` and `dev`; vectors
+            missing, given in vain or that know no word; a sentence that the model cannot read; a
+            checkpoint of another training.
+        OSError: too little space for the maps.
+
+    Example:
+        >>> from attnwidget import demo_treebank, load_model, train_probe
+        >>> sentences = demo_treebank()
+        >>> probe = train_probe(load_model(), sentences[:90], sentences[90:], progress=False)
+        >>> probe.form.n_parameters, list(probe.baselines)
+        (146, ['right-branching', 'offset 1'])
+    """
+    refuse_no_model(model)
+    one_of("kind", kind, get_args(Kind))
+    one_of("decode", decode, get_args(Decode))
+    numbers = each_once("seeds", range(seeds) if isinstance(seeds, int) else map(int, seeds))
+    if epochs < 1 or not learning_rate > 0:
+        raise ValueError(
+            f"epochs are at least 1 and learning_rate is above 0, got {epochs} and {learning_rate}"
+        )
+    if untrained and kind == "distances+words":
+        raise ValueError("a probe of distances+words reads no attention: leave untrained out")
+    how = "read them with load_treebank(path)"
+    given = {"train": all_of(Sentence, train, how), "dev": all_of(Sentence, dev, how)}
+    n_repeated = _check_sentences(given["train"], given["dev"])
+    _check_vectors(kind, vectors, given["train"])
+    study = _Study(
+        kind, vectors, numbers, epochs, learning_rate, decode, progress, description_length
+    )
+    folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
+    with folder as where:
+
+        def read(subject: AttentionModel) -> tuple[Features, Features]:
+            of_train, of_dev = (
+                extract_features(
+                    subject,
+                    sentences,
+                    where,
+                    skip_unaligned=skip_unaligned,
+                    batch_size=batch_size,
+                    progress=progress,
+                )
+                for sentences in given.values()
+            )
+            return of_train, of_dev
+
+        both = read(model)
+        with_trees = [study.examples(one, kind) for one in both]
+        fits = Fits(
+            checkpoint,
+            study.about | {"model": both[0].model_digest, "sentences": with_trees[0].digest},
+            progress=progress,
+        )
+        main = study.fit(fits, kind, kind, with_trees[0], both[0])
+        scores = study.judge(main, with_trees[1])
+        baselines = study.offsets(both[0].sentences, both[1].sentences)
+        judged_control = None
+
+        def also(name: str, other: Kind) -> ParseScores | None:
+            """The scores of another probe; None once Ctrl-C has ended training."""
+            if fits.stopped:
+                return None
+            try:
+                read_as = read(untrained_like(model)) if name == "untrained" else both
+                drawn = name == "control"
+                to_learn, to_judge = (study.examples(one, other, drawn) for one in read_as)
+                fitted = study.fit(fits, name, other, to_learn, None)
+            except KeyboardInterrupt:
+                fits.stopped = True
+                return None
+            return study.judge(fitted, to_judge, drawn) if fitted.complete else None
+
+        if kind == "attention+words":
+            baselines["distances+words"] = also("distances+words", "distances+words")
+        if control:
+            judged_control = also("control", kind)
+        if untrained:
+            baselines["untrained"] = also("untrained", kind)
+    sentences = both[1].sentences
+    return DependencyProbe(
+        form=main.form,
+        parameters=main.parameters.numpy(),
+        seeds=tuple(numbers),
+        model_name=both[0].model_name,
+        model_digest=both[0].model_digest,
+        n_layers=both[0].n_layers,
+        n_heads=both[0].n_heads,
+        options={
+            "epochs": epochs,
+            "learning_rate": learning_rate,
+            "decode": decode,
+            "vectors": None if vectors is None else vectors.name,
+            "vectors_digest": None if vectors is None else vectors.digest,
+            "n_train": len(both[0]),
+            "n_dev": len(both[1]),
+            "n_skipped": both[0].n_skipped + both[1].n_skipped,
+            "n_repeated": n_repeated,
+            "n_steps": main.n_steps,
+        },
+        scores=scores,
+        baselines={name: one for name, one in baselines.items() if one is not None},
+        control=judged_control,
+        code=study.code(main, both[0].sentences) if description_length else None,
+        mean_pair=_mean_pair(sentences, vectors),
+        complete=main.complete and not fits.stopped,
+        model=model,
+        vectors=vectors,
+    )
+
+
+class _Study:
+    """The options that all probes of one call share."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        vectors: WordVectors | None,
+        seeds: Sequence[int],
+        epochs: int,
+        learning_rate: float,
+        decode: Decode,
+        progress: bool,
+        coded: bool,
+    ) -> None:
+        self._vectors, self._seeds, self._decode, self._coded = vectors, seeds, decode, coded
+        self._options: dict[str, Any] = {"epochs": epochs, "learning_rate": learning_rate}
+        self.about = {"kind": kind, "seeds": list(seeds), "coded": coded, **self._options}
+
+    def examples(self, features: Features, kind: Kind, drawn: bool = False) -> Examples:
+        """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
+        form = Form(kind, 0)
+        return Examples(
+            features.sentences,
+            [control_governors(one) if drawn else one.governors for one in features.sentences],
+            features if form.reads_maps else None,
+            self._vectors if form.reads_words else None,
+        )
+
+    def fit(
+        self, fits: Fits, name: str, kind: Kind, examples: Examples, coded: Features | None
+    ) -> Fitted:
+        """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
+        maps, vectors = examples.features, examples.vectors
+        form = Form(
+            kind,
+            0 if maps is None else maps.n_layers * maps.n_heads,
+            0 if vectors is None else vectors.dimension,
+        )
+        blocks = self.bounds(len(examples)) if coded is not None and self._coded else ()
+        return fits.fit(name, form, examples, seeds=self._seeds, blocks=blocks, **self._options)
+
+    def judge(self, fitted: Fitted, examples: Examples, drawn: bool = False) -> ParseScores:
+        """The scores of what was trained; governors that were drawn are no trees."""
+        words, tree = JudgedWords.of(examples.sentences), self._decode == "tree" and not drawn
+        return judged(words, examples.governors, _predicted(fitted, examples, tree))
+
+    def offsets(
+        self, train: Sequence[Sentence], dev: Sequence[Sentence]
+    ) -> dict[str, ParseScores | None]:
+        """The scores of the next word, and of the place that is best on the training sentences."""
+        words, governors = JudgedWords.of(dev), [one.governors for one in dev]
+        best = best_offset(train)
+
+        def score(offset: int) -> ParseScores:
+            guesses = (offset_governors(len(one), offset)[None] for one in dev)
+            return judged(words, governors, guesses)
+
+        return {"right-branching": score(1), f"offset {best}": score(best)}
+
+    def bounds(self, n_sentences: int) -> tuple[int, ...]:
+        """Where the blocks of the online code begin, and the end of the last."""
+        starts = {max(1, round(share * n_sentences)) for share in _SHARES}
+        return (0, *sorted(one for one in starts if one < n_sentences), n_sentences)
+
+    def code(self, fitted: Fitted, sentences: Sequence[Sentence]) -> CodeLength:
+        """The description length of the governors of the training sentences."""
+        bounds = self.bounds(len(sentences))
+        uniform = [
+            sum(len(one) * np.log2(len(one) + 1) for one in sentences[start:stop])
+            for start, stop in pairwise(bounds)
+        ]
+        n_words = sum(map(len, sentences))
+        return CodeLength(bounds, fitted.bits, np.array(uniform, np.float64), n_words)
+
+
+@torch.no_grad()
+def _predicted(fitted: Fitted, examples: Examples, tree: bool) -> Iterator[NDArray[np.int64]]:
+    """The governors that each probe answers, [S, m] a sentence."""
+    named = fitted.named
+    for example in examples:
+        with one_thread():
+            scores = fitted.form.scores(named, example.maps, example.vectors)
+        if tree:
+            yield np.stack([best_tree(one) for one in scores.double().numpy()])
+        else:
+            yield scores.argmax(-1).numpy()
+
+
+def _check_sentences(train: Sequence[Sentence], dev: Sequence[Sentence]) -> int:
+    """Refuse sentences that are in both; how many of `dev` have the words of another in `train`.
+
+    Sentences with their own names or places are two, though they may say the same.
+    """
+    for name, sentences in (("train", train), ("dev", dev)):
+        if not sentences:
+            raise ValueError(f"{name} holds no sentences: pass those of a treebank")
+    known = set(train)
+    shared = [one for one in dev if one in known]
+    if shared:
+        raise ValueError(
+            f"{len(shared):,} of {len(dev):,} sentences are in train and dev, the first "
+            f"{shared[0].label}: what was learned by heart would count as found"
+        )
+    spelt = {one.words for one in train}
+    return sum(one.words in spelt for one in dev)
+
+
+def _check_vectors(kind: Kind, vectors: WordVectors | None, train: Sequence[Sentence]) -> None:
+    if not Form(kind, 0).reads_words:
+        if vectors is not None:
+            raise ValueError(f"a probe of {kind} reads no words: leave vectors out")
+        return
+    if not isinstance(vectors, WordVectors):
+        given = "none" if vectors is None else type(vectors).__name__
+        raise ValueError(f"a probe of {kind} reads word vectors, got {given}: load_vectors(path)")
+    if not vectors.coverage(word for one in train for word in one.words):
+        raise ValueError(
+            f"{vectors.name!r} knows no word of the training sentences: it is of another language, "
+            "or its words are not in lower case"
+        )
+
+
+def _mean_pair(sentences: Sequence[Sentence], vectors: WordVectors | None) -> NDArray[np.float64]:
+    """The mean over arcs of both words' vectors, [2d]; the dependent's first, no root."""
+    if vectors is None:
+        return np.zeros(0)
+    total, n_arcs = np.zeros(2 * vectors.dimension), 0
+    for one in sentences:
+        own, governors = vectors(one.words).astype(np.float64), np.array(one.governors)
+        arcs = np.flatnonzero(governors)
+        pairs = np.concatenate([own[arcs], own[governors[arcs] - 1]], 1)
+        total, n_arcs = total + pairs.sum(0), n_arcs + len(arcs)
+    return total / max(1, n_arcs)

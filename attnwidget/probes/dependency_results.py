@@ -1,0 +1,348 @@
+"""What training a dependency probe gave: its score beside baselines, its weights, its answers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.kernels.dependency_scores import map_votes, word_factors
+from attnwidget.kernels.spanning_tree import best_tree
+from attnwidget.probes.dependency_answers import CodeLength, ProbePredictions
+from attnwidget.probes.dependency_form import Form
+from attnwidget.probes.features import model_digest, sentence_maps
+from attnwidget.probes.parse_scores import ParseScores
+from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.text.counted import counted
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.word_vectors import WordVectors
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
+
+Floats = NDArray[np.float64]
+
+FORMAT = "attnwidget dependency probe 1"
+# Of a probe, what JSON holds as it is.
+PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DependencyProbe(Result):
+    """A probe that finds governors, one for each seed. Made by `train_probe` or `load_probe`.
+
+    Attributes:
+        form: what it reads, and how many parameters it has.
+        parameters: float32 [S, P]; `named` gives them by name.
+        seeds: of the S probes.
+        model_name: whose attention it reads.
+        model_digest: what tells that model from others.
+        n_layers: its layers, L.
+        n_heads: attention heads a layer, H.
+        options: with which it was trained, and on what.
+        scores: on the sentences of `dev`.
+        baselines: scores of others on the same words: "right-branching", "offset -1"…,
+            "distances+words", "untrained".
+        control: on the control task, or None.
+        code: the description length, or None.
+        mean_pair: float64 [2d], the mean over the arcs of `dev` of both words' vectors, the
+            dependent's first.
+        complete: False where Ctrl-C ended training: `options["n_steps"]` says after how many
+            sentences; or where a baseline was not trained any more.
+        model: the model, for `predictions`; None where it was loaded without.
+        vectors: the word vectors; likewise.
+    """
+
+    form: Form
+    parameters: NDArray[np.float32]
+    seeds: tuple[int, ...]
+    model_name: str
+    model_digest: str
+    n_layers: int
+    n_heads: int
+    options: Mapping[str, Any]
+    scores: ParseScores
+    baselines: Mapping[str, ParseScores]
+    control: ParseScores | None
+    code: CodeLength | None
+    mean_pair: Floats
+    complete: bool
+    model: AttentionModel | None = None
+    vectors: WordVectors | None = None
+
+    @property
+    def uas(self) -> float:
+        """The share of words of `dev` whose governor is found, the root's too, no punctuation."""
+        return self.scores.uas
+
+    @property
+    def selectivity(self) -> float | None:
+        """`uas` less the score of the same probe on the control task (Hewitt and Liang 2019)."""
+        return None if self.control is None else self.uas - self.control.uas
+
+    @property
+    def weights(self) -> Floats:
+        """Float64 [S, L, H, 2], the weight of each map: from dependent to governor, or back.
+
+        With words it is the mean over the arcs of `dev`, the root's left out.
+
+        Raises:
+            ValueError: the probe does not read attention.
+        """
+        if not self.form.reads_maps:
+            raise ValueError(f"a probe of {self.form.kind} reads no attention: it weighs no head")
+        named = self.named
+        found = named["weights"].double()
+        if self.form.reads_words:
+            found = found @ torch.from_numpy(self.mean_pair) + named["bias"].double()
+        shape = (len(self.seeds), 2, self.n_layers, self.n_heads)
+        weights: Floats = found.reshape(shape).permute(0, 2, 3, 1).numpy()
+        return weights
+
+    @cached_property
+    def named(self) -> dict[str, torch.Tensor]:
+        """The parameters by name, [S, ...]."""
+        return self.form.named(torch.from_numpy(self.parameters.copy()))
+
+    def heads(self) -> HeadMetrics:
+        """The mean weight over seeds of each head in both directions: float64 [L, H] by title."""
+        if not self.form.reads_maps:
+            return {}
+        mean = self.weights.mean(0)
+        return {f"weight, {name}": mean[..., i] for i, name in enumerate(DIRECTIONS)}
+
+    def predictors(self) -> dict[str, ParseScores]:
+        """The probe's scores and those of its baselines, by name."""
+        return {self.form.kind: self.scores, **self.baselines}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a predictor: its score with its interval, spread over seeds, and by relation.
+
+        Columns predictor, uas, low, high, spread, with punctuation, and one a relation.
+        `attrs["model"]` is the model's name.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "predictor": name,
+                "uas": one.uas,
+                "low": one.interval[0],
+                "high": one.interval[1],
+                "spread": one.spread,
+                "with punctuation": one.uas_with_punctuation,
+                **{relation: share for relation, (_, share) in one.by_relation().items()},
+            }
+            for name, one in self.predictors().items()
+        ]
+        frame = pd.DataFrame(rows)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.LayerChart:
+        """The probe's score beside those of its baselines; displays without network."""
+        from attnwidget.charts.probe_scores import probe_scores
+
+        frame = self.to_frame().rename(columns={"uas": "score"})
+        title = f"Governors found by a probe of {self.form.kind}: {self.model_name}"
+        about = (
+            f"trained on {counted(self.options['n_train'], 'sentence')}, "
+            f"{counted(len(self.seeds), 'seed')}; bars: 95 % intervals over sentences"
+        )
+        ended = "" if self.complete else "; ended before all was trained"
+        return probe_scores(frame, title=f"{title}\n{about}{ended}", value_title="UAS")
+
+    def predictions(self, sentence: Sentence, *, seed: int = 0) -> ProbePredictions:
+        """What the probe says of one sentence.
+
+        Args:
+            sentence: of a treebank, or made with `Sentence.from_lists`.
+            seed: which of the probes, as a place in `seeds`.
+
+        Raises:
+            ValueError: no model or no word vectors are at hand, or others than those it was trained
+                with; the sentence is too long for the model, or has a word without tokens.
+
+        Example:
+            >>> from attnwidget import demo_treebank, load_model, train_probe
+            >>> sentences = demo_treebank()
+            >>> probe = train_probe(load_model(), sentences[:80], sentences[80:], progress=False)
+            >>> found = probe.predictions(sentences[80])
+            >>> found.probabilities.shape, float(found.probabilities[0].sum().round(6))
+            ((13, 14), 1.0)
+        """
+        if not 0 <= seed < len(self.seeds):
+            raise ValueError(f"seed is a place among {len(self.seeds)} seeds, from 0; got {seed}")
+        maps = self._maps(sentence) if self.form.reads_maps else None
+        vectors = self._vectors(sentence) if self.form.reads_words else None
+        own = {name: values[seed : seed + 1].double() for name, values in self.named.items()}
+        scores = self.form.scores(own, maps, vectors)[0]
+        votes = None if maps is None else self._votes(maps, vectors, own)
+        probabilities = scores.softmax(-1)
+        tree = self.options["decode"] == "tree"
+        governors = best_tree(scores.numpy()) if tree else scores.argmax(-1).numpy()
+        return ProbePredictions(sentence, probabilities.numpy(), scores.numpy(), governors, votes)
+
+    def votes(self, sentence: Sentence, dependent: int, governor: int, *, seed: int = 0) -> Floats:
+        """Weight times attention of every head for one arc: float64 [L, H, 2].
+
+        From dependent to governor, and back; the sum is the arc's score, and a head with a negative
+        vote speaks against it.
+
+        Args:
+            sentence: as in `predictions`.
+            dependent: a word, from 1.
+            governor: a word, from 1, or 0 for the root.
+            seed: as there.
+
+        Raises:
+            ValueError: no such word; the probe reads no attention; otherwise as `predictions`.
+        """
+        m = len(sentence)
+        if not 1 <= dependent <= m or not 0 <= governor <= m:
+            raise ValueError(
+                f"a dependent is a word from 1 to {m} and its governor one from 0 (the root), got "
+                f"{dependent} and {governor}"
+            )
+        if not self.form.reads_maps:
+            raise ValueError(f"a probe of {self.form.kind} reads no attention: no head votes")
+        found = self.predictions(sentence, seed=seed).votes
+        assert found is not None
+        return found[..., dependent - 1, governor]
+
+    def of_model(self, model: AttentionModel) -> DependencyProbe:
+        """The probe with a model at hand, for one that was loaded without.
+
+        Raises:
+            ValueError: it is another model than the one it was trained on.
+        """
+        self._check_model(model)
+        return replace(self, model=model)
+
+    def with_vectors(self, vectors: WordVectors) -> DependencyProbe:
+        """The probe with word vectors at hand, for one that was loaded without.
+
+        Raises:
+            ValueError: they are others than those it was trained with.
+        """
+        self._check_vectors(vectors)
+        return replace(self, vectors=vectors)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the probe to an .npz file that `load_probe` reads, with its scores, and its path.
+
+        Neither the model nor the word vectors are in it.
+
+        Raises:
+            ValueError: the file is called something else than .npz.
+        """
+        target = Path(path)
+        if target.suffix != ".npz":
+            raise ValueError(f"a probe is saved as .npz, got {target.name!r}")
+        words, code = self.scores.words, self.code
+        about = {
+            "format": FORMAT,
+            **{name: getattr(self, name) for name in PLAIN},
+            "form": vars(self.form),
+            "seeds": list(self.seeds),
+            "options": dict(self.options),
+            "relations": list(words.relations),
+            "baselines": list(self.baselines),
+            "bounds": None if code is None else list(code.bounds),
+            "n_words": None if code is None else code.n_words,
+        }
+        arrays: dict[str, NDArray[Any]] = {
+            "parameters": self.parameters,
+            "mean_pair": self.mean_pair,
+            "relation": words.relation,
+            "sentence": words.sentence,
+            "hits": self.scores.hits,
+            **{f"hits/{name}": one.hits for name, one in self.baselines.items()},
+        }
+        if self.control is not None:
+            arrays["control"] = self.control.hits
+        if code is not None:
+            arrays |= {"bits": code.bits, "uniform_bits": code.uniform_bits}
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            with unfinished.open("wb") as file:
+                np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return target
+
+    def _votes(
+        self, maps: torch.Tensor, vectors: torch.Tensor | None, own: Mapping[str, torch.Tensor]
+    ) -> Floats:
+        one = {name: values[0] for name, values in own.items()}
+        if vectors is None:
+            factors = one["weights"][..., None, None]
+        else:
+            factors = word_factors(vectors, one["weights"], one["bias"])
+        votes = map_votes(maps, factors, one["root"]).movedim(0, 1)  # [C, 2, m, m + 1]
+        found: Floats = votes.unflatten(0, (self.n_layers, self.n_heads)).numpy()
+        return found
+
+    def _maps(self, sentence: Sentence) -> torch.Tensor:
+        if self.model is None:
+            raise ValueError(
+                "no model is at hand to read the sentence: load_probe(path, model), or "
+                "probe.of_model(model)"
+            )
+        self._check_model(self.model)
+        return torch.from_numpy(sentence_maps(self.model, sentence)).double()
+
+    def _vectors(self, sentence: Sentence) -> torch.Tensor:
+        if self.vectors is None:
+            raise ValueError(
+                f"no word vectors are at hand: load_probe(path, vectors=…) with "
+                f"{self.options['vectors']!r}, or probe.with_vectors(vectors)"
+            )
+        return torch.from_numpy(self.vectors(sentence.words)).double()
+
+    def _check_model(self, model: AttentionModel) -> None:
+        refuse_no_model(model)
+        if (model.n_layers, model.n_heads) != (self.n_layers, self.n_heads):
+            raise ValueError(
+                f"the probe was trained on {self.model_name}, of {self.n_layers}×{self.n_heads} "
+                f"heads; {model.name} has {model.n_layers}×{model.n_heads}: pass that model"
+            )
+        if model_digest(model) != self.model_digest:
+            raise ValueError(
+                f"the probe was trained on {self.model_name}; {model.name} has other weights, or "
+                "heads that are switched off: pass that model, or train a probe on this one"
+            )
+
+    def _check_vectors(self, vectors: WordVectors) -> None:
+        if vectors.dimension != self.form.dimension:
+            raise ValueError(
+                f"the probe was trained with vectors of {self.form.dimension} dimensions, "
+                f"{vectors.name!r} has {vectors.dimension}: pass {self.options['vectors']!r}"
+            )
+        if vectors.digest != self.options["vectors_digest"]:
+            raise ValueError(
+                f"the probe was trained with {self.options['vectors']!r}; {vectors.name!r} are "
+                "other words or numbers"
+            )
+
+    def __repr__(self) -> str:
+        low, high = self.scores.interval
+        ended = "" if self.complete else ", ended before all was trained"
+        return (
+            f"DependencyProbe({self.form.kind} of {self.model_name}: UAS {self.uas:.1%} "
+            f"({low:.1%} to {high:.1%}), {counted(len(self.seeds), 'seed')}{ended})"
+        )

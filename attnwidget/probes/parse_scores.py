@@ -1,0 +1,160 @@
+"""How many governors a predictor finds, and what finds some without having learned anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.studies.significance import bootstrap_ratio_interval
+from attnwidget.text.treebank import Sentence
+
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# Places that a governor may be away from its word, as Clark et al. tried them (section 4.2).
+OFFSETS = range(-3, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedWords:
+    """All words of N sentences, one after the other, W in all.
+
+    Attributes:
+        relations: the R relations there are, the most frequent first.
+        relation: int64 [W], which of them each word has.
+        sentence: int64 [W], the sentence of each word.
+    """
+
+    relations: tuple[str, ...]
+    relation: Integers
+    sentence: Integers
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sentence]) -> JudgedWords:
+        """The words of sentences."""
+        labels = [label for one in sentences for label in one.relations]
+        known, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
+        lengths = [len(one) for one in sentences]
+        return cls(
+            tuple(known[order].tolist()), ranks[places], np.repeat(np.arange(len(lengths)), lengths)
+        )
+
+    @cached_property
+    def counted(self) -> Bools:
+        """Bool [W], False at punctuation, which the score leaves out."""
+        names = [label.partition(":")[0] != "punct" for label in self.relations]
+        return np.array(names)[self.relation]
+
+
+@dataclass(frozen=True, eq=False)
+class ParseScores:
+    """The words whose governor a predictor finds.
+
+    Attributes:
+        hits: bool [S, W], for each of its seeds; one row where nothing was drawn.
+        words: the words.
+    """
+
+    hits: Bools
+    words: JudgedWords
+
+    @property
+    def per_seed(self) -> NDArray[np.float64]:
+        """The unlabelled attachment score of each seed, [S], without punctuation; 0 to 1."""
+        kept = self.hits[:, self.words.counted]
+        return kept.mean(1) if kept.size else np.full(len(kept), np.nan)
+
+    @property
+    def uas(self) -> float:
+        """The unlabelled attachment score without punctuation, the mean over seeds; 0 to 1."""
+        return float(self.per_seed.mean())
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over seeds; NaN for one."""
+        return float(self.per_seed.std(ddof=1)) if len(self.hits) > 1 else float("nan")
+
+    @property
+    def uas_with_punctuation(self) -> float:
+        """The same over all words."""
+        return float(self.hits.mean())
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of `uas` over sentences: low and high."""
+        n = int(self.words.sentence[-1]) + 1
+        own = self.words.sentence[self.words.counted]
+        right = np.bincount(own, self.hits.mean(0)[self.words.counted], n)
+        return bootstrap_ratio_interval(right, np.bincount(own, minlength=n))
+
+    def by_relation(self) -> dict[str, tuple[int, float]]:
+        """Words of each relation, and the share of them whose governor is found."""
+        counts = np.bincount(self.words.relation, minlength=len(self.words.relations))
+        right = np.bincount(self.words.relation, self.hits.mean(0), len(counts))
+        rows = zip(self.words.relations, counts.tolist(), (right / counts).tolist(), strict=True)
+        return {name: (n, share) for name, n, share in rows}
+
+
+def judged(
+    words: JudgedWords, governors: Sequence[Sequence[int]], predicted: Iterable[Integers]
+) -> ParseScores:
+    """The hits of predictions, [S, m] a sentence, against governors."""
+    found = [one == np.asarray(own) for one, own in zip(predicted, governors, strict=True)]
+    return ParseScores(np.concatenate(found, 1), words)
+
+
+def offset_governors(n_words: int, offset: int) -> Integers:
+    """The governor of each word were it always so many places away, cut to 0 and the last word.
+
+    Example:
+        >>> from attnwidget.probes.parse_scores import offset_governors
+        >>> offset_governors(4, 1).tolist(), offset_governors(4, -2).tolist()
+        ([2, 3, 4, 4], [0, 0, 1, 2])
+    """
+    return np.clip(np.arange(1, n_words + 1) + offset, 0, n_words)
+
+
+def best_offset(sentences: Sequence[Sentence]) -> int:
+    """The place of `OFFSETS` at which most governors of these sentences are; the larger of equals.
+
+    Punctuation does not count.
+    """
+    words, governors = JudgedWords.of(sentences), [one.governors for one in sentences]
+
+    def score(offset: int) -> float:
+        guesses = (offset_governors(len(one), offset)[None] for one in sentences)
+        return judged(words, governors, guesses).uas
+
+    return max(OFFSETS, key=lambda offset: (score(offset), offset))
+
+
+def control_governors(sentence: Sentence, seed: int = 0) -> tuple[int, ...]:
+    """The control task of Hewitt and Liang (2019): a governor drawn once for each word type.
+
+    One of the root, the word itself, the first and the last word of the sentence. A type has the
+    same in every sentence; nothing but the type tells which.
+
+    Example:
+        >>> from attnwidget.probes.parse_scores import control_governors
+        >>> from attnwidget.text.treebank import Sentence
+        >>> cats = Sentence.from_lists("Cats eat cats fish".split(), [2, 0, 4, 2], ["dep"] * 4)
+        >>> control_governors(cats)
+        (4, 4, 1, 4)
+    """
+    m = len(sentence)
+    choices: list[Callable[[int], int]] = [lambda i: 0, lambda i: i, lambda i: 1, lambda i: m]
+    return tuple(choices[_draw(word, seed)](i) for i, word in enumerate(sentence.words, 1))
+
+
+def _draw(word: str, seed: int) -> int:
+    # A hash and no generator: what a type draws depends on no other type.
+    said = f"{seed} {word}".encode("utf-8", "surrogatepass")
+    return blake2b(said, digest_size=8).digest()[0] % 4

@@ -1,0 +1,215 @@
+"""Files of word vectors: GloVe, word2vec, numpy, spaCy; faults name file and line."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.word_vectors import Floats, WordVectors
+
+# A word or a header of more bytes than this is none: the file is something else.
+_LONGEST = 4096
+
+
+def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
+    r"""The word vectors of a file, or of a spaCy pipeline.
+
+    GloVe text: a line a word, the word and its numbers with spaces between. word2vec text: the
+    same, after a line of the number of words and of dimensions. Both may be .gz. word2vec binary:
+    .bin. numpy: .npz with arrays `words` [N], of text, and `vectors` [N, d]; pickled ones are not
+    read. spaCy: the name or folder of a pipeline with vectors, such as "en_core_web_md", where the
+    extra `attnwidget[spacy]` is installed.
+
+    Words are looked up in lower case; where vectors have words in capitals too, these are unused.
+
+    Args:
+        path: the file, or the pipeline.
+        limit: the first so many words; the rest is not read. GloVe files begin with frequent words.
+
+    Raises:
+        ValueError: a line has more or fewer numbers than the first, or one that is none or not
+            finite; the message names file and line. Or no words, or another kind of file.
+        OSError: it cannot be read.
+        ImportError: spaCy is needed and not there.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from attnwidget import load_vectors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "glove.txt")
+        ...     _ = path.write_text("the 0.1 0.2\ncat 0.3 0.4\n")
+        ...     vectors = load_vectors(path)
+        >>> vectors, vectors.coverage(["The", "dog"])
+        (WordVectors('glove.txt', 2 words, 2 dimensions), 0.5)
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is a number of words from 1, or None for all; got {limit}")
+    source = Path(path)
+    if source.is_dir() or not (source.suffix or source.exists()):
+        return _from_spacy(path, limit)
+    if source.suffix == ".npz":
+        return _from_npz(source, limit)
+    return (_from_binary if source.suffix == ".bin" else _from_text)(source, limit)
+
+
+def _from_text(path: Path, limit: int | None) -> WordVectors:
+    words: list[str] = []
+    numbers, promised, dimension = array("f"), None, 0
+    for line, text in enumerate(decoded_lines(path), 1):
+        parts = text.rstrip().split(" ")
+        if line == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
+            promised, dimension = int(parts[0]), int(parts[1])
+            continue
+        # Some words of GloVe hold spaces; of a word and a number too many the last part is one.
+        dimension = dimension or _n_numbers(parts)
+        word, own = parts[: max(0, len(parts) - dimension)], parts[-dimension:]
+        if not dimension or not "".join(word) or (len(word) > 1 and _is_number(word[-1])):
+            raise ValueError(
+                f"{path}:{line}: expected a word and {dimension or 'its'} numbers, as in the "
+                f"lines before, got {len(parts)} parts: {text[:40]!r}"
+            )
+        try:
+            read = [float(part) for part in own]
+        except ValueError as error:
+            raise ValueError(
+                f"{path}:{line}: expected {dimension} numbers after {' '.join(word)!r}: {error}"
+            ) from error
+        if not math.isfinite(sum(read)):
+            raise ValueError(f"{path}:{line}: the vector of {' '.join(word)!r} is not finite")
+        numbers.extend(read)
+        words.append(" ".join(word))
+        if len(words) == limit:
+            break
+    _refuse_cut(path, len(words), promised, limit)
+    matrix = np.frombuffer(numbers, np.float32).reshape(len(words), -1) if words else _NONE
+    return _named(path, words, matrix)
+
+
+def _from_binary(path: Path, limit: int | None) -> WordVectors:
+    with path.open("rb") as file:
+        header = file.readline(_LONGEST).split()
+        if len(header) != 2 or not all(part.isdigit() for part in header) or not int(header[1]):
+            raise ValueError(
+                f"{path}: no word2vec .bin file: it begins with the number of words and of "
+                f"dimensions, got {b' '.join(header)[:40]!r}"
+            )
+        promised, dimension = map(int, header)
+        words, rows = [], []
+        for number in range(1, min(promised, limit or promised) + 1):
+            word, raw = _word(file), file.read(4 * dimension)
+            if word is None or len(raw) < 4 * dimension:
+                break
+            vector = np.frombuffer(raw, "<f4")
+            if not np.isfinite(vector).all():
+                raise ValueError(f"{path}: word {number} {word!r}: its vector is not finite")
+            words.append(word)
+            rows.append(vector)
+    _refuse_cut(path, len(words), promised, limit)
+    return _named(path, words, np.array(rows, np.float32) if rows else _NONE)
+
+
+def _word(file: BinaryIO) -> str | None:
+    """The bytes up to a space, as text; None at the end of the file."""
+    read = bytearray()
+    while (byte := file.read(1)) != b" ":
+        if not byte or len(read) > _LONGEST:
+            return None
+        read += byte
+    return read.decode("utf-8", "replace").lstrip("\n")
+
+
+def _from_npz(path: Path, limit: int | None) -> WordVectors:
+    how = "write it with numpy.savez(path, words=numpy.array(words), vectors=vectors)"
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            missing = {"words", "vectors"} - {*stored.files}
+            if missing:
+                raise ValueError(
+                    f"{path} has no array {' or '.join(sorted(missing))!r}, only "
+                    f"{', '.join(stored.files) or 'nothing'}: {how}"
+                )
+            words, vectors = stored["words"], stored["vectors"]
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(f"{path} is no .npz file: {how}") from error
+    except ValueError as error:
+        if "pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{path} holds pickled objects, which are not read since they could run anything: {how}"
+        ) from error
+    if words.dtype.kind != "U" or words.ndim != 1 or vectors.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{path}: expected `words` [N] of text and `vectors` [N, d] of numbers, got "
+            f"{words.dtype} {list(words.shape)} and {vectors.dtype} {list(vectors.shape)}: {how}"
+        )
+    if len(words) != len(vectors):
+        raise ValueError(f"{path}: {len(words):,} words and {len(vectors):,} vectors: one a word")
+    return _named(path, words[:limit].tolist(), vectors[:limit])
+
+
+def _from_spacy(pipeline: str | Path, limit: int | None) -> WordVectors:
+    try:
+        import spacy
+    except ImportError as error:
+        raise ImportError(
+            f"{str(pipeline)!r} is no file; to read it as a spaCy pipeline install "
+            "attnwidget[spacy]"
+        ) from error
+    try:
+        vocab = spacy.load(pipeline).vocab
+    except OSError as error:
+        raise FileNotFoundError(
+            f"{str(pipeline)!r} is neither a file of word vectors nor a spaCy pipeline that is "
+            "installed: name a file, or run python -m spacy download en_core_web_md"
+        ) from error
+    known = [(vocab.strings[key], row) for key, row in vocab.vectors.key2row.items() if row >= 0]
+    if not known:
+        raise ValueError(f"the spaCy pipeline {str(pipeline)!r} has no word vectors: name a larger")
+    kept = sorted(known, key=lambda pair: pair[1])[:limit]
+    rows = vocab.vectors.data[[row for _, row in kept]]
+    return _named(Path(pipeline), [word for word, _ in kept], np.asarray(rows, np.float32))
+
+
+_NONE: Floats = np.zeros((0, 0), np.float32)
+
+
+def _named(path: Path, words: Sequence[str], matrix: Floats) -> WordVectors:
+    try:
+        return WordVectors(words, matrix, path.name)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _refuse_cut(path: Path, n_words: int, promised: int | None, limit: int | None) -> None:
+    """Refuse a file without words, or with fewer than its first line says."""
+    if not n_words:
+        raise ValueError(f"{path} holds no words: it is empty")
+    if promised is not None and n_words < min(promised, limit or promised):
+        raise ValueError(
+            f"{path}: its first line says {promised:,} words, it has {n_words:,}: the file is cut "
+            "short, fetch it again"
+        )
+
+
+def _n_numbers(parts: Sequence[str]) -> int:
+    """How many of the last parts are numbers, the first part left to be a word."""
+    count = 0
+    while count < len(parts) - 1 and _is_number(parts[-1 - count]):
+        count += 1
+    return count
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

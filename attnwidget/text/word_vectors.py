@@ -1,0 +1,96 @@
+"""Vectors of words: looked up in lower case, and how many words they know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+class WordVectors:
+    """A vector a word, looked up in lower case; a word that is not known has the zero vector.
+
+    Made by `load_vectors`, or of arrays.
+
+    Args:
+        words: N words; of equal ones the first counts.
+        matrix: [N, d], their vectors.
+        name: what results call them.
+
+    Attributes:
+        matrix: float32 [N, d].
+        name: likewise.
+
+    Raises:
+        ValueError: no words, not as many vectors, or a number that is not finite.
+
+    Example:
+        >>> from attnwidget.text.word_vectors import WordVectors
+        >>> vectors = WordVectors(["cats", "purr"], [[1, 2], [3, 4]])
+        >>> vectors(["Cats", "bark"]).tolist(), vectors.coverage(["Cats", "bark"])
+        ([[1.0, 2.0], [0.0, 0.0]], 0.5)
+    """
+
+    def __init__(
+        self, words: Iterable[str], matrix: Sequence[Sequence[float]] | Floats, name: str = ""
+    ) -> None:
+        listed = list(words)
+        self.matrix: Floats = np.ascontiguousarray(matrix, np.float32)
+        self.name = name or "word vectors"
+        if not listed or self.matrix.ndim != 2 or not self.matrix.shape[-1]:
+            raise ValueError(
+                f"{self.name}: expected words and one vector each, [N, d], got "
+                f"{len(listed):,} words and an array {list(self.matrix.shape)}"
+            )
+        if len(listed) != len(self.matrix):
+            raise ValueError(
+                f"{self.name}: {len(listed):,} words and {len(self.matrix):,} vectors: one a word"
+            )
+        wrong = ~np.isfinite(self.matrix).all(-1)
+        if wrong.any():
+            raise ValueError(
+                f"{self.name}: the vector of {listed[int(wrong.argmax())]!r} is not finite: NaN or "
+                "a number too large"
+            )
+        self._rows: dict[str, int] = {}
+        for place, word in enumerate(listed):
+            self._rows.setdefault(word, place)
+
+    @property
+    def dimension(self) -> int:
+        """Numbers a word, d."""
+        return int(self.matrix.shape[1])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and word.lower() in self._rows
+
+    def __call__(self, words: Sequence[str]) -> Floats:
+        """Float32 [m, d], a vector a word."""
+        found = np.zeros((len(words), self.dimension), np.float32)
+        rows = [self._rows.get(word.lower(), -1) for word in words]
+        known = [place for place, row in enumerate(rows) if row >= 0]
+        found[known] = self.matrix[[rows[place] for place in known]]
+        return found
+
+    def coverage(self, words: Iterable[str]) -> float:
+        """The share of words that are known, 0 to 1; every occurrence counts, 0 without words."""
+        known = [word in self for word in words]
+        return sum(known) / max(1, len(known))
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells these vectors from others."""
+        digest = blake2b("\n".join(self._rows).encode("utf-8", "surrogatepass"), digest_size=16)
+        digest.update(self.matrix.data)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"WordVectors({self.name!r}, {len(self):,} words, {self.dimension} dimensions)"
