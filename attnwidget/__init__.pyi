@@ -22,7 +22,10 @@ from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
 from .probes.dependency import train_probe as train_probe
+from .probes.pair_probe import probe_pairs as probe_pairs
 from .probes.probe_file import load_probe as load_probe
+from .probes.structural_probe import structural_probe as structural_probe
+from .probes.structural_result import load_structural_probe as load_structural_probe
 from .studies.ablation import ablate as ablate
 from .studies.behaviours import behaviours as behaviours
 from .studies.compare import compare as compare

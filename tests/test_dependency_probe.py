@@ -506,3 +506,19 @@ def test_a_probe_without_attention_weighs_no_head(monkeypatch: pytest.MonkeyPatc
         found.votes(DEV[0], 1, 2)
     assert found.predictions(DEV[0]).probabilities.shape == (len(DEV[0]), len(DEV[0]) + 1)
     assert (found.n_layers, found.n_heads) == (LAYERS, HEADS)
+
+
+def test_a_checkpoint_keeps_every_probe_of_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = planted(monkeypatch, (0, 0))
+    options: dict[str, Any] = {"control": True, "seeds": 2, "checkpoint": tmp_path / "probe.npz"}
+    first = trained(**options)
+    monkeypatch.setattr(fitting, "train_on", None)  # nothing is trained again
+    again = trained(**options)
+    np.testing.assert_array_equal(again.parameters, first.parameters)
+    assert again.selectivity == first.selectivity and again.complete
+    with pytest.raises(ValueError, match="was written by another study: seeds is"):
+        trained(**options | {"seeds": 3})
+    with pytest.raises(FileNotFoundError, match="to keep the checkpoint"):
+        trained(checkpoint=tmp_path / "none" / "probe.npz")

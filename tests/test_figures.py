@@ -23,6 +23,7 @@ from attnwidget.charts.heads_in_plane import heads_in_plane
 from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.charts.pattern_shares import pattern_shares
+from attnwidget.charts.probe_scores import probe_scores
 from attnwidget.charts.series_style import spread
 from attnwidget.charts.theme import DARK, LIGHT, Theme, in_dark
 
@@ -57,6 +58,12 @@ def sets_frame() -> pd.DataFrame:
     return pd.concat(frames)
 
 
+def score_frame() -> pd.DataFrame:
+    names = ["attention+words", "right-branching", "offset -1"]
+    frame = pd.DataFrame({"predictor": names, "score": [0.6, 0.3, 0.2]})
+    return frame.assign(low=frame["score"] - 0.02, high=frame["score"] + 0.02)
+
+
 def panel_frame() -> pd.DataFrame:
     frames = [curve_frame().assign(quantity=q) for q in ("weight a", "norm ‖a f(x)‖")]
     return pd.concat(frames)
@@ -79,6 +86,9 @@ CHARTS = {
     "panels": lambda: curve_panels(panel_frame(), title="Weights and norms"),
     "fractions": lambda: pattern_shares(fraction_frame(), title="Attention patterns"),
     "sets": lambda: pattern_sets(sets_frame(), title="Attention patterns\nby rule"),
+    "probe": lambda: probe_scores(
+        score_frame(), title="Governors\n3 seeds", value_title="governors found"
+    ),
 }
 every_chart = pytest.mark.parametrize("name", CHARTS)
 
@@ -130,6 +140,8 @@ def test_tooltips_name_what_is_under_the_pointer(name: str) -> None:
     text = json.dumps(CHARTS[name]().to_dict())
     assert '"tooltip"' in text
     assert name in ("fractions", "sets") or '"L5 H11"' in text
+
+    assert name in ("fractions", "probe") or '"L5 H11"' in text
 
 
 @every_chart

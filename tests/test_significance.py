@@ -12,6 +12,7 @@ from attnwidget.studies.significance import (
     benjamini_hochberg,
     better_than,
     bootstrap_interval,
+    bootstrap_ratio_interval,
     differ,
     holm,
     sign_flip_test,
@@ -84,3 +85,21 @@ def test_bootstrap_and_sign_flips_beside_scipys() -> None:
         assert p[i] == pytest.approx(flips.pvalue, abs=0.02)
     # Exact: of 2^3 signs the two that all agree.
     assert sign_flip_test([1.0, 1.0, 1.0]) == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_bootstrap_of_ratios_beside_scipys() -> None:
+    random = np.random.default_rng(4)
+    trials = random.integers(1, 20, 80)
+    successes = random.binomial(trials, 0.6)
+    low, high = bootstrap_ratio_interval(successes, trials, draws=4000)
+    theirs = bootstrap(
+        (successes, trials),
+        lambda right, all_, axis=-1: right.sum(axis) / all_.sum(axis),
+        paired=True,
+        n_resamples=4000,
+        method="percentile",
+        rng=1,
+    ).confidence_interval
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+    assert bootstrap_ratio_interval([0, 0], [0, 0]) == (0, 1)
+    assert bootstrap_ratio_interval([0, 5], [0, 5]) == (1, 1)

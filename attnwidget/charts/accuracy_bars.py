@@ -1,0 +1,63 @@
+"""Accuracies of several predictors on the same tasks, with their intervals."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, inline
+from attnwidget.charts.offline import offline
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+
+_ROW = 22
+
+
+def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
+    """One panel a task, one bar a predictor; a line is the interval, the first bar is coloured.
+
+    Args:
+        frame: columns task, predictor, value, low and high, shares from 0 to 1; rows without a
+            value are left out.
+        title: what is shown; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every value is missing.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.accuracy_bars import accuracy_bars
+        >>> frame = pd.DataFrame({"task": "dependency", "predictor": ["attention", "offset"],
+        ...                       "value": [0.8, 0.7], "low": [0.7, 0.6], "high": [0.9, 0.8]})
+        >>> len(accuracy_bars(frame, title="Pairs").vconcat)
+        1
+    """
+    table = checked(frame, ["task", "predictor", "value", "low", "high"], "accuracy_bars")
+    table = table.astype({"low": float, "high": float})
+    panels = [_panel(own, str(task)) for task, own in table.groupby("task", sort=False)]
+    return offline(publication(alt.vconcat(*panels, spacing=16), title))
+
+
+def _panel(table: pd.DataFrame, task: str) -> alt.LayerChart:
+    names = list(table["predictor"])
+    base = alt.Chart(inline(table)).encode(y=alt.Y("predictor:N", title=None, sort=names))
+    scale = alt.Scale(domain=[0, 1])
+    axis = alt.Axis(format="%", grid=True)
+    value = alt.X("value:Q", title=f"{task}: accuracy", scale=scale, axis=axis)
+    first = alt.condition(
+        alt.datum.predictor == names[0], alt.value(LIGHT.accent), alt.value(LIGHT.rest)
+    )
+    tooltip = [
+        "predictor:N",
+        *(alt.Tooltip(f"{k}:Q", format=".1%") for k in ("value", "low", "high")),
+    ]
+    bars = base.mark_bar(height=12).encode(x=value, color=first, tooltip=tooltip)
+    ends = base.mark_rule(color=LIGHT.text, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    said = base.mark_text(align="left", dx=6, fontSize=LABEL, color=LIGHT.text).encode(
+        x="high:Q", text=alt.Text("value:Q", format=".1%")
+    )
+    made = alt.LayerChart(layer=[bars, ends, said])
+    return made.properties(width=WIDTH, height=_ROW * len(names))

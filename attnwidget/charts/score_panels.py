@@ -1,0 +1,101 @@
+"""Scores of a probe by layer or by rank: a panel a measure, with intervals and baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, inline
+from attnwidget.charts.layer_curves import layer_axis
+from attnwidget.charts.offline import offline
+from attnwidget.charts.series_style import colours, ordered, shapes
+from attnwidget.charts.theme import LABEL, LIGHT, publication
+
+_WIDTH, _HEIGHT, _GAP = 200, 150, 20
+
+
+def score_panels(
+    frame: pd.DataFrame,
+    *,
+    along: Literal["layer", "rank"] = "layer",
+    title: str,
+    reference: Mapping[str, Mapping[str, float]] | None = None,
+) -> alt.VConcatChart:
+    """One panel a measure, two beside each other: values with their intervals, one curve a series.
+
+    Args:
+        frame: columns layer or rank, series, measure, value, low and high; rows without a value are
+            left out.
+        along: the column of the x axis.
+        title: what is shown; further lines become the subtitle.
+        reference: for each measure values by name, drawn as dashed lines.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every value is missing, or the series outnumber the colours.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.score_panels import score_panels
+        >>> frame = pd.DataFrame({"layer": [0, 1], "series": "probe", "measure": "UUAS",
+        ...                       "value": [0.5, 0.6], "low": [0.4, 0.5], "high": [0.6, 0.7]})
+        >>> len(score_panels(frame, title="Trees").vconcat)
+        1
+    """
+    named = frame
+    if isinstance(frame, pd.DataFrame) and along != "layer":
+        named = frame.drop(columns="layer", errors="ignore").rename(columns={along: "layer"})
+    table = checked(named, ["layer", "series", "measure", "value", "low", "high"], "score_panels")
+    table = table.astype({"low": float, "high": float})
+    names = ordered(table["series"])
+    series = colours(names, "score_panels")
+    legend = alt.Legend(title=None, orient="top", direction="horizontal") if names[1:] else None
+    axis = layer_axis() if along == "layer" else alt.X("layer:O", title="rank")
+    panels = [
+        _panel(own, str(measure), axis, series, legend, (reference or {}).get(str(measure), {}))
+        for measure, own in table.groupby("measure", sort=False)
+    ]
+    rows = [alt.hconcat(*panels[i : i + 2], spacing=_GAP) for i in range(0, len(panels), 2)]
+    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title))
+
+
+def _panel(
+    table: pd.DataFrame,
+    measure: str,
+    axis: alt.X,
+    series: alt.Scale,
+    legend: alt.Legend | None,
+    reference: Mapping[str, float],
+) -> alt.LayerChart:
+    least = min(0.0, *table["low"].dropna(), *reference.values())
+    value = alt.Y("value:Q", title=measure, scale=alt.Scale(domain=[least, 1.0]))
+    colour = alt.Color("series:N", scale=series, legend=legend)
+    shape = alt.Shape("series:N", scale=shapes(series.domain), legend=legend)
+    base = alt.Chart(inline(table)).encode(x=axis, color=colour)
+    numbers = [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")]
+    points = base.mark_point(filled=True, size=30, opacity=1).encode(
+        y=value,
+        shape=shape,
+        tooltip=[alt.Tooltip("layer:O", title=str(axis.title)), "series:N", *numbers],
+    )
+    layers = [
+        base.mark_rule(strokeWidth=1).encode(y=alt.Y("low:Q", title=measure), y2="high:Q"),
+        base.mark_line(strokeWidth=1.5).encode(y=value),
+        points,
+    ]
+    rows = [
+        {"name": f"{name} {level:.2f}", "value": float(level)} for name, level in reference.items()
+    ]
+    if rows:
+        lines = alt.Chart(alt.InlineData(values=rows)).encode(y=value)
+        muted = LIGHT.muted
+        layers.append(lines.mark_rule(color=muted, strokeDash=[4, 3], strokeWidth=1))
+        said = lines.mark_text(align="left", dx=4, fontSize=LABEL, color=muted)
+        layers.append(said.encode(x=alt.value("width"), text="name:N"))
+    return alt.LayerChart(layer=layers).properties(width=_WIDTH, height=_HEIGHT)

@@ -1,0 +1,159 @@
+"""Linear classifiers of pairs of words, trained by gradient descent on blocks that stream by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import SGDClassifier
+from tqdm.std import tqdm
+
+from attnwidget.probes.pair_examples import PairBlock, PairExamples
+
+Floats = NDArray[np.float64]
+
+TASKS = ("dependency", "relation")
+PREDICTORS = ("attention", "offset", "distance")
+ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+"""Strengths of the L2 penalty that are tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairClassifier:
+    """The classifier of one task and predictor.
+
+    Attributes:
+        weights: float64 [C, F], of vectors divided by `scale`; one row where there are two classes.
+        intercepts: float64 [C].
+        classes: int64 [K], what each row says; with one row the second class where it is positive.
+        scale: float64 [F], the standard deviation of each number over the training pairs.
+        alpha: the strength of the penalty, chosen on held-out sentences.
+    """
+
+    weights: Floats
+    intercepts: Floats
+    classes: NDArray[np.int64]
+    scale: Floats
+    alpha: float
+
+    def predict(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The class [P] of each of the vectors [P, F]."""
+        scores = vectors / self.scale @ self.weights.T + self.intercepts
+        if scores.shape[1] == 1:
+            return self.classes[(scores[:, 0] > 0).astype(np.int64)]
+        return self.classes[scores.argmax(1)]
+
+
+def train_classifiers(
+    examples: PairExamples,
+    n_relations: int,
+    *,
+    epochs: int,
+    seed: int,
+    bar: tqdm,  # type: ignore[type-arg]
+) -> dict[tuple[str, str], PairClassifier]:
+    """The classifier of each task and predictor, by their names.
+
+    Logistic losses, one against the rest where there are several classes, with an L2 penalty whose
+    strength is the best of `ALPHAS` on a tenth of the sentences, which is not trained on; of equals
+    the strongest. The rate is the inverse of a vector's mean squared length, at which no step goes
+    too far, and weights are the mean over the steps after the first epoch (Polyak and Juditsky
+    1992).
+
+    Args:
+        examples: what is trained on.
+        n_relations: classes of the task "relation".
+        epochs: how many times pairs are read; after one more that finds their spread.
+        seed: of the tenth that is held out and of the order.
+        bar: counts epochs.
+
+    Raises:
+        ValueError: the sentences that are left to train on have no pair for one of the tasks.
+    """
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(examples))
+    n_held = -(-len(examples) // 10)
+    held, kept = order[:n_held].tolist(), order[n_held:]
+    scales, rates, seen = _spread(examples, kept.tolist())
+    classes = {"dependency": np.arange(2), "relation": np.arange(n_relations)}
+    tried = {
+        (task, predictor, alpha): SGDClassifier(
+            loss="log_loss",
+            alpha=alpha,
+            learning_rate="constant",
+            eta0=rates[predictor],
+            average=seen[task] + 1,
+            random_state=seed,
+        )
+        for task in TASKS
+        for predictor in PREDICTORS
+        for alpha in ALPHAS
+    }
+    bar.update()
+    for _ in range(epochs):
+        for block in examples.blocks(random.permutation(kept).tolist()):
+            for (task, predictor, _), one in tried.items():
+                own = block.of(task)
+                if own.any():
+                    vectors = block.vectors[predictor][own] / scales[predictor]
+                    one.partial_fit(vectors, block.labels(task)[own], classes=classes[task])
+        bar.update()
+    made = {
+        key: PairClassifier(
+            one.coef_.astype(np.float64),
+            one.intercept_.astype(np.float64),
+            one.classes_,
+            scales[key[1]],
+            key[2],
+        )
+        for key, one in tried.items()
+    }
+    return _best(made, list(examples.blocks(held)))
+
+
+def _best(
+    made: dict[tuple[str, str, float], PairClassifier], held: list[PairBlock]
+) -> dict[tuple[str, str], PairClassifier]:
+    """For each task and predictor what is right most often; of equals the strongest penalty."""
+    best: dict[tuple[str, str], tuple[int, float]] = {}
+    chosen: dict[tuple[str, str], PairClassifier] = {}
+    for (task, predictor, alpha), one in made.items():
+        hits = sum(int(right(one, block, task, predictor).sum()) for block in held)
+        if (hits, alpha) > best.get((task, predictor), (-1, 0.0)):
+            best[task, predictor], chosen[task, predictor] = (hits, alpha), one
+    return chosen
+
+
+def right(
+    classifier: PairClassifier, block: PairBlock, task: str, predictor: str
+) -> NDArray[np.bool_]:
+    """Bool, for the pairs of the task alone: whether a classifier is right."""
+    own = block.of(task)
+    return classifier.predict(block.vectors[predictor][own]) == block.labels(task)[own]
+
+
+def _spread(
+    examples: PairExamples, order: list[int]
+) -> tuple[dict[str, Floats], dict[str, float], dict[str, int]]:
+    """The standard deviation of each predictor's numbers, 1 where it is 0; rates; pairs by task."""
+    sums = {name: [0.0, 0.0] for name in PREDICTORS}
+    counts, seen = 0, dict.fromkeys(TASKS, 0)
+    for block in examples.blocks(order):
+        counts += len(block.related)
+        for name, (total, squares) in sums.items():
+            own = block.vectors[name].astype(np.float64)
+            sums[name] = [total + own.sum(0), squares + (own**2).sum(0)]
+        for task in TASKS:
+            seen[task] += int(block.of(task).sum())
+    if missing := [task for task in TASKS if not seen[task]]:
+        raise ValueError(
+            f"the {len(order)} sentences to train on, without the tenth that is held out, have no "
+            f"pair of words for the task {missing[0]!r}: pass more sentences"
+        )
+    scales, rates = {}, {}
+    for name, (total, squares) in sums.items():
+        variance = np.maximum(squares / counts - (total / counts) ** 2, 0)
+        scales[name] = np.where(variance > 0, np.sqrt(variance), 1.0)
+        rates[name] = 1 / max(1.0, float((squares / counts / scales[name] ** 2).sum()))
+    return scales, rates, seen

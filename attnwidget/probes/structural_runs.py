@@ -1,0 +1,138 @@
+"""Structural probes of several ranks and seeds: trained one after the other, kept, and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm.std import tqdm
+
+from attnwidget.kernels.structural_probe import squared_distances, squared_lengths
+from attnwidget.probes.structural_scores import MEASURES, Floats, GoldTree, TreeScores
+from attnwidget.probes.structural_training import StructuralTraining, VectorTrees
+from attnwidget.studies.checkpoint import Checkpoint, Progress
+
+Maps = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class StructuralRun:
+    """The probes of all layers, of one rank and seed.
+
+    Attributes:
+        rank: columns of each map, r.
+        seed: of the start and of the order of sentences.
+        epochs: how many times the sentences were read.
+        distance: float32 [L, D, r], the maps B whose squared distances are near those of trees.
+        depth: float32 [L, D, r], the maps whose squared lengths are near depths.
+        dev_losses: float64 [2, L], the losses of both on the dev sentences.
+        complete: False where it was interrupted before its end.
+    """
+
+    rank: int
+    seed: int
+    epochs: int
+    distance: Maps
+    depth: Maps
+    dev_losses: Floats
+    complete: bool
+
+    def at(self, place: int) -> StructuralRun:
+        """The probes of one of its layers alone."""
+        own = slice(place, place + 1)
+        return replace(
+            self,
+            distance=self.distance[own],
+            depth=self.depth[own],
+            dev_losses=self.dev_losses[:, own],
+        )
+
+    def predicted(self, vectors: NDArray[np.floating]) -> tuple[Floats, Floats]:
+        """Distances [L, m, m] and depths [L, m] between words with the vectors [L, m, D]."""
+        words = torch.from_numpy(np.array(vectors, np.float32))
+        distances = squared_distances(words @ torch.from_numpy(self.distance))
+        depths = squared_lengths(words @ torch.from_numpy(self.depth))
+        return distances.double().numpy(), depths.double().numpy()
+
+
+class StructuralRuns:
+    """Trains what is asked for until it is done or interrupted.
+
+    Args:
+        epochs: how many times each reads the sentences at most.
+        batch_size: sentences a step.
+        rate: the learning rate at the beginning.
+        file: keeps every run as it is after each epoch.
+        bar: counts epochs.
+    """
+
+    def __init__(
+        self,
+        *,
+        epochs: int,
+        batch_size: int,
+        rate: float,
+        file: Checkpoint | None,
+        bar: tqdm,  # type: ignore[type-arg]
+    ) -> None:
+        self._epochs, self._size, self._rate = epochs, batch_size, rate
+        self._file, self._bar = file, bar
+        self._states = dict(file.load().states) if file is not None else {}
+        self.interrupted = False
+
+    def run(
+        self, name: str, trees: Sequence[VectorTrees], rank: int, seed: int
+    ) -> StructuralRun | None:
+        """The probes of a rank and seed; None where an interruption leaves nothing to keep.
+
+        `trees` are those to train on and those of dev; `name` says whose vectors they have.
+        """
+        if self.interrupted:
+            return None
+        training = StructuralTraining(
+            *trees, rank=rank, seed=seed, batch_size=self._size, rate=self._rate
+        )
+        key = f"{name}, rank {rank}, seed {seed}"
+        if key in self._states:
+            training.restore(self._states[key])
+        self._bar.update(training.epoch)
+        try:
+            while training.epoch < self._epochs and not training.ended:
+                training.run_epoch()
+                self._bar.update()
+                if self._file is not None:
+                    self._states[key] = training.state()
+                    self._file.save(Progress(states=self._states))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self._bar.update(self._epochs - training.epoch)
+        if not training.epoch:
+            return None
+        distance, depth = (task.best.numpy() for task in training.tasks)
+        losses = np.stack([task.best_loss.numpy() for task in training.tasks])
+        complete = training.ended or training.epoch >= self._epochs
+        return StructuralRun(rank, seed, training.epoch, distance, depth, losses, complete)
+
+
+def scores_of(
+    runs: Sequence[StructuralRun], dev: VectorTrees, gold: Sequence[GoldTree]
+) -> tuple[Floats, Floats]:
+    """Scores of runs that differ in their seed alone, on the dev sentences.
+
+    Returns:
+        [3, 4, L], the mean over seeds and the ends of its interval over sentences, for each of
+        `MEASURES`; and [4, L], the standard deviation over seeds, NaN with one.
+    """
+    scored = []
+    for run in runs:
+        scores = TreeScores(gold, dev.n_layers)
+        for index in range(len(dev)):
+            scores.add(index, *run.predicted(dev.vectors[index]))
+        scored.append(scores)
+    estimates = scored[0].mean_with(scored[1:]).estimates()
+    if len(scored) == 1:
+        return estimates, np.full((len(MEASURES), dev.n_layers), np.nan)
+    return estimates, np.std([one.estimates(draws=1)[0] for one in scored], axis=0, ddof=1)

@@ -1,0 +1,162 @@
+"""How near predicted distances and depths come to trees (Hewitt and Manning 2019, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.kernels.minimum_spanning_tree import spanning_edges
+from attnwidget.kernels.rank_correlation import spearman
+from attnwidget.kernels.tree_distances import tree_depths, tree_distances
+from attnwidget.text.treebank import Sentence
+
+Floats = NDArray[np.float64]
+Edges = set[tuple[int, int]]
+Punctuation = Literal["xpos", "upos", "relation"]
+
+MEASURES = ("UUAS", "DSpr", "root accuracy", "NSpr")
+LENGTHS = range(5, 51)
+"""Words of the sentences that correlations are averaged over."""
+_PENN_PUNCTUATION = frozenset(["''", ",", ".", ":", "``", "-LRB-", "-RRB-"])
+# The last eight are of later treebanks of the same family: English Web Treebank, OntoNotes.
+_PENN_WORDS = frozenset(
+    [
+        *("CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP"),
+        *("NNPS", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB"),
+        *("VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB", "$", "#", "(", ")"),
+        *("-LSB-", "-RSB-", "-LCB-", "-RCB-"),
+        *("ADD", "AFX", "BES", "GW", "HVS", "HYPH", "NFP", "XX"),
+    ]
+)
+
+
+def punctuation_rule(sentences: Sequence[Sentence]) -> Punctuation:
+    """What says which words are punctuation in all of these sentences.
+
+    "xpos" where all of the treebank's own tags are of the Penn Treebank's family, as in the paper;
+    else "upos", the universal tag PUNCT; without tags "relation", punct.
+    """
+    if all(one.xpos and {*one.xpos} <= _PENN_WORDS | _PENN_PUNCTUATION for one in sentences):
+        return "xpos"
+    return "upos" if all(one.tags and all(one.tags) for one in sentences) else "relation"
+
+
+def is_punctuation(sentence: Sentence, rule: Punctuation) -> NDArray[np.bool_]:
+    """Bool [m], by the rule."""
+    if rule == "xpos":
+        return np.array([tag in _PENN_PUNCTUATION for tag in sentence.xpos])
+    labels = sentence.tags if rule == "upos" else sentence.relations
+    return np.array([label.partition(":")[0] in ("PUNCT", "punct") for label in labels])
+
+
+@dataclass(frozen=True, eq=False)
+class GoldTree:
+    """What the prediction for a sentence is compared with.
+
+    Attributes:
+        distances: int64 [m, m], edges between words.
+        depths: int64 [m], edges from the root word.
+        kept: bool [m], the words that are no punctuation; all where there is nothing else.
+        edges: of the minimum spanning tree of the distances between the words that are kept.
+    """
+
+    distances: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+    edges: Edges
+
+    @classmethod
+    def of(cls, sentence: Sentence, rule: Punctuation) -> GoldTree:
+        """That of a sentence, its punctuation told by the rule."""
+        distances = tree_distances(sentence.governors)
+        kept = ~is_punctuation(sentence, rule)
+        edges = spanning_edges(distances, kept)
+        return cls(distances, tree_depths(sentence.governors), kept, edges)
+
+    def root_of(self, depths: NDArray[np.floating | np.integer]) -> int:
+        """The least deep word by depths [m], of those that are no punctuation; the first of equals.
+
+        A sentence of punctuation alone has the least deep of all.
+        """
+        kept = self.kept if self.kept.any() else ~self.kept
+        return int(np.argmin(np.where(kept, depths, np.inf)))
+
+
+class TreeScores:
+    """Sums over N sentences for L layers, and what they make.
+
+    Args:
+        trees: the sentences' trees.
+        n_layers: how many layers, L.
+    """
+
+    def __init__(self, trees: Sequence[GoldTree], n_layers: int) -> None:
+        self._trees = trees
+        self._lengths = np.array([len(tree.depths) for tree in trees])
+        # What each sentence adds to each measure, [4, L, N], and how much that counts, [4, N].
+        self._sums = np.zeros((len(MEASURES), n_layers, len(trees)))
+        counted = np.isin(self._lengths, LENGTHS).astype(float)
+        edges = np.array([float(len(tree.edges)) for tree in trees])
+        self._counts = np.stack([edges, counted, np.ones(len(trees)), counted])
+
+    def add(self, index: int, distances: Floats, depths: Floats) -> None:
+        """Score what is predicted for a sentence: distances [L, m, m] and depths [L, m].
+
+        A prediction that is the same for all words has a correlation of 0.
+        """
+        tree, sums = self._trees[index], self._sums[:, :, index]
+        for layer, own in enumerate(distances):
+            sums[0, layer] = len(tree.edges & spanning_edges(own, tree.kept))
+            sums[2, layer] = tree.depths[tree.root_of(depths[layer])] == 0
+        if self._counts[1, index]:
+            sums[1] = np.nan_to_num(spearman(distances, tree.distances)).mean(-1)
+            sums[3] = np.nan_to_num(spearman(depths, tree.depths))
+
+    def estimates(self, draws: int = 1000, seed: int = 0) -> Floats:
+        """Float64 [3, 4, L]: value, low and high end of the interval, for each of `MEASURES`.
+
+        UUAS is shared edges / gold edges over all sentences; correlations are means over the
+        sentences of one length, then over lengths. Intervals are the 95 % percentile bootstrap over
+        sentences. NaN where no sentence counts.
+        """
+        random, n = np.random.default_rng(seed), len(self._trees)
+        drawn = random.multinomial(n, np.full(n, 1 / n), draws)
+        weights = np.concatenate([np.ones((1, n)), drawn])
+        return np.stack([self._estimate(i, weights) for i in range(len(MEASURES))], axis=1)
+
+    def _estimate(self, measure: int, weights: Floats) -> Floats:
+        """[3, L] of one measure, for weights of the sentences [1 + draws, N] that begin with 1."""
+        sums, counts = self._sums[measure], self._counts[measure]
+        if not counts.any():
+            return np.full((3, len(sums)), np.nan)
+        by_length = MEASURES[measure] in ("DSpr", "NSpr")
+        lengths = self._lengths if by_length else np.zeros_like(self._lengths)
+        members = lengths == np.unique(lengths[counts > 0])[:, None]  # [G, N]
+        amounts = weights @ (members * counts).T  # [1 + draws, G]
+        totals = np.stack([weights @ (members * own).T for own in sums])  # [L, 1 + draws, G]
+        shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
+        with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
+            means = shares.sum(-1) / (amounts > 0).sum(-1)
+        return np.stack([means[:, 0], *np.nanquantile(means[:, 1:], [0.025, 0.975], axis=1)])
+
+    def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
+        """The mean over several seeds, sentence by sentence."""
+        made = TreeScores(self._trees, self._sums.shape[1])
+        made._sums = np.mean([self._sums, *(one._sums for one in others)], axis=0)
+        return made
+
+
+def chain_scores(trees: Sequence[GoldTree]) -> TreeScores:
+    """The baseline without a model: each word hangs on the word before it (the paper's Linear).
+
+    Distances are those in the sentence, and the first word is the root.
+    """
+    scores = TreeScores(trees, 1)
+    for index, tree in enumerate(trees):
+        places = np.arange(len(tree.depths), dtype=float)
+        scores.add(index, np.abs(places[:, None] - places)[None], places[None])
+    return scores
