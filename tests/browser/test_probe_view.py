@@ -53,6 +53,11 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
     notebook.wait_for_value("view.sentence", 2)
     expect(words).to_have_count(notebook.value("len(sentences[32])"))
 
+    # Without a head: it is the probe that is right or wrong.
+    page.keyboard.press("w")
+    notebook.wait_for_value("view._jumped.get('found')", True)
+    expect(root.locator(".attnw-arcs-busy")).to_have_count(0)
+
     # From a cell.
     notebook.run_in_kernel("view.word = 1")
     expect(readout).to_contain_text("of all heads, most by L")

@@ -11,7 +11,8 @@ import type { Head, RenderContext } from "./types.js";
 export interface TextState extends HeadsState {
   /** `problem`: why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
-  _source: { model: string; count: number; layers: number };
+  /** `probe`: what answers in place of a head. */
+  _source: { model: string; count: number; layers: number; probe?: string };
   _jump: { n?: number; outcome?: string; step?: number };
   /** `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that holds a part. */
   _jumped: { n?: number; found?: boolean; left?: number; where?: string };
@@ -70,8 +71,9 @@ export function textFrame<T extends TextState>(
   const isStale = () =>
     !drawn ||
     places.some((place) => drawn?.[place as never] !== model.get(place)) ||
-    JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null);
+    (!model.get("_source").probe && JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null));
   const isBusy = () => isStale() || isJumping();
+  const isAnswering = () => Boolean(model.get("_source").probe) || shownHead(model) !== undefined;
 
   function show(i: number, index: number): void {
     const last = (own.counts()[i] ?? 1) - 1;
@@ -79,7 +81,7 @@ export function textFrame<T extends TextState>(
   }
 
   function jump(outcome: Outcome, step: 1 | -1): void {
-    if (!shownHead(model) || isJumping()) return;
+    if (!isAnswering() || isJumping()) return;
     asked = (model.get("_jump").n ?? 0) + 1;
     own.onJump?.(outcome);
     save(model, { _jump: { n: asked, outcome, step } } as Partial<T>);
@@ -115,7 +117,7 @@ export function textFrame<T extends TextState>(
       progress.hidden = !isBusy();
       body.classList.toggle(`attnw-${name}-busy`, isBusy());
       for (const [i, update] of steppers.entries()) update(placeOf(i), counts[i] ?? 1);
-      allowJumps(shownHead(model) !== undefined && !isJumping());
+      allowJumps(isAnswering() && !isJumping());
       updateOwn();
       return isBusy();
     },
