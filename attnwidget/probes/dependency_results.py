@@ -182,7 +182,7 @@ class DependencyProbe(Result):
             >>> probe = train_probe(load_model(), sentences[:80], sentences[80:], progress=False)
             >>> found = probe.predictions(sentences[80])
             >>> found.probabilities.shape, float(found.probabilities[0].sum().round(6))
-            ((13, 14), 1.0)
+            ((16, 17), 1.0)
         """
         if not 0 <= seed < len(self.seeds):
             raise ValueError(f"seed is a place among {len(self.seeds)} seeds, from 0; got {seed}")
