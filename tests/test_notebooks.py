@@ -34,6 +34,7 @@ WRITES = {
         "changed_layers.svg",
         "changed_most.svg",
     ],
+    "07_is_syntax_in_the_maps": ["probe_arcs.svg", "probe_scores.svg"],
 }
 CHARTS = {
     "01_quickstart": 0,
@@ -42,6 +43,7 @@ CHARTS = {
     "04_your_own_model": 1,
     "05_what_do_heads_do": 4,
     "06_what_did_fine_tuning_change": 4,
+    "07_is_syntax_in_the_maps": 3,
 }
 SOURCES = sorted(NOTEBOOKS.glob("*.ipynb"))
 every_notebook = pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])
