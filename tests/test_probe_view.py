@@ -17,11 +17,13 @@ from attnwidget import (
     HeadGrid,
     ProbeView,
     demo_treebank,
+    explore,
     link,
     load_model,
     train_probe,
 )
 from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.widgets.explorer.widget import Explorer
 from recording import from_page
 
 SENTENCES = demo_treebank()[:46]
@@ -110,6 +112,31 @@ def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_
     assert held["state"]["_source"]["count"] == 1 and held["state"]["sentence"] == 0
     assert view.code().endswith("word=1)") and "ProbeView(probe, sentences" in view.code()
     view.close()
+
+
+def test_the_explorer_has_a_probe_for_its_arcs(probe: DependencyProbe) -> None:
+    explorer = explore(load_model(), "The cat sat.", treebank=list(SHOWN), probe=probe)
+    try:
+        assert explorer.wait()
+        assert isinstance(explorer.arcs, ProbeView)
+        explorer.arcs.word = 1
+        assert explorer.selected == explorer.grid.selected == explorer.arcs.selected
+        explorer.choose("det")
+        words = [SHOWN[explorer.arcs.sentence].relations, explorer.arcs.answers.governors]
+        assert any(relation == "det" for relation in words[0])
+        assert "probe=probe" in explorer.code()
+        state = json.loads(json.dumps(explorer.to_state()))
+        given = {"treebank": list(SHOWN), "probe": probe}
+        again = Explorer.from_state(state, load_model(), **given)
+        again.wait()
+        assert again.arcs.sentence == explorer.arcs.sentence
+        again.close()
+        with pytest.raises(ValueError, match="the state has a probe trained on 36 sentences"):
+            Explorer.from_state(state, load_model(), treebank=list(SHOWN))
+    finally:
+        explorer.close()
+    with pytest.raises(ValueError, match="other weights"):
+        explore(load_model("attnwidget/genre"), probe=probe)
 
 
 def test_what_is_no_probe_is_refused(probe: DependencyProbe) -> None:

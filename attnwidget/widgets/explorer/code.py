@@ -26,6 +26,8 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
     options = {name: value for name, value in chosen if name not in _ELSEWHERE}
     given: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
     given |= _treebank(explorer)
+    if explorer._probe is not None:
+        given["probe"] = YOURS
     if explorer._versus_model is not None:
         given["versus"] = explorer._versus_model.made_by or YOURS
     first = {"model": explorer.model.made_by}

@@ -8,7 +8,9 @@ import traitlets
 
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.probes.dependency_results import DependencyProbe
 from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.measures import probe_in_parts
 from attnwidget.widgets.explorer.panels import Child, LinkedPanels
@@ -30,7 +32,9 @@ class RelationPanels(RelationChoice, LinkedPanels):
     table = Child(
         "The RelationTable; None without a treebank and until it is measured, as are the arcs."
     ).tag(sync=True)
-    arcs = Child("The DependencyArcs; None without sentences.").tag(sync=True)
+    arcs = Child(
+        "The DependencyArcs, or the ProbeView of a probe that was given; None without sentences."
+    ).tag(sync=True)
 
     # What the page offers to measure where nobody gave a treebank; "" for nothing.
     _offer = traitlets.Unicode().tag(sync=True)
@@ -42,10 +46,12 @@ class RelationPanels(RelationChoice, LinkedPanels):
         model: AttentionModel,
         attention: Attention,
         treebank: Any,
+        probe: DependencyProbe | None,
         metrics: Any,
         traits: dict[str, Any],
         pending: dict[str, dict[str, Any]],
     ) -> None:
+        self._probe = probe
         self._treebank: Treebank | None = None
         self._names: tuple[str, ...] = (ALL,)
         given = given_treebank(treebank, model)
@@ -113,7 +119,12 @@ class RelationPanels(RelationChoice, LinkedPanels):
                 return
             self._adopt("table", RelationTable(found))
             if self._treebank.sentences:
-                arcs = DependencyArcs(self._model, self._treebank.sentences, found)
+                sentences = self._treebank.sentences
+                arcs = (
+                    DependencyArcs(self._model, sentences, found)
+                    if self._probe is None
+                    else ProbeView(self._probe, sentences)
+                )
                 restored = "sentence" in self._pending.get("arcs", {})
                 self._adopt("arcs", arcs)
                 if not restored:

@@ -11,6 +11,7 @@ import numpy as np
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.probes.dependency_results import DependencyProbe
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
@@ -46,6 +47,7 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
         "model": _described(model),
         "versus": _described(explorer._versus_model) if explorer._versus_model else None,
         "treebank": treebank.described() if treebank is not None else explorer._offer != "",
+        "probe": None if explorer._probe is None else _plain(explorer._probe.options),
         "metrics": sorted(_titles(explorer)) if explorer._has_metrics else None,
         "explorer": _plain(shared | _options(explorer) | dict(shown)),
         "figures": _plain(figures),
@@ -58,6 +60,7 @@ def restored(
     model: Any,
     versus: Any,
     treebank: Any,
+    probe: DependencyProbe | None,
     metrics: Any,
 ) -> AnyExplorer:
     """The explorer of a state; `Explorer.from_state` says the rest."""
@@ -72,8 +75,16 @@ def restored(
             "pass them again, metrics="
         )
     other = state.get("versus")
+    if state.get("probe") is not None and (
+        probe is None or _plain(probe.options) != state["probe"]
+    ):
+        raise ValueError(
+            f"the state has a probe trained on {state['probe']['n_train']:,} sentences, which is "
+            "not part of it: pass the same, probe="
+        )
     explorer = make(
         loaded,
+        probe=probe,
         versus=_model(other, versus, "versus=model") if other else None,
         treebank=bank,
         metrics=metrics,

@@ -12,6 +12,7 @@ import traitlets
 from attnwidget.capture.attention import Attention, check_comparable
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.probes.dependency_results import DependencyProbe
 from attnwidget.studies.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.widgets.explorer.examples import (
@@ -36,6 +37,7 @@ def explore(
     versus: Any = None,
     versus_text: str | None = None,
     treebank: Any = None,
+    probe: DependencyProbe | None = None,
     metrics: Any = None,
     **traits: Any,
 ) -> Explorer:
@@ -64,13 +66,15 @@ def explore(
             what `probe_relations` found, or `(accuracies, sentences)`; True = `demo_treebank()`,
             which None is too for the embedded model, while for others the page offers to measure
             it; False = no relations.
+        probe: what `train_probe` gave: the arcs are what it answers, in place of the shown head.
         metrics: what `HeadGrid` takes, such as the result of `measure`; the distances between heads
             in it make the map. None = measured on the text shown, and the panels say so.
         traits: options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
         ValueError: a text that is empty or too long for the model, a treebank without sentences, a
-            text beside an example, a second model of another shape, texts without a common token.
+            text beside an example, a second model of another shape, texts without a common token,
+            a probe of another model.
         TypeError: an unknown option, or a treebank of another form.
         traitlets.TraitError: an option out of range, metrics that do not fit the model.
         OSError: no such model, or a file that cannot be read.
@@ -86,7 +90,7 @@ def explore(
         >>> explorer.close()
     """
     options = {"pair": pair, "target": target, "treebank": treebank, "metrics": metrics}
-    options |= {"versus": versus, "versus_text": versus_text}
+    options |= {"versus": versus, "versus_text": versus_text, "probe": probe}
     with said_when_slow("Reading the text …"):
         return Explorer(model, text, **options, **traits)
 
@@ -159,6 +163,7 @@ class Explorer(RelationPanels):
         versus: Any = None,
         versus_text: str | None = None,
         treebank: Any = None,
+        probe: DependencyProbe | None = None,
         metrics: Any = None,
         _figures: Mapping[str, dict[str, Any]] | None = None,
         **traits: Any,
@@ -202,7 +207,9 @@ class Explorer(RelationPanels):
             "target" if reads_target(loaded) else "pair" if pair or reads_pairs(loaded) else ""
         )
         options = {**shown, "example": name, **traits}
-        super().__init__(loaded, attention, treebank, metrics, options, dict(_figures or {}))
+        own_probe = None if probe is None else probe.of_model(loaded)
+        given = treebank, own_probe, metrics
+        super().__init__(loaded, attention, *given, options, dict(_figures or {}))
         if other is not None:
             self.grid.versus = self.view.versus = other
             self.grid.metric = self.grid.metric or CHANGE
@@ -397,6 +404,7 @@ class Explorer(RelationPanels):
         *,
         versus: Any = None,
         treebank: Any = None,
+        probe: DependencyProbe | None = None,
         metrics: Any = None,
     ) -> Explorer:
         """The explorer that `to_state` described, in this session or another.
@@ -406,6 +414,7 @@ class Explorer(RelationPanels):
             model: what `explore` takes; None = loaded by its name on the hub. A model of a folder
                 and an object are passed again.
             versus: as `model`, of the second model where there was one.
+            probe: the same as then, where there was one.
             treebank: the same as then, where it was neither the one of the package nor a file.
             metrics: the same as then, where there were any.
 
@@ -417,7 +426,7 @@ class Explorer(RelationPanels):
         """
         from attnwidget.widgets.explorer.state import restored
 
-        return restored(cls, state, model, versus, treebank, metrics)
+        return restored(cls, state, model, versus, treebank, probe, metrics)
 
     def _drawn_state(self) -> dict[str, Any]:
         drawn = {
