@@ -264,6 +264,10 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
         else:
             assert held["maps"][0]["shape"][2:] == [9, 9]
             assert held["second"][0]["shape"][2:] == [11, 11]
+    # Nor does a page of what switching off changed show one model under the other's name.
+    grid = HeadGrid(pair[0], disabled=[(1, 2)], versus="intact")
+    page = grid.save(tmp_path / "off.html").read_text("utf-8")
+    assert '"second":[' in page.replace(" ", "")
 
 
 def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from attnwidget.capture.attention import Attention
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.encoding import readable, state_of
@@ -25,8 +24,8 @@ def page(grid: HeadGrid) -> Page:
     changes = {stack: grid._changes(stack) for stack in grid.attention.stacks if edited}
     thumbnails = grid._thumbnails
     holdings = {"maps": all_maps(grid.attention, grid.quantity)}
-    if isinstance(grid.versus, Attention):
-        holdings["second"] = all_maps(grid.versus, grid.quantity)
+    if other := grid._other():
+        holdings["second"] = all_maps(other, grid.quantity)
     part = Part(
         title="Attention heads",
         state=state | {"_quantities": [grid.quantity]},
