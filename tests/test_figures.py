@@ -17,13 +17,13 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.charts.curve_panels import curve_panels
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.charts.heads_in_plane import heads_in_plane
 from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.charts.pattern_shares import pattern_shares
-from attnwidget.charts.probe_scores import probe_scores
 from attnwidget.charts.series_style import spread
 from attnwidget.charts.theme import DARK, LIGHT, Theme, in_dark
 
@@ -60,8 +60,8 @@ def sets_frame() -> pd.DataFrame:
 
 def score_frame() -> pd.DataFrame:
     names = ["attention+words", "right-branching", "offset -1"]
-    frame = pd.DataFrame({"predictor": names, "score": [0.6, 0.3, 0.2]})
-    return frame.assign(low=frame["score"] - 0.02, high=frame["score"] + 0.02)
+    frame = pd.DataFrame({"task": "UAS", "predictor": names, "value": [0.6, 0.3, 0.2]})
+    return frame.assign(low=frame["value"] - 0.02, high=frame["value"] + 0.02)
 
 
 def panel_frame() -> pd.DataFrame:
@@ -86,9 +86,7 @@ CHARTS = {
     "panels": lambda: curve_panels(panel_frame(), title="Weights and norms"),
     "fractions": lambda: pattern_shares(fraction_frame(), title="Attention patterns"),
     "sets": lambda: pattern_sets(sets_frame(), title="Attention patterns\nby rule"),
-    "probe": lambda: probe_scores(
-        score_frame(), title="Governors\n3 seeds", value_title="governors found"
-    ),
+    "probe": lambda: accuracy_bars(score_frame(), title="Governors\n3 seeds"),
 }
 every_chart = pytest.mark.parametrize("name", CHARTS)
 

@@ -16,8 +16,8 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
     """One panel a task, one bar a predictor; a line is the interval, the first bar is coloured.
 
     Args:
-        frame: columns task, predictor, value, low and high, shares from 0 to 1; rows without a
-            value are left out.
+        frame: columns task, which names the axis, predictor, value, low and high, shares from 0 to
+            1; rows without a value are left out.
         title: what is shown; further lines become the subtitle.
 
     Returns:
@@ -30,7 +30,7 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
     Example:
         >>> import pandas as pd
         >>> from attnwidget.charts.accuracy_bars import accuracy_bars
-        >>> frame = pd.DataFrame({"task": "dependency", "predictor": ["attention", "offset"],
+        >>> frame = pd.DataFrame({"task": "accuracy", "predictor": ["attention", "offset"],
         ...                       "value": [0.8, 0.7], "low": [0.7, 0.6], "high": [0.9, 0.8]})
         >>> len(accuracy_bars(frame, title="Pairs").vconcat)
         1
@@ -46,7 +46,7 @@ def _panel(table: pd.DataFrame, task: str) -> alt.LayerChart:
     base = alt.Chart(inline(table)).encode(y=alt.Y("predictor:N", title=None, sort=names))
     scale = alt.Scale(domain=[0, 1])
     axis = alt.Axis(format="%", grid=True)
-    value = alt.X("value:Q", title=f"{task}: accuracy", scale=scale, axis=axis)
+    value = alt.X("value:Q", title=task, scale=scale, axis=axis)
     first = alt.condition(
         alt.datum.predictor == names[0], alt.value(LIGHT.accent), alt.value(LIGHT.rest)
     )

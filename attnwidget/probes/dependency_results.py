@@ -152,18 +152,18 @@ class DependencyProbe(Result):
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self) -> alt.LayerChart:
+    def chart(self) -> alt.VConcatChart:
         """The probe's score beside those of its baselines; displays without network."""
-        from attnwidget.charts.probe_scores import probe_scores
+        from attnwidget.charts.accuracy_bars import accuracy_bars
 
-        frame = self.to_frame().rename(columns={"uas": "score"})
+        frame = self.to_frame().rename(columns={"uas": "value"}).assign(task="UAS")
         title = f"Governors found by a probe of {self.form.kind}: {self.model_name}"
         about = (
             f"trained on {counted(self.options['n_train'], 'sentence')}, "
             f"{counted(len(self.seeds), 'seed')}; bars: 95 % intervals over sentences"
         )
         ended = "" if self.complete else "; ended before all was trained"
-        return probe_scores(frame, title=f"{title}\n{about}{ended}", value_title="UAS")
+        return accuracy_bars(frame, title=f"{title}\n{about}{ended}")
 
     def predictions(self, sentence: Sentence, *, seed: int = 0) -> ProbePredictions:
         """What the probe says of one sentence.

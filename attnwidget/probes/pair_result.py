@@ -133,8 +133,8 @@ class PairProbe(Result):
         frame["predictor"] = frame["predictor"].map(_NAMES)
         frame["task"] = frame["task"].map(
             {
-                "dependency": "is there a dependency",
-                "relation": f"which of {counted(len(self.relations), 'relation')}",
+                "dependency": "is there a dependency: accuracy",
+                "relation": f"which of {counted(len(self.relations), 'relation')}: accuracy",
             }
         )
         return accuracy_bars(
