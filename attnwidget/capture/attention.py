@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.axes import plain_axis
 from attnwidget.capture.call import YOURS, Call, call
+from attnwidget.capture.comparable import on_common_axes, refuse_incomparable
 from attnwidget.capture.edits import REFERRING, Method
 from attnwidget.capture.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.head import Head, named_head
@@ -26,7 +27,6 @@ from attnwidget.capture.thumbnails import StackMaps, Thumbnails, draw_thumbnails
 from attnwidget.capture.weights_frame import weights_frame
 from attnwidget.kernels.divergence import js_changes
 from attnwidget.kernels.word_maps import word_weights
-from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 
@@ -415,7 +415,7 @@ class Attention:
         axes = self._stack(stack)
         if minus is not None:
             minus._check_quantity(quantity)
-            check_comparable(self, minus)
+            refuse_incomparable(self.stacks, minus.stacks)
         with self._maps.lock, torch.no_grad():
             return draw_thumbnails(
                 self._all_maps(axes),
@@ -446,18 +446,13 @@ class Attention:
             (np.False_, np.True_)
         """
         axes = self._stack(stack)
-        check_comparable(self, other)
+        refuse_incomparable(self.stacks, other.stacks)
         its = other._stack(axes.name)
-        query, key = SharedAxis(axes.query, its.query), SharedAxis(axes.key, its.key)
         found = []
         for layer in range(axes.n_layers):
-            pair = [torch.from_numpy(one.weights(layer, stack=axes.name)) for one in (self, other)]
-            if not (query.is_same and key.is_same):
-                for side, rows in enumerate(zip(*query.pairs, strict=True)):
-                    cells = pair[side].new_zeros(len(pair[side]), len(rows), len(key.tokens))
-                    cells[..., key.places[side]] = pair[side][:, list(rows)]
-                    pair[side] = cells
-            found.append(js_changes(*pair))
+            own, others = (one.weights(layer, stack=axes.name) for one in (self, other))
+            maps = torch.from_numpy(own), torch.from_numpy(others)
+            found.append(js_changes(*on_common_axes(maps, axes, its)))
         changes: Floats = torch.stack(found).float().numpy()
         return changes
 
@@ -561,38 +556,6 @@ class Attention:
 
     def _stack(self, name: str | None) -> Stack:
         return chosen_stack(self.stacks, name, self.model_name)
-
-
-def check_comparable(attention: Attention, other: Attention) -> None:
-    """ValueError where heads of two attentions are not one another's, or no token is in both."""
-    shapes = [
-        {s.name: (s.n_layers, s.n_heads) for s in one.stacks.values()} for one in (attention, other)
-    ]
-    if shapes[0] != shapes[1]:
-        told = [
-            ", ".join(f"{name} {layers} × {heads}" for name, (layers, heads) in shape.items())
-            for shape in shapes
-        ]
-        raise ValueError(
-            "attentions of as many layers and heads are compared, head by head; got "
-            f"{told[0]} of {attention.model_name} and {told[1]} of {other.model_name}"
-        )
-    for name, stack in attention.stacks.items():
-        its = other.stacks[name]
-        for own, its_axis in ((stack.query, its.query), (stack.key, its.key)):
-            # Two tokenizers may have words in common where they have no token.
-            both = (SharedAxis(own, its_axis), SharedAxis(own.to_words(), its_axis.to_words()))
-            texts = [axis.first.special[i] for axis in both for i, _ in axis.pairs]
-            if all(kind in ("cls", "sep") for kind in texts):
-                raise ValueError(
-                    "no token is in both inputs, so that nothing can be compared: "
-                    f"{_some(own)} and {_some(its_axis)}"
-                )
-
-
-def _some(axis: Tokens) -> str:
-    """The first tokens of an axis."""
-    return " ".join(axis.text[:5]) + (" …" if len(axis) > 5 else "")
 
 
 def _check_unit(unit: str) -> None:

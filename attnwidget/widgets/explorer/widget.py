@@ -9,7 +9,8 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import Attention, check_comparable
+from attnwidget.capture.attention import Attention
+from attnwidget.capture.comparable import refuse_incomparable
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency_results import DependencyProbe
@@ -450,7 +451,7 @@ def _compared_with(
 ) -> Attention:
     """What is compared with an attention: the other text, or what another model sees in it."""
     other = _attention(model, {**asked, "text": asked["versus_text"] or asked["text"]})
-    check_comparable(attention, other)
+    refuse_incomparable(attention.stacks, other.stacks)
     return other
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import Attention, check_comparable
+from attnwidget.capture.attention import Attention
 from attnwidget.capture.call import YOURS
+from attnwidget.capture.comparable import refuse_incomparable
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 
@@ -62,7 +63,7 @@ class Versus(AttentionWidget):
         """
         if isinstance(self.versus, Attention):
             try:
-                check_comparable(self.attention, self.versus)
+                refuse_incomparable(self.attention.stacks, self.versus.stacks)
             except ValueError:
                 self.versus = None
         other = self._other()
@@ -86,7 +87,7 @@ class Versus(AttentionWidget):
 def _check_pair(attention: Attention, other: object) -> None:
     if isinstance(other, Attention):
         try:
-            check_comparable(attention, other)
+            refuse_incomparable(attention.stacks, other.stacks)
         except ValueError as error:
             raise traitlets.TraitError(f"'versus': {error}") from None
 
