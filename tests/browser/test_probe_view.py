@@ -32,6 +32,7 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
     expect(words).to_have_count(notebook.value("len(sentences[31])"))
     expect(root.locator(".attnw-arcs-hint").first).to_contain_text("the heads that its governor")
     expect(root.get_by_role("combobox", name="direction")).to_have_count(0)
+    expect(root).not_to_contain_text("Select a head")
 
     words.nth(2).click()
     notebook.wait_for_value("view.word", 2)

@@ -101,7 +101,8 @@ function votesText({ heads, places, values, sums }: Votes, word: number): string
     const [head, back] = [place >> 1, place & 1];
     return `${headName([Math.floor(head / heads), head % heads, ""])}${back ? " back" : ""} ${print(value)}`;
   });
-  return `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ${named.join(" · ")}`;
+  const back = named.some((text) => text.includes(" back ")) ? " (back: attention from the governor)" : "";
+  return `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ${named.join(" · ")}${back}`;
 }
 
 /** Whether a word's relation is the one chosen, or a subtype of it. */

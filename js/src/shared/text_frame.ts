@@ -127,7 +127,7 @@ export function textFrame<T extends TextState>(
       const missed = asked > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";
       title.textContent = text;
       title.hidden = !text;
-      note.textContent = missed || drawn?.problem || (drawn?.head ? "" : noHead);
+      note.textContent = missed || drawn?.problem || (isAnswering() ? "" : noHead);
       note.hidden = !note.textContent;
       body.hidden = Boolean(drawn?.problem);
       if (isBusy()) return;
