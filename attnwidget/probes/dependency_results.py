@@ -160,7 +160,7 @@ class DependencyProbe(Result):
         title = f"Governors found by a probe of {self.form.kind}: {self.model_name}"
         about = (
             f"trained on {counted(self.options['n_train'], 'sentence')}, "
-            f"{counted(len(self.seeds), 'seed')}; bars: 95 % intervals over sentences"
+            f"{counted(len(self.seeds), 'seed')}; lines: 95 % intervals over sentences"
         )
         ended = "" if self.complete else "; ended before all was trained"
         return accuracy_bars(frame, title=f"{title}\n{about}{ended}")
