@@ -143,10 +143,10 @@ class HeadView(TokenSize, Versus):
         The axes are those that the two have in common, NaN where one of them lacks a token or may
         not see it. None without a head, and without anything to compare.
         """
-        other = self._other()
-        if self.head is None or other is None:
+        two = self._two()
+        if self.head is None or two is None:
             return None
-        first, second = TwoMaps(self.attention, other).values(self.quantity, self.head, self.unit)
+        first, second = two.values(self.quantity, self.head, self.unit)
         minus: NDArray[np.float32] = first - second
         return minus
 
