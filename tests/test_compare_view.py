@@ -130,6 +130,8 @@ def test_a_mask_stays_a_mask() -> None:
     llama = load_model(zoo.build("llama"), word_tokenizer(template=False))
     view = CompareView(llama.attend("w1 w2 w3"), llama.attend("w1 w4 w3"), 0, 0)
     masked = np.isnan(view.difference)
+    said = "without a counterpart: w2 (A alone), w4 (B alone) · causal mask"
+    assert said in str(view.caption)
     # w1, w2 (first alone), w4 (second alone), w3
     assert masked.tolist() == [[0, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 0]]
 

@@ -1,5 +1,5 @@
 import { printValue, signedValue } from "../shared/quantity.js";
-import type { Axes, Side } from "../shared/types.js";
+import type { Axes, Axis, Side } from "../shared/types.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** What stands over the three. */
@@ -36,6 +36,15 @@ export function absentIn(panel: number, axes: Axes, { rows, cols }: VisibleMap):
     return new Set(lacks.map((index) => shown.indexOf(index)));
   };
   return { query: of("query", rows), key: of("key", cols) };
+}
+
+/** The first input's own map, out of one on common axes: what it masks is no matter of what the second has alone. */
+export function ownPart(values: Float32Array, { query, key }: Axes): { values: Float32Array; nKeys: number } {
+  const kept = ({ text, alone }: Axis) => [...text.keys()].filter((i) => !alone?.[1].includes(i));
+  const [rows, cols] = [kept(query), kept(key)];
+  const nKeys = key.text.length;
+  const own = rows.flatMap((row) => cols.map((col) => values[row * nKeys + col] ?? Number.NaN));
+  return { values: Float32Array.from(own), nKeys: cols.length };
 }
 
 /** Which tokens one of the two has alone; "" where there are none. */

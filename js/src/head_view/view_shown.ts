@@ -2,7 +2,7 @@ import type { Axes, Head } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import { drawnHeads, isTwo, type Several, severalOf } from "./several.js";
 import type { ViewState } from "./state.js";
-import { aloneText } from "./two_maps.js";
+import { aloneText, ownPart } from "./two_maps.js";
 import { maskName, rowSumRange } from "./visible_map.js";
 
 /** A map with the axes it belongs to, as last seen to agree. */
@@ -46,11 +46,12 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   if (last && source.every((value, i) => value === last.source[i])) return { shown: last, busy: false };
   const nKeys = axes.key.text.length;
   const values = several.values[several.last] ?? new Float32Array();
+  const own = several.names ? ownPart(values, axes) : { values, nKeys };
   const sums = several.values.map((of) => rowSumRange(of, nKeys));
   const shown: Shown = {
     ...{ head, quantity, unit, axes, values, exact: maps.exact, highlighted, several, source },
     rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
-    mask: aloneText(axes) || maskName(values, nKeys),
+    mask: [aloneText(axes), maskName(own.values, own.nKeys)].filter(Boolean).join(" · "),
   };
   return { shown, busy: false };
 }
