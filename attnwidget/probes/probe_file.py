@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from attnwidget.probes.dependency_answers import CodeLength
-from attnwidget.probes.dependency_form import Form
-from attnwidget.probes.dependency_results import FORMAT, PLAIN, DependencyProbe
-from attnwidget.probes.parse_scores import JudgedWords, ParseScores
+from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.pair_result import PairProbe
+from attnwidget.probes.saved_arrays import read_probe
+from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.text.word_vectors import WordVectors
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
+
+_KINDS = {one.kind: one for one in (DependencyProbe, StructuralProbe, PairProbe)}
 
 
 def load_probe(
@@ -25,17 +22,18 @@ def load_probe(
     model: AttentionModel | None = None,
     *,
     vectors: WordVectors | None = None,
-) -> DependencyProbe:
+) -> DependencyProbe | StructuralProbe | PairProbe:
     """A probe that was saved, with its scores and weights.
 
     Args:
-        path: what `DependencyProbe.save` wrote.
+        path: what `save` of any probe wrote: of `train_probe`, `structural_probe` or `probe_pairs`.
         model: the model that the probe was trained on, for `predictions` and `votes`.
-        vectors: the word vectors likewise.
+        vectors: the word vectors likewise, of a probe that reads words.
 
     Raises:
         ValueError: the file is no probe; another model than the probe's, or other vectors.
         OSError: it cannot be read.
+        TypeError: vectors for a probe that reads none.
 
     Example:
         >>> import tempfile
@@ -48,40 +46,15 @@ def load_probe(
         >>> again.uas == probe.uas
         True
     """
+    kind, about, arrays = read_probe(path)
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        about = json.loads(str(arrays["about"]))
-        if about["format"] != FORMAT:
-            raise ValueError(f"its format is {about['format']!r}")
-        found = _probe(about, arrays)
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError) as error:
+        found = _KINDS[kind].restored(about, arrays)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is no probe that this version of attnwidget saved: {error}"
         ) from error
-    found = found if model is None else found.of_model(model)
-    return found if vectors is None else found.with_vectors(vectors)
-
-
-def _probe(about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> DependencyProbe:
-    words = JudgedWords(tuple(about["relations"]), arrays["relation"], arrays["sentence"])
-    code = None
-    if about["bounds"] is not None:
-        bounds, n_words = tuple(about["bounds"]), about["n_words"]
-        code = CodeLength(bounds, arrays["bits"], arrays["uniform_bits"], n_words)
-    form, parameters = Form(**about["form"]), arrays["parameters"]
-    expected = (len(about["seeds"]), form.n_parameters)
-    if parameters.shape != expected:
-        raise ValueError(f"its parameters are {parameters.shape}, expected {expected}")
-    return DependencyProbe(
-        form=form,
-        parameters=parameters,
-        seeds=tuple(about["seeds"]),
-        options=about["options"],
-        scores=ParseScores(arrays["hits"], words),
-        baselines={n: ParseScores(arrays[f"hits/{n}"], words) for n in about["baselines"]},
-        control=ParseScores(arrays["control"], words) if "control" in arrays else None,
-        code=code,
-        mean_pair=arrays["mean_pair"],
-        **{name: about[name] for name in PLAIN},
-    )
+    if vectors is not None:
+        if not isinstance(found, DependencyProbe):
+            raise TypeError(f"a {kind} reads no word vectors: leave vectors out")
+        found = found.with_vectors(vectors)
+    return found if model is None else found.of_model(model)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
-import zipfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from operator import index as as_index
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.studies.shards import WorkersError
 from attnwidget.text.segments import Segment
+from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
+_SECONDS_BETWEEN_SAVES = 5.0
+#: What a file says of a `Progress` beside its states, and how it is read.
+_DONE: dict[str, Callable[[Any], Any]] = {
+    "n_batches": as_index,
+    "n_segments": as_index,
+    "digest": str,
+    "earlier": lambda parts: [(as_index(n), str(digest)) for n, digest in parts],
+}
 States = Mapping[str, Mapping[str, NDArray[Any]]]
 
 
@@ -28,12 +39,21 @@ class Progress:
         n_segments: segments in them.
         digest: hash of these segments, in the order of the batches.
         states: the state of every accumulator by its name.
+        earlier: of a checkpoint merged of several, the batches and the digest of all but the last;
+            `digest` is that of the last one.
     """
 
     n_batches: int = 0
     n_segments: int = 0
     digest: str = ""
     states: States = field(default_factory=dict)
+    earlier: Sequence[tuple[int, str]] = ()
+
+    @property
+    def parts(self) -> list[tuple[int, str]]:
+        """The batches and the digest of every part that it is merged of, in order."""
+        before = [(count, digest) for count, digest in self.earlier]
+        return [*before, (self.n_batches - sum(count for count, _ in before), self.digest)]
 
     def after(self, segments: Iterable[Segment], states: States | None = None) -> Progress:
         """One batch later."""
@@ -60,6 +80,54 @@ def digest_of(parts: Iterable[object]) -> str:
     for part in parts:
         digest.update(repr(part).encode())
     return digest.hexdigest()
+
+
+@contextmanager
+def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progress], None]]:
+    """A block of work whose progress is saved now and then, and when it ends, however it ends.
+
+    What the block is given is told how far the work has come. Ctrl-C ends the block and no more.
+
+    Args:
+        file: where it is saved; None = nowhere.
+        done: how far the file has come.
+
+    Raises:
+        WorkersError: of the block; it says where the work goes on.
+
+    Example:
+        >>> from attnwidget.studies.checkpoint import Progress, keeping
+        >>> with keeping(None, Progress()) as keep:
+        ...     keep(Progress(n_batches=1))
+    """
+    saved = latest = done
+    saved_at = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved, saved_at
+        if file is not None and latest is not saved:
+            file.save(latest)
+        saved, saved_at = latest, time.monotonic()
+
+    def keep(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        if time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
+            save()
+
+    try:
+        yield keep
+    except KeyboardInterrupt:
+        pass
+    except WorkersError as error:
+        kept = "nothing is kept: start over"
+        if file is not None and latest.n_batches:
+            save()
+            kept = f"{file.path} has the {latest.n_batches:,} batches that are done: go on"
+        advice = f"{kept} with the same call and an executor that works"
+        raise WorkersError(f"{error}; {advice}") from error.__cause__
+    finally:
+        save()
 
 
 class Checkpoint:
@@ -91,15 +159,7 @@ class Checkpoint:
         """
         if not self.path.exists():
             return Progress()
-        try:
-            with np.load(self.path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            about = json.loads(str(arrays.pop("about")))
-            done = json.loads(str(arrays.pop("progress")))
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise ValueError(
-                f"{self.path} is not a checkpoint of measure: name another file, or remove it"
-            ) from error
+        about, progress = self.stored()
         differing = [key for key in self._about if about.get(key) != self._about[key]]
         if differing:
             listed = "; ".join(
@@ -110,32 +170,37 @@ class Checkpoint:
                 f"{self.path} was written by another study: {listed}; name another file, or "
                 "remove this one to start over"
             )
+        return progress
+
+    def stored(self) -> tuple[dict[str, Any], Progress]:
+        """What study the file is of, and its progress.
+
+        Raises:
+            ValueError: it is no checkpoint.
+        """
+        try:
+            arrays = stored_arrays(self.path, sealed=True)
+            about = dict(json.loads(str(arrays.pop("about"))))
+            progress = json.loads(str(arrays.pop("progress")))
+            done = {name: read(progress[name]) for name, read in _DONE.items()}
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            raise ValueError(
+                f"{self.path} is not a checkpoint of measure: name another file, or remove it"
+            ) from error
         states: dict[str, dict[str, NDArray[Any]]] = {}
         for name, values in arrays.items():
             accumulator, _, entry = name.partition("/")
             states.setdefault(accumulator, {})[entry] = values
-        return Progress(**done, states=states)
+        return about, Progress(**done, states=states)
 
     def save(self, progress: Progress) -> None:
         """Replace the file at once: whoever is killed here leaves the old one or the new one."""
-        done = {key: getattr(progress, key) for key in ("n_batches", "n_segments", "digest")}
+        done = {key: getattr(progress, key) for key in _DONE}
         arrays = {
             f"{name}/{entry}": values
             for name, state in progress.states.items()
             for entry, values in state.items()
         }
-        unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        try:
-            with unfinished.open("wb") as file:
-                np.savez(
-                    file,
-                    allow_pickle=False,
-                    about=np.array(json.dumps(self._about)),
-                    progress=np.array(json.dumps(done)),
-                    **arrays,
-                )
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(self.path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        said = {"about": self._about, "progress": done}
+        texts = {name: np.array(json.dumps(value)) for name, value in said.items()}
+        write_arrays(self.path, {**arrays, **texts})

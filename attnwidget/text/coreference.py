@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,9 @@ __all__ = ["Document", "Mention", "MentionKind", "load_coreference"]
 
 # Only the Penn Treebank's tags name kinds of mentions; other files are read by their UPOS.
 _PENN = frozenset({"PRP", "PRP$", "NNP", "NNPS"})
+_NUMBER = re.compile("[0-9]{1,9}")
+# Ranges of words and empty nodes.
+_NO_WORD = re.compile("[0-9]{1,9}[-.][0-9]{1,9}")
 _CLUSTER_FIELDS = ("GRP", "eid")
 
 Lines = Iterator[tuple[int, str]]
@@ -154,12 +158,14 @@ def _add_sentence(
     for number, columns in rows:
         where = f"{path}:{number}"
         index, misc = columns[0], columns[9]
-        is_word = "." not in index and "-" not in index
+        is_word = not _NO_WORD.fullmatch(index)
         if is_word:
             if index != str(len(governors) + 1):
                 raise ValueError(
-                    f"{where}: expected the word number {len(governors) + 1}, got {index!r}"
+                    f"{where}: expected the word number {len(governors) + 1}, got {index[:20]!r}"
                 )
+            if not columns[1].strip():
+                raise ValueError(f"{where}: word {index} is empty")
             document.words.append(columns[1])
             document.upos.append(columns[3])
             document.xpos.append(columns[4])
@@ -184,10 +190,10 @@ def _governors(given: list[tuple[str, str]], start: int) -> list[int]:
     """Governors as indices into the document, checked to be a tree."""
     local = []
     for word, (text, where) in enumerate(given, 1):
-        if not text.isdecimal():
+        if not _NUMBER.fullmatch(text):
             raise ValueError(
                 f"{where}: the governor of word {word} is the number of a word, or 0 for the root; "
-                f"got {text!r}"
+                f"got {text[:20]!r}"
             )
         local.append(int(text))
     if fault := tree_fault(local):

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+
+# Bytes of a line at most: what is longer, often packed zeros, is no line of any text.
+_LONGEST = 2**26
 
 
 def decoded_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file, plain or .gz, without their ends and a byte order mark.
 
     Raises:
-        ValueError: a line is not UTF-8, or the .gz file is cut short or none.
-        OSError: the file cannot be read.
+        ValueError: a line is not UTF-8 or has more than 64 MB, or the .gz file is cut short or
+            none.
+        OSError: the file cannot be read, or is a folder, a pipe or a device.
     """
+    refuse_no_file(path)
     opened = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
         with opened(path, "rb") as file:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(iter(partial(file.readline, _LONGEST + 1), b""), 1):
+                if len(raw) > _LONGEST:
+                    raise ValueError(
+                        f"{path}:{number}: a line of more than {_LONGEST >> 20} MB: this is no text"
+                    )
                 yield raw.rstrip(b"\r\n").decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
@@ -28,3 +39,22 @@ def decoded_lines(path: Path) -> Iterator[str]:
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: not a whole .gz file ({error}): fetch it again") from error
+
+
+def refuse_no_file(path: Path) -> None:
+    """OSError where a path names what cannot be read to its end: a folder, a pipe, a device.
+
+    Opening a named pipe would wait for whoever writes to it, for ever where nobody does.
+
+    Raises:
+        ValueError: no file system has such a name.
+        OSError: likewise what there is not.
+    """
+    try:
+        mode = path.stat().st_mode
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} is the name of no file: {error}") from error
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{str(path)!r} is a folder: name a file in it")
+    if not stat.S_ISREG(mode):
+        raise OSError(f"{str(path)!r} is a pipe or a device: write what it gives to a file first")

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from xml.parsers.expat import ParserCreate
 
+from attnwidget.text.decoded_lines import refuse_no_file
 from attnwidget.text.word_links import Link, LinkedSentence
 
 _FILES = r"frame/.*\.xml|lu/.*\.xml|.*\.xml"
-_LAYOUT = ("frame", "lu", "frameIndex.xml", "luIndex.xml", "frRelation.xml")
+_LISTS = ("frameIndex.xml", "luIndex.xml", "frRelation.xml")
+_LAYOUT = ("frame", "lu", *_LISTS)
 
 
 def load_framenet(
@@ -42,7 +45,8 @@ def load_framenet(
 
     Raises:
         ImportError: nltk is not installed.
-        ValueError: `source` is no such folder, or no sentence passes.
+        ValueError: `source` is no such folder, one of its files cannot be read, or no sentence
+            passes.
 
     Example:
         >>> from attnwidget.text.framenet import load_framenet
@@ -56,12 +60,11 @@ def load_framenet(
             'pip install "attnwidget[framenet]"'
         ) from error
     cutter = NLTKWordTokenizer()
+    linked = []
     with _reader(source) as reader:
-        linked = [
-            _linked(exemplar, cutter, max_words, max_element, min_distance)
-            for unit in reader.lus()
-            for exemplar in unit.exemplars
-        ]
+        for exemplar in _exemplars(reader, source):
+            with _naming(source, f"exemplar {exemplar.get('ID')}"):
+                linked.append(_linked(exemplar, cutter, max_words, max_element, min_distance))
     found = [sentence for sentence in linked if sentence is not None]
     if not found:
         raise ValueError(f"no exemplar sentence of {source} passes the filters")
@@ -83,12 +86,49 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
             f"{folder} is not FrameNet's folder: it has no {', '.join(missing)}; name the one with "
             "frameIndex.xml in it"
         )
+    for path in (*folder.glob("*.xml"), *folder.glob("frame/*.xml"), *folder.glob("lu/*.xml")):
+        refuse_no_file(path)
+    for name in _LISTS:
+        # nltk takes what it finds in a list: of one cut between two entries, those before the cut.
+        with _naming(folder, name), (folder / name).open("rb") as file:
+            ParserCreate().ParseFile(file)
     # Later versions of nltk read nothing outside of the folders that are listed there.
     nltk.data.path.append(str(folder))
     try:
         yield FramenetCorpusReader(str(folder), _FILES)
     finally:
         nltk.data.path.remove(str(folder))
+
+
+def _exemplars(reader: Any, source: object) -> Iterator[Any]:
+    """The annotated sentences of all lexical units."""
+    with _naming(source, "luIndex.xml, frameIndex.xml or a file in frame"):
+        units = list(reader.lus())
+    for unit in units:
+        with _naming(source, f"lu/lu{unit.ID}.xml or its frame's file"):
+            exemplars = list(unit.exemplars)
+        yield from exemplars
+
+
+@contextmanager
+def _naming(source: object, place: str) -> Iterator[None]:
+    """Say of what file an error is: nltk raises whatever a missing part of the XML leads to."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(
+            f"{source}: {place} is not as in FrameNet 1.7, and cannot be read "
+            f"({_said(error)}): fetch the data again"
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    try:
+        said = str(error)
+    except Exception:
+        # Some errors of nltk hold parts of the file, and cannot print these.
+        said = ""
+    return f"{type(error).__name__}: {said[:200]}" if said else type(error).__name__
 
 
 def _linked(

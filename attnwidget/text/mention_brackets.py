@@ -7,7 +7,8 @@ import re
 from attnwidget.text.mentions import Span
 
 _BRACKETS = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
-_PART = re.compile(r"(.+)\[(\d+)/(\d+)\]")
+# Of a number of thousands of digits, which Python does not read, a label is no part.
+_PART = re.compile(r"(.+)\[([0-9]{1,9})/([0-9]{1,9})\]")
 
 Spans = tuple[tuple[Span, ...], str]
 
@@ -49,22 +50,26 @@ class Brackets:
         Raises:
             ValueError: the text is no row of brackets, or closes what is not open.
         """
-        matches = list(_BRACKETS.finditer(text))
-        if not matches or "".join(m[0] for m in matches) != text:
-            raise ValueError(f"{where}: {text!r} is no row of brackets such as (3(4) or 4)3)")
         last = word if last is None else last
-        for match in matches:
+        at = 0
+        while at < len(text) or not text:
+            # Searching on from every place would take the square of a long text's length.
+            match = _BRACKETS.match(text, at)
+            if match is None:
+                raise ValueError(
+                    f"{where}: {text[:60]!r} is no row of brackets such as (3(4) or 4)3)"
+                )
+            at = match.end()
             opened, single, closed = match.groups()
             if opened is not None:
-                fields = opened.split("-")
-                if self._field >= len(fields) or not fields[self._field]:
-                    raise ValueError(f"{where}: bracket ({opened} names no cluster")
-                label = fields[self._field]
+                label = self._label(opened, f"({opened}", where)
                 self._open.setdefault(label, []).append((word, where))
                 if single:
                     self._close(label, last, where)
             else:
-                self._close(closed.split("-")[self._field], last, where)
+                # A closing bracket has the cluster alone, or the fields of the opening one.
+                label = self._label(closed, f"{closed})", where) if "-" in closed else closed
+                self._close(label, last, where)
 
     def finish(self) -> list[Spans]:
         """The spans of every mention and its cluster, in the order in which they close.
@@ -81,6 +86,12 @@ class Brackets:
                     f"{where}: mention of {cluster} has {len(parts)} of its {total} parts"
                 )
         return self._found
+
+    def _label(self, fields: str, bracket: str, where: str) -> str:
+        found = fields.split("-")
+        if self._field >= len(found) or not found[self._field]:
+            raise ValueError(f"{where}: bracket {bracket[:60]} names no cluster")
+        return found[self._field]
 
     def _close(self, label: str, last: int, where: str) -> None:
         places = self._open.get(label)

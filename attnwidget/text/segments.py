@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,12 +34,18 @@ class Segment:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, plain or .gz, without their line ends."""
-    path = Path(path)
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            yield line.rstrip("\r\n")
+    """The lines of a UTF-8 text file, plain or .gz, without their line ends.
+
+    Raises:
+        ValueError: a line is not UTF-8, or the .gz file is cut short or none.
+        OSError: the file cannot be read.
+    """
+    # Here, so that a `Segment` is there without what reads files.
+    from attnwidget.text.decoded_lines import decoded_lines
+
+    for line in decoded_lines(Path(path)):
+        # A carriage return alone ends a line as well, as in files of old.
+        yield from line.split("\r")
 
 
 def split_documents(lines: Iterable[str], *, keep_last: bool = True) -> Iterator[list[str]]:

@@ -16,6 +16,8 @@ from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.treebank import Sentence, tree_fault
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+# No sentence has a word whose number is longer; Python reads no number of some thousand digits.
+_DIGITS = 9
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
 
@@ -106,11 +108,11 @@ class _Rows:
     def add(self, line: int, word: str, governor: str, relation: str) -> None:
         if not word.strip():
             raise self.block.fault(line, "the word is empty")
-        if not governor.isascii() or not governor.isdigit():
+        if not governor.isascii() or not governor.isdigit() or len(governor) > _DIGITS:
             raise self.block.fault(
                 line,
-                f"the governor of {word!r} is {governor!r}: expected the number of a word, or 0 "
-                "for the root",
+                f"the governor of {word[:60]!r} is {governor[:20]!r}: expected the number of a "
+                "word, or 0 for the root",
             )
         self.words.append(word)
         self.governors.append(int(governor))
@@ -151,7 +153,7 @@ def _blocks(path: Path) -> Iterator[_Block]:
 
 def _from_conllu(block: _Block) -> _Rows | None:
     rows = _Rows(block)
-    range_end, range_form, range_misc = 0, "", dict[str, Any]()
+    range_start, range_end, range_form, range_misc = 0, 0, "", dict[str, Any]()
     for index, line in enumerate(block.lines):
         if line.startswith("#"):
             for key, value in parse_comment_line(line):
@@ -162,7 +164,14 @@ def _from_conllu(block: _Block) -> _Rows | None:
         identifier = row["id"]
         if isinstance(identifier, tuple):
             if identifier[1] == "-":
-                start, _, range_end = identifier
+                start, _, end = identifier
+                if start <= range_end:
+                    raise block.fault(
+                        index,
+                        f"the range {start}-{end} begins within the range "
+                        f"{range_start}-{range_end}",
+                    )
+                range_start, range_end = start, end
                 range_form, range_misc = row["form"], row["misc"]
                 if start != len(rows.words) + 1:
                     raise block.fault(
@@ -198,8 +207,10 @@ def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(_COLUMNS, columns, strict=True))
     try:
         row["id"], row["misc"] = parse_id_value(row["id"]), parse_dict_value(row["misc"]) or {}
-    except ParseException as error:
-        raise block.fault(index, f"the first column numbers a word: {error}") from error
+    except (ParseException, ValueError) as error:
+        raise block.fault(
+            index, f"the first column numbers a word: {str(error)[:80]}, got {columns[0][:20]!r}"
+        ) from error
     if row["id"] is None:
         raise block.fault(index, "the word has no number in its first column")
     return row
@@ -207,9 +218,10 @@ def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
 
 def _close_range(rows: _Rows, form: str, misc: dict[str, Any]) -> None:
     """Glue the words of a range where together they spell it: "do" + "n't"."""
-    n = 1
-    while n < len(rows.words) and sum(map(len, rows.words[-n:])) < len(form):
+    n, length = 1, len(rows.words[-1])
+    while n < len(rows.words) and length < len(form):
         n += 1
+        length += len(rows.words[-n])
     if "".join(rows.words[-n:]) == form:
         rows.space_after[-n:-1] = [False] * (n - 1)
     rows.space_after[-1] = misc.get("SpaceAfter") != "No"

@@ -175,7 +175,11 @@ def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
     """Where each row stands, and its cells in the order of `_COLUMNS`."""
     if not isinstance(table, (str, Path)):
         order = _order(list(map(str, table.columns)), "the table")
-        for number, row in enumerate(table.itertuples(index=False)):
+        lacks, places = table.isna().to_numpy(), list(zip(_COLUMNS, order, strict=True))
+        for number, row in enumerate(table.itertuples(index=False, name=None)):
+            empty = [name for name, place in places if lacks[number, place]]
+            if empty:
+                raise ValueError(f"row {number}: no value for {', '.join(empty)}")
             yield f"row {number}", [str(row[column]) for column in order]
         return
     path = Path(table)
@@ -212,17 +216,24 @@ def _order(header: Sequence[str], where: str) -> list[int]:
 def _span(text: str, words: Sequence[str], what: str) -> tuple[int, ...]:
     first, dash, last = (part.strip() for part in text.partition("-"))
     if first.isdecimal() and (last.isdecimal() if dash else not last):
-        start, end = int(first), int(last or first)
+        # Python reads no number of some thousand digits, and no sentence has so many words.
+        known = max(len(first), len(last)) < 10
+        start, end = (int(first), int(last or first)) if known else (0, 0)
         if not 1 <= start <= end <= len(words):
-            raise ValueError(f"{what} {text!r} is not within the words 1 to {len(words)}")
+            raise ValueError(f"{what} {text[:40]!r} is not within the words 1 to {len(words)}")
         return tuple(range(start - 1, end))
     spelt = text.split()
     n = len(spelt)
-    places = [i for i in range(len(words) - n + 1) if list(words[i : i + n]) == spelt] if n else []
+    places = [
+        i
+        for i in range(len(words) - n + 1)
+        # The first word alone, since most differ in it.
+        if n and words[i] == spelt[0] and list(words[i : i + n]) == spelt
+    ]
     if len(places) != 1:
         raise ValueError(
-            f"{what} {text!r} occurs {len(places)} times among the words {' '.join(words)!r}; give "
-            "the positions of its first and last word, such as 3-5"
+            f"{what} {text[:60]!r} occurs {len(places)} times among the words "
+            f"{' '.join(words)[:200]!r}; give the positions of its first and last word, such as 3-5"
         )
     return tuple(range(places[0], places[0] + n))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import zipfile
+import re
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import BinaryIO
 
 import numpy as np
 
-from attnwidget.text.decoded_lines import decoded_lines
+from attnwidget.text.decoded_lines import decoded_lines, refuse_no_file
+from attnwidget.text.stored_arrays import stored_arrays
 from attnwidget.text.word_vectors import Floats, WordVectors
 
 # A word or a header of more bytes than this is none: the file is something else.
 _LONGEST = 4096
+_COUNT = re.compile("[0-9]{1,18}")
 
 
 def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
@@ -65,7 +67,7 @@ def _from_text(path: Path, limit: int | None) -> WordVectors:
     numbers, promised, dimension = array("f"), None, 0
     for line, text in enumerate(decoded_lines(path), 1):
         parts = text.rstrip().split(" ")
-        if line == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
+        if line == 1 and len(parts) == 2 and all(map(_COUNT.fullmatch, parts)):
             promised, dimension = int(parts[0]), int(parts[1])
             continue
         # Some words of GloVe hold spaces; of a word and a number too many the last part is one.
@@ -94,6 +96,8 @@ def _from_text(path: Path, limit: int | None) -> WordVectors:
 
 
 def _from_binary(path: Path, limit: int | None) -> WordVectors:
+    refuse_no_file(path)
+    room = path.stat().st_size
     with path.open("rb") as file:
         header = file.readline(_LONGEST).split()
         if len(header) != 2 or not all(part.isdigit() for part in header) or not int(header[1]):
@@ -104,7 +108,8 @@ def _from_binary(path: Path, limit: int | None) -> WordVectors:
         promised, dimension = map(int, header)
         words, rows = [], []
         for number in range(1, min(promised, limit or promised) + 1):
-            word, raw = _word(file), file.read(4 * dimension)
+            # More than the file has would be made room for before it is missed.
+            word, raw = _word(file), file.read(min(4 * dimension, room))
             if word is None or len(raw) < 4 * dimension:
                 break
             vector = np.frombuffer(raw, "<f4")
@@ -129,23 +134,17 @@ def _word(file: BinaryIO) -> str | None:
 def _from_npz(path: Path, limit: int | None) -> WordVectors:
     how = "write it with numpy.savez(path, words=numpy.array(words), vectors=vectors)"
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            missing = {"words", "vectors"} - {*stored.files}
-            if missing:
-                raise ValueError(
-                    f"{path} has no array {' or '.join(sorted(missing))!r}, only "
-                    f"{', '.join(stored.files) or 'nothing'}: {how}"
-                )
-            words, vectors = stored["words"], stored["vectors"]
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"{path} is no .npz file: {how}") from error
+        stored = stored_arrays(path)
     except ValueError as error:
-        if "pickle" not in str(error):
-            raise
+        raise ValueError(f"{error}: {how}") from error
+    if missing := {"words", "vectors"} - {*stored}:
         raise ValueError(
-            f"{path} holds pickled objects, which are not read since they could run anything: {how}"
-        ) from error
-    if words.dtype.kind != "U" or words.ndim != 1 or vectors.dtype.kind not in "fiu":
+            f"{path} has no array {' or '.join(sorted(missing))!r}, only "
+            f"{', '.join(stored)[:200] or 'nothing'}: {how}"
+        )
+    words, vectors = stored["words"], stored["vectors"]
+    is_text, are_numbers = words.dtype.kind == "U", vectors.dtype.kind in "fiu"
+    if not is_text or words.ndim != 1 or not are_numbers or not vectors.ndim:
         raise ValueError(
             f"{path}: expected `words` [N] of text and `vectors` [N, d] of numbers, got "
             f"{words.dtype} {list(words.shape)} and {vectors.dtype} {list(vectors.shape)}: {how}"

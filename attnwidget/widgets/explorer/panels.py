@@ -34,6 +34,9 @@ PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "table", "
 #: Those of which one is open at a time.
 DETAILS = PANELS[2:]
 _OF_TEXT = ("lens", "strip", "head_map", "predictions")
+_NO_MAPS = (
+    "Distances between heads need whole maps, which are not made of a long input: shorten the text."
+)
 #: Options of the grid that wait for its metrics.
 OF_METRIC = ("metric", "sort", "filter")
 _ALONE = "of this text alone"
@@ -163,6 +166,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
         """Whether the grid's metric is one that depends on what the model is asked."""
         return bool(self._effect) and self.grid.metric == self._effect
 
+    def _page_sets(self, name: str) -> bool:
+        return name not in (*PANELS, "progress") and super()._page_sets(name)
+
     def _adopt(self, name: str, child: HeadWidget) -> None:
         """A figure that is there for the first time."""
         setattr(self, name, child)
@@ -174,6 +180,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
         waiting = self._pending.get(name, {})
         # A filter is one of a metric, and colours may be those of behaviours: these come first.
         for option in sorted(waiting, key=("color", "filter").__contains__):
+            if not child.has_trait(option):
+                raise ValueError(
+                    f"{type(child).__name__} has no option {option!r}, which waits for it"
+                )
             if name != "grid" or option not in OF_METRIC or self.grid.metrics:
                 setattr(child, option, waiting.pop(option))
 
@@ -216,6 +226,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
             names.remove("predictions")
         if self._given_distances is not None and self.head_map is not None:
             names.remove("head_map")
+        if self.attention.is_long and "head_map" in names:
+            names.remove("head_map")
+            self._problems = {**self._problems, "head_map": _NO_MAPS}
         if names:
             self._set_progress(dict.fromkeys(names, 0.0))
             job = self._text_job(self.attention, names, key)

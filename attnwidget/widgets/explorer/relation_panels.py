@@ -9,6 +9,7 @@ import traitlets
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
@@ -46,7 +47,7 @@ class RelationPanels(RelationChoice, LinkedPanels):
         model: AttentionModel,
         attention: Attention,
         treebank: Any,
-        probe: DependencyProbe | None,
+        probe: DependencyProbe | StructuralProbe | None,
         metrics: Any,
         traits: dict[str, Any],
         pending: dict[str, dict[str, Any]],

@@ -12,6 +12,7 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
@@ -23,6 +24,21 @@ FORMAT = "attnwidget explorer"
 VERSION = 2
 #: Options that the page does not need to know, and those that are no JSON.
 _ALSO = ("highlight", "behaviours")
+_OF_MODEL = {
+    "name": (str, type(None)),
+    "source": (str, type(None)),
+    "layers": int,
+    "heads": int,
+}
+#: What parts of a state hold, and of what type each is.
+_WHOLE: dict[str, dict[str, Any]] = {
+    "model": {name: kind for name, kind in _OF_MODEL.items() if name != "source"},
+    "versus": _OF_MODEL,
+    "treebank": {"source": (str, type(None)), "sentences": int, "digest": str},
+    "probe": {"n_train": int},
+    "figures": {},
+    "metrics": {},
+}
 _ELSEWHERE = {*SHARED, *PANELS, "progress"}
 
 
@@ -60,7 +76,7 @@ def restored(
     model: Any,
     versus: Any,
     treebank: Any,
-    probe: DependencyProbe | None,
+    probe: DependencyProbe | StructuralProbe | None,
     metrics: Any,
 ) -> AnyExplorer:
     """The explorer of a state; `Explorer.from_state` says the rest."""
@@ -157,6 +173,21 @@ def _migrated(state: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**state, "version": VERSION, "treebank": state.get("treebank") or False}
 
 
+def _is_whole(state: Mapping[str, Any], name: str) -> bool:
+    """Whether what is in a part of a state is of the kind that `state_of` writes."""
+    part = state.get(name)
+    if name == "figures":
+        return isinstance(part, Mapping) and all(isinstance(own, Mapping) for own in part.values())
+    if name == "metrics":
+        return part is None or (
+            isinstance(part, list) and all(isinstance(title, str) for title in part)
+        )
+    kinds = _WHOLE[name]
+    if isinstance(part, Mapping):
+        return all(isinstance(part.get(entry), kind) for entry, kind in kinds.items())
+    return name == "treebank" or (part is None and name != "model")
+
+
 def _check_parts(state: Mapping[str, Any]) -> None:
     parts = {"model": ("name", "layers", "heads"), "explorer": ("text",), "figures": ()}
     lacks = [name for name in (*parts, "treebank", "metrics") if name not in state]
@@ -168,6 +199,7 @@ def _check_parts(state: Mapping[str, Any]) -> None:
             lacks.append(name)
     if not isinstance(state.get("treebank"), (Mapping, bool)):
         lacks.append("treebank")
+    lacks += [name for name in _WHOLE if name not in lacks and not _is_whole(state, name)]
     if lacks:
         raise ValueError(
             f"the state is damaged: it lacks {', '.join(lacks)}; store what to_state() gave whole"

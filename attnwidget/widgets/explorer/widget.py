@@ -14,6 +14,7 @@ from attnwidget.capture.comparable import refuse_incomparable
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.studies.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.widgets.explorer.examples import (
@@ -38,7 +39,7 @@ def explore(
     versus: Any = None,
     versus_text: str | None = None,
     treebank: Any = None,
-    probe: DependencyProbe | None = None,
+    probe: DependencyProbe | StructuralProbe | None = None,
     metrics: Any = None,
     **traits: Any,
 ) -> Explorer:
@@ -67,7 +68,8 @@ def explore(
             what `probe_relations` found, or `(accuracies, sentences)`; True = `demo_treebank()`,
             which None is too for the embedded model, while for others the page offers to measure
             it; False = no relations.
-        probe: what `train_probe` gave: the arcs are what it answers, in place of the shown head.
+        probe: what `train_probe` or `structural_probe` gave: the arcs are what it answers, in place
+            of the shown head; a structural one answers for the stepped layer.
         metrics: what `HeadGrid` takes, such as the result of `measure`; the distances between heads
             in it make the map. None = measured on the text shown, and the panels say so.
         traits: options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
@@ -164,7 +166,7 @@ class Explorer(RelationPanels):
         versus: Any = None,
         versus_text: str | None = None,
         treebank: Any = None,
-        probe: DependencyProbe | None = None,
+        probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
         _figures: Mapping[str, dict[str, Any]] | None = None,
         **traits: Any,
@@ -217,7 +219,7 @@ class Explorer(RelationPanels):
 
     def _named_example(self, name: object) -> str:
         """The name of an example that there is; TraitError for another one."""
-        if name not in self._demos:
+        if not isinstance(name, str) or name not in self._demos:
             there = ", ".join(map(repr, self._demos)) or "none without a tokenizer"
             raise traitlets.TraitError(f"'example' is one of {there}; got {name!r}")
         return str(name)
@@ -405,7 +407,7 @@ class Explorer(RelationPanels):
         *,
         versus: Any = None,
         treebank: Any = None,
-        probe: DependencyProbe | None = None,
+        probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
     ) -> Explorer:
         """The explorer that `to_state` described, in this session or another.
@@ -451,6 +453,12 @@ def _compared_with(
 ) -> Attention:
     """What is compared with an attention: the other text, or what another model sees in it."""
     other = _attention(model, {**asked, "text": asked["versus_text"] or asked["text"]})
+    if attention.is_long or other.is_long:
+        longest = max(len(one.tokens) for one in (attention, other))
+        raise ValueError(
+            f"comparing needs whole maps, which are not made of an input of {longest:,} tokens: "
+            "shorten the text"
+        )
     refuse_incomparable(attention.stacks, other.stacks)
     return other
 

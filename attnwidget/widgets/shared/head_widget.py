@@ -24,6 +24,10 @@ from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.traits import Heads
 from attnwidget.widgets.shared.warm import warm_up
 
+#: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.
+_FROM_PAGE = frozenset(
+    {"_accepted", "_jump", "_painted", "_refused", "_sentence_asked", "_view_count"}
+)
 #: Layers and heads a layer of each stack, by its name.
 Shapes = Mapping[str, tuple[int, int]]
 
@@ -185,6 +189,40 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
                 self._error = on_page(error)
                 raise
             self._error = ""
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what the page has changed.
+
+        What only the kernel computes goes back to the page as it is, and so does all of a message
+        with a value that an option cannot have.
+
+        Raises:
+            traitlets.TraitError: an option cannot have such a value; nothing is changed.
+        """
+        if not isinstance(sync_data, dict):
+            raise traitlets.TraitError(f"a page changes options by name, got {sync_data!r}")
+        own = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
+        asked = {name: value for name, value in sync_data.items() if name not in own}
+        try:
+            super().set_state(asked)
+        except traitlets.TraitError:
+            own += [name for name in asked if name in self.keys]
+            raise
+        finally:
+            if own:
+                self.send_state(own)
+
+    def _page_sets(self, name: str) -> bool:
+        """Whether a trait is for the page to change; the others say what the kernel has."""
+        return not name.startswith("_") or name in _FROM_PAGE
+
+    def _handle_msg(self, msg: dict[str, Any]) -> None:
+        # No option of a figure holds bytes, and where they belong may be any place or none.
+        if paths := msg["content"]["data"].get("buffer_paths"):
+            name = type(self).__name__
+            self.log.warning(f"{name} takes no binary values from a page, got some for {paths!r}")
+            return
+        super()._handle_msg(msg)
 
     def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and content.keys() == {"asked"}:

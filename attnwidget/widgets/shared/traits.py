@@ -40,7 +40,7 @@ class TokenMarks(traitlets.List[tuple[str, int]]):
     def validate(self, obj: Any, value: Any) -> list[tuple[str, int]]:
         """The value as a list of tuples."""
         try:
-            marks = [(side, int(index)) for side, index in value]
+            marks = [(side, as_index(index)) for side, index in value]
         except (ValueError, TypeError):
             marks = [("", -1)]
         if any(side not in ("query", "key") or index < 0 for side, index in marks):
@@ -67,6 +67,33 @@ class Window(traitlets.TraitType[Any, Any]):
         return q0, q1, k0, k1
 
 
+class Jump(traitlets.TraitType[Any, Any]):
+    """What a page asks for when it looks for another place: {"outcome", "step", "n"}, or nothing.
+
+    The step is 1 or -1; n counts how often was asked.
+    """
+
+    info_text = '{"outcome": "right" or "wrong", "step": 1 or -1, "n": a number}'
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def validate(self, obj: Any, value: Any) -> dict[str, Any]:
+        """The value, if it is one or empty."""
+        names = {"outcome", "step", "n"}
+        if not isinstance(value, dict) or (
+            value
+            and not (
+                value.keys() == names
+                and value["outcome"] in ("right", "wrong")
+                and value["step"] in (1, -1)
+                and isinstance(value["n"], int)
+            )
+        ):
+            raise traitlets.TraitError(f"{self.name!r} takes {self.info_text}, got {value!r}")
+        return value
+
+
 class Subset(traitlets.List[str]):
     """Some of a fixed set of names, in that set's order and without repeats."""
 
@@ -76,7 +103,11 @@ class Subset(traitlets.List[str]):
 
     def validate(self, obj: Any, value: Any) -> list[str]:
         """The value in canonical order."""
-        given = [value] if isinstance(value, str) else list(value)
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, (list, tuple)):
+            raise traitlets.TraitError(
+                f"{self.name!r} takes a list of {', '.join(map(repr, self.choices))}, got {value!r}"
+            )
         if unknown := [name for name in given if name not in self.choices]:
             raise traitlets.TraitError(
                 f"{self.name!r} takes some of {', '.join(map(repr, self.choices))}, got {unknown}"

@@ -1,0 +1,122 @@
+"""Arrays in .npz files: written whole, and read from files of unknown make.
+
+Nothing is unpickled, and no more memory is asked for than the file speaks of.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.text.decoded_lines import refuse_no_file
+
+# Arrays of numbers are packed into a fifth, words padded to the longest into a hundredth.
+_PACKED = 200
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+_SEAL = "seal"
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write an .npz file with a seal, a hash of all arrays, which `stored_arrays` can check.
+
+    The file is replaced at once: whoever is killed here leaves the old one or the new one.
+
+    Raises:
+        OSError: it cannot be written; the old one stands.
+    """
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with unfinished.open("wb") as file:
+            np.savez(file, allow_pickle=False, **{**arrays, _SEAL: np.array(_seal_of(arrays))})
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArray[Any]]:
+    """All arrays of an .npz file by name; with `sealed`, of one that `write_arrays` wrote.
+
+    Raises:
+        ValueError: it is no whole .npz file, holds pickled objects, says that it holds more than it
+            does, or has not the seal of its arrays.
+        OSError: it cannot be read, or is a folder, a pipe or a device.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from attnwidget.text.stored_arrays import stored_arrays
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savez(Path(folder, "a.npz"), lengths=np.arange(3))
+        ...     stored_arrays(Path(folder, "a.npz"))
+        {'lengths': array([0, 1, 2])}
+    """
+    path = Path(path)
+    refuse_no_file(path)
+    # Opened here: what cannot be opened is an OSError, what is in it cannot be.
+    with path.open("rb") as file:
+        try:
+            _refuse_more_than_there_is(file, path.stat().st_size)
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except MemoryError:
+            raise
+        except Exception as error:
+            # A broken zip file or header leads to errors of a dozen kinds, SyntaxError among them.
+            said = str(error) or type(error).__name__
+            if "pickle" in said:
+                raise ValueError(
+                    f"{path} holds pickled objects, which are not read since they could run "
+                    "anything"
+                ) from error
+            raise ValueError(f"{path} is no .npz file of arrays: {said[:200]}") from error
+    if sealed and str(arrays.pop(_SEAL, "")) != _seal_of(arrays):
+        raise ValueError(f"{path} is not as attnwidget wrote it")
+    return arrays
+
+
+def _seal_of(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = blake2b(digest_size=16)
+    for name in sorted(arrays):
+        values = np.asarray(arrays[name])
+        digest.update(f"{name} {values.dtype.str} {values.shape} ".encode("utf-8", "surrogatepass"))
+        digest.update(values.tobytes())
+    return digest.hexdigest()
+
+
+def _refuse_more_than_there_is(file: Any, size: int) -> None:
+    """Numpy makes room for an array before it reads it: for as much as the header says."""
+    with zipfile.ZipFile(file) as packed:
+        for entry in packed.infolist():
+            if entry.file_size > _PACKED * size:
+                raise ValueError(f"{entry.filename!r} would have {entry.file_size:,} bytes")
+            with packed.open(entry) as array:
+                read = _HEADERS.get(np.lib.format.read_magic(array))
+                if read is None:
+                    raise ValueError(f"{entry.filename!r} has a header of an unknown version")
+                shape, _, dtype = read(array)
+                n_bytes = dtype.itemsize
+                for count in shape:
+                    n_bytes *= count
+                if dtype.hasobject:
+                    raise ValueError("pickled objects")
+                if n_bytes != entry.file_size - array.tell():
+                    raise ValueError(
+                        f"{entry.filename!r} has {entry.file_size:,} bytes and says that it is "
+                        f"{dtype.name} {list(shape)}"
+                    )
+    file.seek(0)

@@ -1,0 +1,124 @@
+"""Readers of what the package itself has saved: checkpoints, probes, states of explorers."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+import zoo
+from attnwidget import ablate, load_model, load_probe, measure, structural_probe, train_probe
+from attnwidget.studies.segmenting import make_segments
+from planted_probes import sentences
+from probed_sentences import reader as small_model
+from robustness.mutations import mutated_arrays, mutated_json
+from robustness.readers import Mutated, Reader
+from vocabularies import word_tokenizer, wordpiece
+
+
+@cache
+def model() -> Any:
+    return small_model(wordpiece())
+
+
+def _saved(save: Callable[[Path], Any]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "work.npz")
+        save(path)
+        return path.read_bytes()
+
+
+def _checkpoints() -> Reader:
+    texts = ["the cat sat", "played on the mat", "it didn't"]
+    segments = make_segments(texts, model())
+
+    def run(path: Path) -> Any:
+        metrics = ["entropy", "classes"]
+        found = measure(model(), segments, metrics, batch_size=1, checkpoint=path, progress=False)
+        return found["entropy"].to_frame().to_numpy(), found.n_segments
+
+    return Reader(run, {"run.npz": _saved(run)}, mutated_arrays)
+
+
+def _ablations() -> Reader:
+    answering = load_model(zoo.build("gpt2"), word_tokenizer())
+    texts = make_segments(["w1 w2 w3"], answering)
+
+    def run(path: Path) -> Any:
+        found = ablate(
+            answering, texts, score="loss", heads=[(0, 1)], checkpoint=path, progress=False
+        )
+        return found.to_frame()
+
+    return Reader(run, {"run.npz": _saved(run)}, mutated_arrays)
+
+
+def _probes() -> Reader:
+    probe = train_probe(
+        *(model(), sentences(12), sentences(5, seed=1)),
+        seeds=1,
+        control=True,
+        description_length=True,
+        progress=False,
+    )
+
+    def read(path: Path) -> Any:
+        found = load_probe(path)
+        return found, repr(found), found.to_frame(), found.uas
+
+    return Reader(read, {"probe.npz": _saved(probe.save)}, mutated_arrays)
+
+
+def _structural() -> Reader:
+    probe = structural_probe(
+        model(), sentences(12), sentences(5, seed=1), layers=[1], rank=2, epochs=1, progress=False,
+        skip_unaligned=True,
+    )  # fmt: skip
+
+    def read(path: Path) -> Any:
+        found = load_probe(path)
+        return repr(found), found.to_frame()
+
+    return Reader(read, {"probe.npz": _saved(probe.save)}, mutated_arrays)
+
+
+def _states() -> Reader:
+    from attnwidget.widgets.explorer.widget import Explorer, explore
+
+    first = explore(model(), "the cat sat on the mat", treebank=False, selected=[(1, 2)])
+    state = json.dumps(first.to_state())
+    first.close()
+
+    def mutate(data: bytes, draw: random.Random) -> Mutated:
+        kind, changed = mutated_json(json.loads(data), draw)
+        return kind, json.dumps(changed).encode()
+
+    def read(path: Path) -> Any:
+        given = json.loads(path.read_bytes())
+        try:
+            explorer = Explorer.from_state(given, model())
+        except traitlets.TraitError as error:
+            raise ValueError(str(error)) from error
+        try:
+            return explorer.to_state()
+        finally:
+            explorer.close()
+
+    one = Reader(read, {"state.json": state.encode()}, mutate)
+    one.names = lambda path, said: True  # type: ignore[method-assign]
+    return one
+
+
+SAVED_WORK: dict[str, Callable[[], Reader]] = {
+    "checkpoints": _checkpoints,
+    "checkpoints of ablations": _ablations,
+    "saved probes": _probes,
+    "saved structural probes": _structural,
+    "states of explorers": _states,
+}
