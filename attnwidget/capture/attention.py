@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from attnwidget.capture.axes import plain_axis
 from attnwidget.capture.call import YOURS, Call, call
@@ -43,6 +44,9 @@ _NO_NORMS = (
     "it was made of weights alone; load_model(model, tokenizer).attend(text) keeps what norms need"
 )
 
+# Bytes of whole maps that are made of a long input at once.
+_LARGEST_MAPS = 2**30
+
 # What pages say of it, and what Python adds.
 NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights, or was made in a "
@@ -66,7 +70,8 @@ class Attention:
     Attributes:
         stacks: the stacks of layers by name, in the order of computation.
         model_name: the model's name, or the one given to `from_weights`.
-        note: "" or that heads were edited, and which layers hold weights for queries and keys.
+        note: "" or that heads were edited, that the input is long (`is_long`), and how far weights
+            are kept for queries and keys.
         edits: which heads were off when it was made (`AttentionModel.disabled`); "" for none.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are of; None without them.
@@ -134,9 +139,20 @@ class Attention:
     def note(self) -> str:
         """Edits, and how far weights are kept in place of queries and keys; "" for neither."""
         kept = [layer.products is None for layers in self._maps.layers.values() for layer in layers]
+        if self.is_long:
+            return ", ".join(filter(None, ["edited" if self.edits else "", "long input"]))
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
         how_far = "weights only" if all(kept) else how_far
         return ", ".join(filter(None, ["edited" if self.edits else "", how_far]))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the input was read without whole maps: parts of them are computed when asked for.
+
+        `attend` says from how many tokens on. `weights` then gives one head's map at a time, and
+        `tile` any part of one.
+        """
+        return any(layer.is_streamed for layers in self._maps.layers.values() for layer in layers)
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -272,6 +288,84 @@ class Attention:
         rows = self._maps.rows(name, layer, head, wanted)
         return rows if isinstance(query, Iterable) else rows[0]
 
+    def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
+        """The weights of a layer's heads, some queries at a time: their first, and [H, r, K].
+
+        Raises:
+            ValueError: no such layer or stack.
+        """
+        layer, _, name = self.head((layer, 0, self._stack(stack).name))
+        with self._maps.lock, torch.no_grad():
+            yield from self._maps.layers[name][layer].row_blocks()
+
+    def tile(
+        self,
+        layer: int,
+        head: int,
+        queries: tuple[int, int],
+        keys: tuple[int, int],
+        *,
+        step: int = 1,
+        stack: str | None = None,
+    ) -> Floats:
+        """Weights of some queries and keys of one head, [queries, keys] with ends excluded.
+
+        Exact at every length, and nothing else is computed. With `step`, the largest weight of each
+        block of `step` by `step` tokens, counted from the first query and key. NaN where every key
+        is masked.
+
+        Raises:
+            ValueError: no such layer, head, stack, queries or keys, or a step below 1.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat on the mat.")
+            >>> attention.tile(2, 1, (0, 9), (0, 9), step=4).shape
+            (3, 3)
+        """
+        layer, head, name = self._named(layer, head, stack)
+        axes = self.stacks[name]
+        _check_part("queries", queries, len(axes.query))
+        _check_part("keys", keys, len(axes.key))
+        if as_index(step) < 1:
+            raise ValueError(f"step is at least 1 token, got {step}")
+        with self._maps.lock, torch.no_grad():
+            found = self._maps.tiles[name].tile(layer, head, queries, keys, step)
+        values: Floats = found.cpu().numpy()
+        return values
+
+    def top_links(
+        self,
+        layer: int,
+        head: int,
+        count: int = 20,
+        *,
+        stack: str | None = None,
+        within: tuple[int, int, int, int] | None = None,
+    ) -> list[tuple[int, int, float]]:
+        """The strongest links of one head as (query, key, weight), strongest first.
+
+        `within` leaves (query from, query to, key from, key to), ends excluded; None = all.
+
+        Raises:
+            ValueError: no such layer, head, stack, queries or keys, or a count below 1.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat on the mat.")
+            >>> [(query, key) for query, key, _ in attention.top_links(2, 1, 2)]
+            [(0, 0), (2, 0)]
+        """
+        layer, head, name = self._named(layer, head, stack)
+        axes = self.stacks[name]
+        part = (0, len(axes.query), 0, len(axes.key)) if within is None else within
+        _check_part("queries", part[:2], len(axes.query))
+        _check_part("keys", part[2:], len(axes.key))
+        if as_index(count) < 1:
+            raise ValueError(f"count is at least 1 link, got {count}")
+        with self._maps.lock, torch.no_grad():
+            return self._maps.tiles[name].top_links(layer, head, count, part)
+
     def visible(
         self, layer: int, head: int, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
@@ -281,11 +375,13 @@ class Attention:
             ValueError: no such layer, head or stack.
         """
         layer, head, name = self._named(layer, head, stack)
+        self._refuse_whole(name, 1)
         return self._maps.visible(name, layer, head)
 
     def row_sums(self, *, stack: str | None = None) -> Floats:
         """[L, H, Q] sums over the keys: 1 but for attention sinks."""
         name = self._stack(stack).name
+        self._refuse_whole(name, self.stacks[name].n_heads)
         return np.stack(
             [self._maps.get(name, i).sum(-1) for i in range(len(self._maps.layers[name]))]
         )
@@ -313,6 +409,7 @@ class Attention:
             ValueError: no such layer, head, stack or unit; a quantity that is not known.
         """
         _check_unit(unit)
+        self._refuse_words(unit)
         values = self._of(quantity, layer, head, stack)
         if unit == "tokens":
             return values
@@ -368,6 +465,7 @@ class Attention:
         """
         self._check_quantity(quantity)
         _check_unit(unit)
+        self._refuse_words(unit)
         axes = self._stack(stack)
         if side not in ("query", "key"):
             raise ValueError(f"side is 'query' or 'key', got {side!r}")
@@ -412,8 +510,11 @@ class Attention:
         """
         self._check_quantity(quantity)
         _check_unit(unit)
+        self._refuse_words(unit)
         axes = self._stack(stack)
         if minus is not None:
+            for one in (self, minus):
+                one._refuse_long("compared")
             minus._check_quantity(quantity)
             refuse_incomparable(self.stacks, minus.stacks)
         with self._maps.lock, torch.no_grad():
@@ -446,6 +547,8 @@ class Attention:
             (np.False_, np.True_)
         """
         axes = self._stack(stack)
+        for one in (self, other):
+            one._refuse_long("compared")
         refuse_incomparable(self.stacks, other.stacks)
         its = other._stack(axes.name)
         found = []
@@ -535,9 +638,33 @@ class Attention:
             if head is not None:
                 raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
             layers = range(self.stacks[name].n_layers)
+            self._refuse_whole(name, self.stacks[name].n_heads * len(layers))
             return np.stack([self._of(quantity, i, None, name) for i in layers])
         layer, number, name = self.head((layer, 0 if head is None else head, name))
+        self._refuse_whole(name, self.stacks[name].n_heads if head is None else 1)
         return self._maps.get(name, layer, None if head is None else number, quantity).copy()
+
+    def _refuse_whole(self, stack: str, heads: int) -> None:
+        """Refuse whole maps of a long input that would fill the memory."""
+        axes = self.stacks[stack]
+        size = 4 * heads * len(axes.query) * len(axes.key)
+        if self.is_long and size > _LARGEST_MAPS:
+            raise ValueError(
+                f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
+                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: ask for one head, for a "
+                "part (`tile`), for queries (`rows`), or for what `measure` tells"
+            )
+
+    def _refuse_words(self, unit: str) -> None:
+        if unit == "words":
+            self._refuse_long("read between words")
+
+    def _refuse_long(self, what: str) -> None:
+        if self.is_long:
+            raise ValueError(
+                f"long inputs are not {what}: attend(text, long=False) reads one with whole maps, "
+                "where there is the memory"
+            )
 
     def _check_quantity(self, quantity: str) -> None:
         if quantity not in QUANTITIES:
@@ -556,6 +683,11 @@ class Attention:
 
     def _stack(self, name: str | None) -> Stack:
         return chosen_stack(self.stacks, name, self.model_name)
+
+
+def _check_part(name: str, part: tuple[int, ...], count: int) -> None:
+    if len(part) != 2 or not 0 <= as_index(part[0]) < as_index(part[1]) <= count:
+        raise ValueError(f"{name} are (from, to) among 0 to {count}, to excluded; got {part}")
 
 
 def _check_unit(unit: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 from attnwidget.capture.spelling import Kind, guess_kind, readable, starts_word, vocabulary_kind
@@ -58,7 +59,17 @@ def token_axis(
 
 
 def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> Tokens:
-    """The axis of tokens that come as strings: their spelling tells special tokens and words."""
+    """The axis of tokens that come as strings: their spelling tells special tokens and words.
+
+    Raises:
+        TypeError: one text in place of its tokens, or a token that is neither text nor a number.
+    """
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+        raise TypeError(f"tokens are a list of strings, one a token, got {tokens!r}")
+    tokens = list(tokens)
+    for place, token in enumerate(tokens):
+        if not isinstance(token, (str, Integral)):
+            raise TypeError(f"token {place} is {token!r}: expected a string")
     raw = [str(token) for token in tokens]
     axis = Tokens.plain(raw, segments=segments)
     kind = guess_kind(raw)

@@ -100,7 +100,7 @@ class Collected:
                     _matching(queries[item], found.values.shape[-2]),
                     _matching(keys[item], found.values.shape[-1]),
                 )
-                if kept.mask is not None:
+                if isinstance(kept.mask, Tensor):
                     magnitudes = magnitudes.masked_fill(~kept.mask, 0)
                 stacks[found.stack][found.layer] = replace(kept, gradients=magnitudes)
         losses = []

@@ -62,6 +62,12 @@ def disabled(
     return tap(hf_model, _unseen, edits)
 
 
+def changed(hf_model: Any, changes: Mapping[Head, Change]) -> AbstractContextManager[None]:
+    """The block of `disabled` in which these changes were made, of the same model elsewhere."""
+    intact = intact_edits(hf_model)
+    return tap(hf_model, _unseen, Edits(changes, intact.heads_of, intact.stacks))
+
+
 def _unseen(_: LayerAttention) -> None:
     """Nobody reads the maps of a block as such."""
 

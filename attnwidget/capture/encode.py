@@ -159,13 +159,23 @@ class _Spelt:
     @classmethod
     def of(cls, given: Any) -> _Spelt:
         text, words = (given, []) if isinstance(given, str) else (" ".join(given), list(given))
-        half = next((i for i, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
-        if half is not None:
-            raise ValueError(
-                f"the text has half a character ({text[half]!a}) at {half}, as a cut between two "
-                "UTF-16 units leaves it: no vocabulary has it, take it out"
-            )
+        refuse_half_characters(text)
         return cls(text, words)
+
+
+def refuse_half_characters(text: str, label: str = "the text") -> None:
+    """ValueError for a text that no tokenizer takes; `label` names it.
+
+    Example:
+        >>> from attnwidget.capture.encode import refuse_half_characters
+        >>> refuse_half_characters("a whole one: 🙂")
+    """
+    half = next((i for i, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
+    if half is not None:
+        raise ValueError(
+            f"{label} has half a character ({text[half]!a}) at {half}, as a cut between two "
+            "UTF-16 units leaves it: no vocabulary has it, take it out"
+        )
 
 
 def length_limit(hf_model: Any, tokenizer: Any = None) -> int | None:

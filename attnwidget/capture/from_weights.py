@@ -124,12 +124,32 @@ def _one_layer(layer: object, index: int) -> Tensor:
 
 
 def _tensor(array: Any) -> Tensor:
-    tensor = array.detach() if isinstance(array, Tensor) else torch.as_tensor(np.asarray(array))
+    if not isinstance(array, Tensor):
+        array = _of_numpy(array)
+    if array.is_meta:
+        raise ValueError("the weights are on the device 'meta', where tensors have no numbers")
+    tensor = array.detach().to_dense()
     if not tensor.is_floating_point():
         if tensor.is_complex():
             raise TypeError(f"weights are real numbers, got {tensor.dtype}")
         tensor = tensor.float()
     return tensor
+
+
+def _of_numpy(array: Any) -> Tensor:
+    try:
+        values = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(
+            f"the weights are no array, since parts of it have other shapes ({error}): pass "
+            "[layers, heads, queries, keys]"
+        ) from error
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"weights are real numbers, got an array of {values.dtype}")
+    # Torch takes neither the other byte order, nor steps backwards, nor wider floats than its own.
+    wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+    kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
+    return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))
 
 
 def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:

@@ -44,7 +44,7 @@ def named_head(value: Head | Sequence[Any], shapes: Mapping[str, tuple[int, int]
         >>> named_head((3, 5), {"encoder": (6, 12)})
         Head(layer=3, head=5, stack='encoder')
     """
-    if isinstance(value, str) or not 2 <= len(value) <= 3:
+    if isinstance(value, (str, Mapping)) or not 2 <= len(value) <= 3:
         raise ValueError(f"a head is (layer, head) or (layer, head, stack), got {value!r}")
     names = ", ".join(map(repr, shapes))
     if len(value) == 2 and len(shapes) > 1:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from attnwidget.capture.lazy_mask import Index, LazyRows
 from attnwidget.capture.tap import LayerAttention
-from attnwidget.capture.torch_functions import additive
+from attnwidget.capture.torch_functions import additive, visible_in
 from attnwidget.kernels.norms import norm_maps, norms_of_products, summed_norm_maps
-from attnwidget.kernels.weights import attention_weights
+from attnwidget.kernels.streaming import Streamed
+from attnwidget.kernels.weights import attention_scores, attention_weights
 
 # Differences that rounding explains between the model's own map and one computed in float32.
 _TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-6, torch.float16: 5e-3, torch.bfloat16: 3e-2}
@@ -25,14 +28,16 @@ class Products:
     """What one layer's maps are computed from.
 
     `query` [H, Q, D], `key` [Hkv, K, D], `bias` [1 or H, Q, K] added to the scores, `sinks` [H].
+    `streamed` is what a pass over a long input found, of which no map was whole; else None.
     """
 
     query: Tensor
     key: Tensor
     scaling: float
     softcap: float | None = None
-    bias: Tensor | None = None
+    bias: Tensor | LazyRows | None = None
     sinks: Tensor | None = None
+    streamed: Streamed | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +56,17 @@ class KeptLayer:
     n_key: int
     products: Products | None = None
     kept: Tensor | None = None
-    mask: Tensor | None = None
+    mask: Tensor | LazyRows | None = None
     moved: Tensor | None = None
     gradients: Tensor | None = None
 
-    def maps(self, quantity: str, heads: slice, rows: Sequence[int] | None = None) -> Tensor:
+    def maps(self, quantity: str, heads: slice, rows: Index | None = None) -> Tensor:
         """The maps of a quantity that the layer has: "weights", "norms" or "gradients"."""
         if quantity == "weights":
             return self.weights(heads, rows)
         if quantity == "gradients":
             assert self.gradients is not None
-            return self.gradients[heads][:, slice(None) if rows is None else list(rows)]
+            return self.gradients[heads][:, _index(rows)]
         return norm_maps(self.weights(heads, rows), self.value_norms()[heads])
 
     def value_norms(self) -> Tensor:
@@ -79,11 +84,14 @@ class KeptLayer:
             blocks.append(summed_norm_maps(self.weights(slice(None), rows), self.moved))
         return torch.cat(blocks)
 
-    def weights(self, heads: slice, rows: Sequence[int] | None = None) -> Tensor:
-        """The maps of `heads` (a slice of consecutive heads), [heads, Q or rows, K] float32."""
-        pick = slice(None) if rows is None else list(rows)
+    def weights(self, heads: slice, rows: Index | None = None, keys: Index | None = None) -> Tensor:
+        """The maps of `heads` (consecutive ones), [heads, Q or rows, K or keys] float32.
+
+        Of a layer that was streamed nothing but the cells asked for is computed.
+        """
+        pick, among = _index(rows), _index(keys)
         if self.kept is not None:
-            return self.kept[heads][:, pick].float()
+            return self.kept[heads][:, pick][..., among].float()
         given = self.products
         assert given is not None
         first, last, _ = heads.indices(self.n_heads)
@@ -93,27 +101,62 @@ class KeptLayer:
             key = given.key[shared]
         else:
             key = given.key[first // group : last // group]
-        mask = _of_heads(self.mask, heads, pick)
-        return attention_weights(
-            given.query[heads][:, pick],
-            key,
-            scaling=given.scaling,
-            softcap=given.softcap,
-            position_bias=_of_heads(given.bias, heads, pick),
-            mask=None if mask is None else additive(mask, given.query.dtype),
-            sinks=None if given.sinks is None else given.sinks[heads],
+        seen: slice | list[int] = slice(None)
+        if given.streamed is not None:
+            seen, key = among, key[:, among]
+        mask = _of_heads(self.mask, heads, pick, seen)
+        scored: dict[str, Any] = {
+            "scaling": given.scaling,
+            "softcap": given.softcap,
+            "position_bias": _of_heads(given.bias, heads, pick, seen),
+        }
+        query = given.query[heads][:, pick]
+        if given.streamed is None:
+            sinks = None if given.sinks is None else given.sinks[heads]
+            hides = None if mask is None else additive(mask, given.query.dtype)
+            return attention_weights(query, key, **scored, mask=hides, sinks=sinks)[..., among]
+        scores = attention_scores(query, key, **scored).float()
+        top, largest = (
+            found[heads][:, pick, None] for found in (given.streamed.top, given.streamed.largest)
         )
+        weights = scores.sub_(top).exp_().mul_(largest)
+        return weights if mask is None else weights.masked_fill_(~mask, 0)
 
-    def visible(self, head: int) -> Tensor | None:
-        """[Q, K] bool: which keys each query of `head` may see; None = all."""
-        mask = _of_heads(self.mask, slice(head, head + 1), slice(None))
+    def row_blocks(self, cells: int = _CELLS_AT_ONCE) -> Iterator[tuple[int, Tensor]]:
+        """All weights, some queries at a time: the first of them, and [H, r, K] from it on."""
+        step = max(1, cells // (self.n_heads * self.n_key))
+        for first in range(0, self.n_query, step):
+            rows = slice(first, min(first + step, self.n_query))
+            yield first, self.weights(slice(0, self.n_heads), rows)
+
+    def seen(
+        self, head: int, rows: Index | None = None, keys: Index | None = None
+    ) -> Tensor | None:
+        """[Q or rows, K or keys] bool: which keys each query of `head` may see; None = all."""
+        mask = _of_heads(self.mask, slice(head, head + 1), _index(rows), _index(keys))
         return None if mask is None else mask[0]
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether no map of it was ever whole."""
+        return self.products is not None and self.products.streamed is not None
 
-def _of_heads(tensor: Tensor | None, heads: slice, rows: slice | list[int]) -> Tensor | None:
+
+def _index(places: Index | None) -> slice | list[int]:
+    if places is None:
+        return slice(None)
+    return places if isinstance(places, slice) else list(places)
+
+
+def _of_heads(
+    tensor: Tensor | LazyRows | None, heads: slice, rows: slice | list[int], keys: slice | list[int]
+) -> Tensor | None:
     if tensor is None:
         return None
-    return (tensor if tensor.shape[0] == 1 else tensor[heads])[:, rows]
+    heads = slice(None) if tensor.shape[0] == 1 else heads
+    if isinstance(tensor, LazyRows):
+        return tensor[heads, rows, keys]
+    return tensor[heads][:, rows][..., keys]
 
 
 @dataclass(eq=False)
@@ -209,8 +252,7 @@ def _mask_and_bias(
         if added.dtype == torch.bool:
             visible = added
         else:
-            # Biases may travel inside a mask (BEiT), finite ones of -100 too (Swin).
-            visible = added > torch.finfo(added.dtype).min / 2
+            visible = visible_in(added)
             rest = torch.where(visible, added, 0)
             if bool(rest.any()):
                 bias = rest if bias is None else bias + rest

@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,23 @@ def load_model(
         }
         named = {"dtype": dtype, "trust_remote_code": trust_remote_code or None}
         loaded.made_by = call("load_model", given, options | named)
+        loaded.load_again = partial(
+            load_model,
+            _anywhere(model),
+            _anywhere(given["tokenizer"]),
+            name=loaded.own_name,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+        )
     return loaded
+
+
+def _anywhere(source: Any) -> Any:
+    """A folder by its whole path, which names it from every folder."""
+    is_folder = isinstance(source, (str, Path)) and Path(source).is_dir()
+    return os.path.abspath(source) if is_folder else source
 
 
 def find_model(

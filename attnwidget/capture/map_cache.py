@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnwidget.capture.kept_layer import KeptLayer
+from attnwidget.capture.tiles import Tiles
 
 Floats = NDArray[np.float32]
 
@@ -23,6 +24,7 @@ class MapCache:
     def __init__(self, layers: Mapping[str, Sequence[KeptLayer]], lock: threading.RLock) -> None:
         self.layers = {name: list(kept) for name, kept in layers.items()}
         self.lock = lock
+        self.tiles = {name: Tiles(kept) for name, kept in self.layers.items()}
         self._latest: OrderedDict[tuple[str, str, int, int | None], Floats] = OrderedDict()
 
     @property
@@ -56,5 +58,5 @@ class MapCache:
 
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
         """[Q, K], which keys each query may see; None = all."""
-        seen = self.layers[stack][layer].visible(head)
+        seen = self.layers[stack][layer].seen(head)
         return None if seen is None else seen.cpu().numpy().copy()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.call import Call, call
 from attnwidget.capture.collect import Collected
+from attnwidget.capture.collect_long import collect_long, is_long
 from attnwidget.capture.disabled import Heads, disabled
 from attnwidget.capture.edits import Edits, Method
 from attnwidget.capture.encode import Encoded, Text
@@ -25,10 +27,14 @@ from attnwidget.capture.predict import Question, predictions_of, question_of
 from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.reading import Reading
+from attnwidget.capture.sent_model import SentModel, received_model
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import open_edits
 from attnwidget.text.tokens import Tokens
 
+_NO_NORMS_OF_LONG = (
+    "long inputs are read without what norms need; attend(text, long=False) keeps it"
+)
 _ENCODER_STACKS = ("self", "encoder")
 
 
@@ -36,7 +42,8 @@ class AttentionModel:
     """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
 
     A module set to train since then, or compiled, is read in eval mode and uncompiled, and is as it
-    was afterwards.
+    was afterwards. Pickled, it is what `load_model` was called with, and is loaded where it is
+    unpickled; a model that was passed as an object travels whole.
 
     Attributes:
         hf_model: the transformers model; of a compiled one the model that was compiled.
@@ -47,6 +54,7 @@ class AttentionModel:
         source: what `load_model` finds it by on any machine: a hub name, or that of a model of the
             package ("embedded", "attnwidget/genre"); None for one of a folder or an object.
         made_by: the call of `load_model` that made it, as Python writes it.
+        load_again: makes it anew in another process; None for one passed as an object.
         lock: held during forward passes, and while an `Attention` made here computes maps.
 
     Example:
@@ -67,6 +75,7 @@ class AttentionModel:
         self.own_name = name
         self.source = source
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
+        self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
         self._inputs = ModelInputs(hf_model, tokenizer)
         self._encoder = self._inputs.encoder
@@ -110,8 +119,12 @@ class AttentionModel:
         truncate: bool = False,
         loss: LossName | LossFunction | None = None,
         seed: int = 0,
+        long: bool | None = None,
     ) -> Attention:
         """The attention of one input.
+
+        Above 1,024 tokens no map is ever whole: queries and keys are kept with each row's sum, any
+        part of a map is computed from them exactly, and the result says so (`Attention.is_long`).
 
         Args:
             text: a string, a list of words, a list of vocabulary ids, or a dict of the model's
@@ -126,6 +139,9 @@ class AttentionModel:
                 was trained), "causal" (every next token), "auto" (what the model's head is for), or
                 a function that makes one number, a tensor, of the model's output. Memory: all maps.
             seed: of the masking.
+            long: True and False read the input without whole maps, or with them, whatever its
+                length. Models that show their weights alone are read whole, and so are a loss,
+                padding and a model with heads switched off.
 
         Raises:
             ValueError: empty or too long text, words of a list that the tokenizer has no tokens
@@ -139,8 +155,8 @@ class AttentionModel:
         with self.lock:
             self._check_open()
             inputs = self._inputs.with_decoder(inputs, target, truncate)
-            attention = self._attentions(inputs, [tokens], loss=loss, seed=seed)[0]
-        options = {"target": target, "truncate": truncate or None, "loss": loss}
+            attention = self._attentions(inputs, [tokens], loss=loss, seed=seed, long=long)[0]
+        options = {"target": target, "truncate": truncate or None, "loss": loss, "long": long}
         attention.made_by = self._call(text, pair, **options, seed=seed or None)
         return attention
 
@@ -353,6 +369,10 @@ class AttentionModel:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        whole = partial(type(self), self.hf_model, self.tokenizer, self.own_name, self.source)
+        return received_model, (SentModel.of(self, self.load_again or whole),)
+
     def __repr__(self) -> str:
         kind = type(self.hf_model).__name__
         name = "" if self.name == kind else f" {self.name!r}"
@@ -390,18 +410,25 @@ class AttentionModel:
         n_prompt: int | None = None,
         loss: LossName | LossFunction | None = None,
         seed: int = 0,
+        long: bool | None = None,
     ) -> list[Attention]:
         self._check_open()
         options = {"use_cache": False} if "use_cache" in self._parameters else {}
-        collected = Collected(self.hf_model, inputs, options, self._projections)
         losses: list[Loss] = []
+        if long and loss is not None:
+            raise ValueError("gradients need whole maps: pass long=False, or no loss")
+        if loss is None and is_long(self.hf_model, inputs, long):
+            items, no_norms = collect_long(self.hf_model, inputs, options), _NO_NORMS_OF_LONG
+        else:
+            collected = Collected(self.hf_model, inputs, options, self._projections)
+            items, no_norms = collected.items, collected.no_norms
         if loss is not None:
             task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
             losses = collected.add_gradients(
                 task, *attention_gradients(self.hf_model, task, options)
             )
         attentions = []
-        for item, (layers, own) in enumerate(zip(collected.items, tokens, strict=True)):
+        for item, (layers, own) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None if written is None else self._encoder.axis(written)
             axes = {}
@@ -424,7 +451,7 @@ class AttentionModel:
                     model_name=self.name,
                     n_prompt=n_prompt,
                     lock=self.lock,
-                    no_norms=collected.no_norms,
+                    no_norms=no_norms,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
                     reading=None if self.edits else Reading(self, alone, own, n_prompt, loss, seed),

@@ -63,10 +63,12 @@ def _columns(
     layer: KeptLayer, picked: Sequence[int], quantity: str
 ) -> tuple[Tensor, Tensor | None]:
     """[H, Q, picked] values, and where they are seen."""
+    seen = None if layer.mask is None else layer.mask[..., list(picked)]
+    if layer.is_streamed:
+        return layer.weights(slice(None), None, picked), seen
     step = max(1, _CELLS_AT_ONCE // (layer.n_heads * layer.n_key))
     blocks = []
     for first in range(0, layer.n_query, step):
         rows = range(first, min(first + step, layer.n_query))
         blocks.append(layer.maps(quantity, slice(None), rows)[..., list(picked)])
-    seen = None if layer.mask is None else layer.mask[..., list(picked)]
     return torch.cat(blocks, 1), seen

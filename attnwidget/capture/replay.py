@@ -84,6 +84,7 @@ class Replay:
     Attributes:
         note: "", or why every pass goes through the whole model.
         narrows: whether logits are computed only where they are asked for.
+        checked: whether `without` has seen that layers can be passed by, or not.
     """
 
     def __init__(self, hf_model: Any, edits: _Switched, layers: Sequence[nn.Module] | None) -> None:
@@ -94,7 +95,7 @@ class Replay:
         self._first = 0
         self._repeats = 1
         self._recording = False
-        self._checked = False
+        self.checked = False
         self._reading: Places | None = None
         self.narrows = False
         self._thread = threading.get_ident()
@@ -133,7 +134,7 @@ class Replay:
             together: several units in one pass where the input is small.
         """
         deepest = max(units, key=_layer)
-        if self._layers is not None and not self._checked:
+        if self._layers is not None and not self.checked:
             self._check(inputs, deepest, _layer(deepest), places)
         size = max((value.numel() for value in inputs.values() if value.ndim == 2), default=_TOKENS)
         limit = max(1, _TOKENS // size) if together and self._layers is not None else 1
@@ -156,7 +157,7 @@ class Replay:
 
         What an edit refuses, it refuses here in the first of these.
         """
-        self._checked = True
+        self.checked = True
         whole = torch.stack([_numbers(self._run(inputs, [unit])), _numbers(self._run(inputs))])
         allowed = _SAME * max(1.0, float(whole.abs().max()))
         why = ""
@@ -197,6 +198,12 @@ class Replay:
             return None
         parts = given[0].unflatten(0, (self._repeats, -1))  # [k, B, n, D]
         return parts[(slice(None), *self._reading)], *given[1:]
+
+    def settle(self, note: str, narrows: bool) -> None:
+        """Do as another replay of the same model does, whose `note` and `narrows` these are."""
+        self.checked, self.narrows = True, narrows
+        if note:
+            self._layers, self.note = None, note
 
     def _no_replay(self, why: str) -> str:
         name = type(self._hf_model).__name__

@@ -6,7 +6,7 @@ import contextvars
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,8 +17,10 @@ from torch import Tensor, nn
 
 from attnwidget.capture.edits import Edits, LayerChanges
 from attnwidget.capture.held_attributes import Hold, held, unheld
+from attnwidget.capture.lazy_mask import LazyMask
 from attnwidget.capture.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.sites import Site, StackName, find_sites
+from attnwidget.capture.streamed_layer import StreamedItem, stream_layer
 from attnwidget.capture.torch_functions import FunctionWatch, Seen, additive, summed_values
 
 # transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
@@ -54,7 +56,23 @@ class LayerAttention(Seen):
     outputs_replaced: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class LongAttention:
+    """What one attention layer did in one forward pass over long inputs.
+
+    Attributes:
+        layer, stack, module: as in `LayerAttention`.
+        items: every input of the batch.
+    """
+
+    layer: int
+    stack: StackName
+    module: nn.Module
+    items: Sequence[StreamedItem]
+
+
 OnLayer = Callable[[LayerAttention], None]
+OnLong = Callable[[LongAttention], None]
 
 
 @dataclass(eq=False)
@@ -65,6 +83,7 @@ class _Tap:
     on_layer: OnLayer
     root: nn.Module
     edits: Edits | None = None
+    on_long: OnLong | None = None
     config_keys: frozenset[int] = frozenset()
     next_layer: dict[str, int] = field(default_factory=dict)
     layer_of: dict[nn.Module, int] = field(default_factory=dict)
@@ -111,10 +130,8 @@ class _Tap:
         self.edited.setdefault(module, set()).add(what)
 
     def hand_over(self, module: nn.Module, seen: Seen) -> None:
-        # The second call inside one layer repeats the first one's map (DiffLlama's value halves).
-        if module not in self.layer_of or module in self.handed:
+        if not self._is_first(module):
             return
-        self.handed.add(module)
         changes = self.changes(module)
         self.on_layer(
             LayerAttention(
@@ -125,6 +142,18 @@ class _Tap:
                 outputs_replaced=changes is not None and changes.replaces_outputs,
             )
         )
+
+    def hand_over_long(self, module: nn.Module, items: Sequence[StreamedItem]) -> None:
+        if self.on_long is not None and self._is_first(module):
+            site = self.sites[module]
+            self.on_long(LongAttention(self.layer_of[module], site.stack, module, items))
+
+    def _is_first(self, module: nn.Module) -> bool:
+        # The second call inside one layer repeats the first one's map (DiffLlama's value halves).
+        if module not in self.layer_of or module in self.handed:
+            return False
+        self.handed.add(module)
+        return True
 
     def _check_edited(self, module: nn.Module) -> None:
         """Refuse a pass in which a head's edit was passed by."""
@@ -172,7 +201,12 @@ def pass_layer_by(module: nn.Module) -> None:
 
 
 @contextmanager
-def tap(model: nn.Module, on_layer: OnLayer, edits: Edits | None = None) -> Iterator[None]:
+def tap(
+    model: nn.Module,
+    on_layer: OnLayer,
+    edits: Edits | None = None,
+    on_long: OnLong | None = None,
+) -> Iterator[None]:
     """Hand every attention layer of `model` to `on_layer` during forward passes in the block.
 
     Works whatever attention implementation the model was loaded with, whether it is compiled, and
@@ -186,9 +220,12 @@ def tap(model: nn.Module, on_layer: OnLayer, edits: Edits | None = None) -> Iter
             are edited it gets the weights that they have then.
         edits: what stands in the place of heads' outputs in the block, also in taps within it;
             None = what stands there already.
+        on_long: for long inputs: called in place of `on_layer`, with one `LongAttention` a layer
+            that holds no map.
 
     Raises:
         TypeError: the model has no attention module that can be tapped.
+        ValueError: `on_long` with a model that shows its weights alone.
         ValueError: in a forward pass, where an edit cannot be done.
 
     Example:
@@ -208,7 +245,12 @@ def tap(model: nn.Module, on_layer: OnLayer, edits: Edits | None = None) -> Iter
             f"{type(model).__name__} has no softmax attention module to tap; attention can be read "
             "from transformers models whose layers compute softmax attention"
         )
-    new = _Tap({site.module: site for site in sites}, on_layer, model, edits)
+    if on_long is not None and any(site.route == "functions" for site in sites):
+        raise ValueError(
+            f"{type(model).__name__} shows its attention weights alone, not what they follow from: "
+            "its maps can only be read whole"
+        )
+    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long)
     with ExitStack() as undo:
         # Compiled code would skip the hooks, or trace them into itself.
         undo.enter_context(plain_forward(whole))
@@ -295,6 +337,8 @@ def _attention(
         original = _original(getattr(module, "config", None))
         function = ALL_ATTENTION_FUNCTIONS.get(original, eager)
         return function(module, query, key, value, attention_mask, *args, **kwargs)
+    if taps[-1].on_long is not None:
+        return _streamed(module, eager, taps, query, key, value, attention_mask, *args, **kwargs)
     if "output_attentions" in kwargs:
         kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
     mask = attention_mask
@@ -327,6 +371,28 @@ def _attention(
     return output, weights
 
 
+def _streamed(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]] | None,
+    taps: Sequence[_Tap],
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """The attention function over long inputs."""
+    if eager is None or getattr(module, "reorder_and_upcast_attn", False):
+        raise ValueError(
+            f"the attention of {type(module).__name__} cannot be read without whole maps"
+        )
+    if taps[-1].changes(module) is not None:
+        raise ValueError(
+            "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
+        )
+    output, items = stream_layer(module, eager, *args, **kwargs)
+    for open_tap in taps:
+        open_tap.hand_over_long(module, items)
+    return output, None
+
+
 def _edited(
     module: nn.Module, seen: Seen, output: Tensor, changes: LayerChanges
 ) -> tuple[Seen, Tensor]:
@@ -355,7 +421,13 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 
     config = kwargs.get("config")
-    if any(config is None or id(config) in t.config_keys for t in _open_taps.get()):
+    taps = [t for t in _open_taps.get() if config is None or id(config) in t.config_keys]
+    if taps and taps[-1].on_long is not None:
+        # A mask that hides nothing: some models add theirs themselves where there is one.
+        if kwargs.get("allow_is_bidirectional_skip") and kwargs.get("attention_mask") is None:
+            return None
+        return LazyMask.of(kwargs)
+    if taps:
         return eager_mask(*args, **kwargs)
     function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
     return function(*args, **kwargs)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.kept_layer import KeptLayer
+from attnwidget.capture.tiles import pooled_places
 from attnwidget.kernels.pooling import farthest_pool, max_pool, quantise, quantise_signed
+from attnwidget.kernels.streaming import SIDE
 from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
@@ -26,8 +28,8 @@ class Thumbnails:
 
     Attributes:
         values: uint8 [L, H, R, C] of round(255 sqrt(value / head maximum)), max-pooled to at most
-            64 rows and columns; of differences 128 + sign round(127 sqrt(|value| / largest)),
-            the value farthest from 0 in each cell.
+            64 rows and columns (of a long input in blocks of equal length); of differences
+            128 + sign round(127 sqrt(|value| / largest)), the value farthest from 0 in each cell.
         maxima: float32 [L, H], the largest value of each head, of differences the one farthest
             from 0.
         strongest: int32 [L, H, 2], query and key of that value on the full axis; -1 where every
@@ -102,6 +104,8 @@ def draw_thumbnails(
     `minus`, of the differences from the maps of a stack of as many layers and heads, between the
     tokens that both have.
     """
+    if shown.layers[0].is_streamed:
+        return _of_long(shown, hidden)
     axes = shown.axes(words=words)
     places = [[i for i, kind in enumerate(axis.special) if kind not in hidden] for axis in axes]
     other: _Part | None = None
@@ -115,12 +119,7 @@ def draw_thumbnails(
     part = shown.part(*places, words=words)
     n_layers, n_heads = len(shown.layers), shown.layers[0].n_heads
     if not len(part.rows) or not len(part.columns):
-        size = (n_layers, n_heads)
-        return Thumbnails(
-            np.zeros((*size, 0, 0), np.uint8),
-            np.zeros(size, np.float32),
-            np.full((*size, 2), -1, np.int32),
-        )
+        return _nothing(n_layers, n_heads)
     group = n_heads // shown.layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (len(shown.query) * len(shown.key) * group)) * group
     values, maxima, strongest = [], [], []
@@ -146,6 +145,48 @@ def draw_thumbnails(
         all_values.reshape(*shape, *all_values.shape[1:]),
         torch.cat(maxima).numpy().reshape(shape),
         torch.cat(strongest).numpy().astype(np.int32).reshape(*shape, 2),
+    )
+
+
+def _nothing(*size: int) -> Thumbnails:
+    return Thumbnails(
+        np.zeros((*size, 0, 0), np.uint8),
+        np.zeros(size, np.float32),
+        np.full((*size, 2), -1, np.int32),
+    )
+
+
+def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
+    """Thumbnails of layers that were streamed, from what the pass has left where it has."""
+    rows, columns = (
+        [i for i, kind in enumerate(axis.special) if kind not in hidden]
+        for axis in (shown.query, shown.key)
+    )
+    shape = (len(shown.layers), shown.layers[0].n_heads)
+    if not rows or not columns:
+        return _nothing(*shape)
+    everything = len(rows) == len(shown.query) and len(columns) == len(shown.key)
+    values, maxima, strongest = [], [], []
+    for layer in shown.layers:
+        assert layer.products is not None and layer.products.streamed is not None
+        found = layer.products.streamed
+        for head in range(shape[1]):
+            if everything:
+                blocks = found.blocks[head]
+                query = int(found.largest[head].argmax())
+                row = layer.weights(slice(head, head + 1), [query])[0, 0]
+                link = query, int(row.argmax())
+            else:
+                step = -(-max(len(rows), len(columns)) // SIDE)
+                blocks, link = pooled_places(layer, head, rows, columns, step)
+            small, largest = quantise(blocks)
+            values.append(small.cpu())
+            maxima.append(largest.cpu())
+            strongest.append(link)
+    return Thumbnails(
+        torch.stack(values).numpy().reshape(*shape, *values[0].shape),
+        torch.stack(maxima).numpy().reshape(shape),
+        np.array(strongest, np.int32).reshape(*shape, 2),
     )
 
 

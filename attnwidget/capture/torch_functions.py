@@ -245,3 +245,9 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(
         ~mask, torch.finfo(dtype).min
     )
+
+
+def visible_in(added: Tensor) -> Tensor:
+    """Where what is added to scores hides no key, bool: `additive` read backwards."""
+    # Biases may travel inside a mask (BEiT), finite ones of -100 too (Swin).
+    return added > torch.finfo(added.dtype).min / 2

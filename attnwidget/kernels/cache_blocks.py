@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-# 1.5 MB of float32: less costs more calls than it saves, more goes out to memory and back.
-_CELLS = 384 * 1024
+# 256 KB of float32: less costs more calls than it saves, more goes out to memory and back.
+_CELLS = 64 * 1024
 
 Block = tuple[slice, slice, slice]
 
@@ -17,10 +17,10 @@ def cache_blocks(shape: Sequence[int]) -> Iterator[Block]:
 
     Example:
         >>> from attnwidget.kernels.cache_blocks import cache_blocks
-        >>> [block[0] for block in cache_blocks((3, 12, 128, 128))]
+        >>> [block[0] for block in cache_blocks((3, 12, 32, 64))]
         [slice(0, 2, None), slice(2, 3, None)]
         >>> len(list(cache_blocks((1, 12, 512, 512))))
-        12
+        48
     """
     sizes = list(shape[:3])
     steps, room = [1, 1, 1], max(1, _CELLS // max(1, shape[3]))

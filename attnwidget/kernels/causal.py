@@ -8,7 +8,8 @@ from torch import Tensor
 def is_causal(weights: Tensor, real: Tensor) -> bool:
     """True where no query gives any weight to a later token.
 
-    `weights` [B, H, n, n]; `real` bool [B, n], False at padding, whose queries do not count.
+    `weights` [B, H, n, n], or the first of its rows; `real` bool [B, n] of the same queries, False
+    at padding, whose queries do not count.
 
     Example:
         >>> import torch

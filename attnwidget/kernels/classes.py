@@ -11,7 +11,8 @@ def class_mass(weights: Tensor, row_weights: Tensor, members: Tensor) -> Tensor:
     sum_i r_i sum_{j in class} a[i, j] (Clark et al. 2019, section 3.2): the mass is summed over the
     class, so it grows with the number of its tokens; 0 where there is none.
 
-    `weights` [B, H, n, n]; `row_weights` [B, R, n], 0 at padding, one row a group of queries;
+    `weights` [B, H, n, n], or some of its rows; `row_weights` [B, R, n] of the same queries, 0 at
+    padding, one row a group of queries;
     `members` [B, C, n], 1 where a key is in the class. Returns [B, H, R, C].
 
     Example:

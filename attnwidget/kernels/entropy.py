@@ -11,15 +11,16 @@ from torch import Tensor
 _CELLS_AT_ONCE = 128 * 1024
 
 
-def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4) -> Tensor:
+def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first: int = 0) -> Tensor:
     """Entropy in nats of each query's attention, smoothed towards uniform so that no log is of 0.
 
     H = -sum_j p_j ln p_j with p = (1 - smoothing) a + smoothing / n, over the n keys of a document
     (Clark et al. 2019, section 3.3, with the smoothing of their code: at 128 tokens it moves a head
     by at most 0.0014 nats). No token is left out.
 
-    `weights` [B, H, n, n] with 0 in columns of padding; `lengths` int64 [B], real tokens of each
-    document, on the left. Returns [B, H, n]; 0 in rows of padding.
+    `weights` [B, H, n, n] with 0 in columns of padding, or some of its rows from query `first` on;
+    `lengths` int64 [B], real tokens of each document, on the left. Returns [B, H, n], of these
+    queries; 0 in rows of padding.
 
     Example:
         >>> import torch
@@ -31,11 +32,12 @@ def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4) -> Ten
     n_heads = weights.shape[1]
     for document, n in enumerate(lengths.tolist()):
         uniform = torch.tensor(smoothing / n, dtype=weights.dtype, device=weights.device)
-        heads = max(1, _CELLS_AT_ONCE // (n * n))
-        rows = n if heads > 1 else max(1, _CELLS_AT_ONCE // n)
+        real = max(0, min(n - first, weights.shape[-2]))
+        heads = max(1, _CELLS_AT_ONCE // max(1, n * real))
+        rows = real if heads > 1 else max(1, _CELLS_AT_ONCE // n)
         for head in range(0, n_heads, heads):
-            for row in range(0, n, rows):
-                at = (document, slice(head, head + heads), slice(row, min(row + rows, n)))
+            for row in range(0, real, max(1, rows)):
+                at = (document, slice(head, head + heads), slice(row, min(row + rows, real)))
                 p = torch.add(uniform, weights[at][..., :n], alpha=1 - smoothing)
                 entropies[at] = torch.linalg.vecdot(p, p.log2())
     return entropies.mul_(-math.log(2))
@@ -44,8 +46,9 @@ def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4) -> Ten
 def confidence(weights: Tensor, excluded: Tensor | None = None) -> Tensor:
     """The largest weight of each query (Voita et al. 2019, section 5.1, before their mean).
 
-    `weights` [B, H, n, n]; `excluded` bool [B, n]: keys that do not count, as Voita et al. leave
-    out the end of the sentence. The remaining weights are not renormalised. Returns [B, H, n].
+    `weights` [B, H, n, n], or some of its rows; `excluded` bool [B, n]: keys that do not count, as
+    Voita et al. leave out the end of the sentence. The remaining weights are not
+    renormalised. Returns [B, H, n].
 
     Example:
         >>> import torch

@@ -27,6 +27,26 @@ def max_pool(maps: Tensor, side: int = 64) -> Tensor:
     return adaptive_max_pool2d(flat, (rows, columns)).reshape(*maps.shape[:-2], rows, columns)
 
 
+def block_maxima(values: Tensor, block: int) -> Tensor:
+    """The maximum of every `block` neighbours on the last axis; the last block may be shorter.
+
+    `values` [..., n]; returns [..., ceil(n / block)].
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.pooling import block_maxima
+        >>> block_maxima(torch.tensor([1.0, 3.0, 2.0, 0.0, 5.0]), 2)
+        tensor([3., 2., 5.])
+    """
+    if block == 1:
+        return values
+    whole = values.shape[-1] // block * block
+    maxima = values[..., :whole].unflatten(-1, (-1, block)).amax(-1) if whole else values[..., :0]
+    if whole == values.shape[-1]:
+        return maxima
+    return torch.cat([maxima, values[..., whole:].amax(-1, keepdim=True)], -1)
+
+
 def farthest_pool(maps: Tensor, side: int = 64) -> Tensor:
     """The value farthest from 0 under each thumbnail cell, as `max_pool`; of equals the positive.
 

@@ -11,13 +11,16 @@ from torch import Tensor
 _ROWS_AT_ONCE = 64
 
 
-def offset_mass(weights: Tensor, row_weights: Tensor, offsets: Sequence[int]) -> Tensor:
+def offset_mass(
+    weights: Tensor, row_weights: Tensor, offsets: Sequence[int], first: int = 0
+) -> Tensor:
     """Mean attention from a token to the one `offset` places after it; 0 is the token itself.
 
     sum_i r_i a[i, i + offset], over the queries that have such a key. With r_i = 1/n the divisor
     is n at every offset, although n - |offset| queries have a key there (Clark et al. 2019, 3.1).
 
-    `weights` [B, H, n, n]; `row_weights` [B, n], 0 at padding. Returns [B, H, len(offsets)].
+    `weights` [B, H, n, n], or some of its rows from query `first` on; `row_weights` [B, n] of the
+    same queries, 0 at padding. Returns [B, H, len(offsets)].
 
     Example:
         >>> import torch
@@ -26,23 +29,23 @@ def offset_mass(weights: Tensor, row_weights: Tensor, offsets: Sequence[int]) ->
         >>> offset_mass(to_next, torch.full((1, 4), 0.25), [-1, 0, 1])
         tensor([[[0.0000, 0.0000, 0.7500]]])
     """
-    n = weights.shape[-1]
+    n_rows, n = weights.shape[-2:]
     mass = weights.new_zeros(*weights.shape[:2], len(offsets))
-    for k, offset in enumerate(offsets):
-        if abs(offset) < n:
-            rows = row_weights[:, None, max(0, -offset) : n - max(0, offset)]
+    for k, offset in enumerate(first + offset for offset in offsets):
+        if -n_rows < offset < n:
+            rows = row_weights[:, None, max(0, -offset) : min(n_rows, n - offset)]
             mass[..., k] = torch.linalg.vecdot(weights.diagonal(offset, -2, -1), rows)
     return mass
 
 
-def mean_distances(weights: Tensor, row_weights: Tensor) -> Tensor:
+def mean_distances(weights: Tensor, row_weights: Tensor, first: int = 0) -> Tensor:
     """Mean signed and mean absolute distance, in tokens, from a query to what it attends to.
 
     sum_ij r_i a[i, j] (j - i), which is negative where a head looks back, and the same of |j - i|.
 
-    `weights` [B, H, n, n] with 0 in columns of padding; `row_weights` [B, n], 0 at padding.
-    Returns float64 [B, H, 2], signed before absolute: n * n terms of up to n would lose digits in
-    float32.
+    `weights` [B, H, n, n] with 0 in columns of padding, or some of its rows from query `first` on;
+    `row_weights` [B, n] of the same queries, 0 at padding. Returns float64 [B, H, 2], signed before
+    absolute: n * n terms of up to n would lose digits in float32.
 
     Example:
         >>> import torch
@@ -54,9 +57,10 @@ def mean_distances(weights: Tensor, row_weights: Tensor) -> Tensor:
     n = weights.shape[-1]
     place = torch.arange(n, device=weights.device, dtype=torch.float64)
     total = place.new_zeros(*weights.shape[:2], 2)
-    for first in range(0, n, _ROWS_AT_ONCE):
-        rows = slice(first, first + _ROWS_AT_ONCE)
-        signed = place - place[rows, None]  # [rows, n], key minus query
+    for start in range(0, weights.shape[-2], _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        queries = place[first:][: weights.shape[-2]][rows, None]
+        signed = place - queries  # [rows, n], key minus query
         distances = torch.stack([signed, signed.abs()]) * row_weights[:, None, rows, None]
         total += weights[:, :, rows].flatten(-2).double() @ distances.flatten(-2).mT
     return total

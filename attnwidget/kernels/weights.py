@@ -32,6 +32,25 @@ def attention_weights(
         >>> attention_weights(torch.zeros(1, 2, 4), torch.zeros(1, 5, 4), scaling=0.5)[0, 0]
         tensor([0.2000, 0.2000, 0.2000, 0.2000, 0.2000])
     """
+    scores = attention_scores(
+        query, key, scaling=scaling, mask=mask, softcap=softcap, position_bias=position_bias
+    )
+    if sinks is None:
+        return torch.softmax(scores, dim=-1, dtype=torch.float32)
+    sink = sinks.to(scores.dtype).reshape(-1, 1, 1).expand(*scores.shape[:-1], 1)
+    return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1, dtype=torch.float32)[..., :-1]
+
+
+def attention_scores(
+    query: Tensor,
+    key: Tensor,
+    *,
+    scaling: float,
+    mask: Tensor | None = None,
+    softcap: float | None = None,
+    position_bias: Tensor | None = None,
+) -> Tensor:
+    """What `attention_weights` takes the softmax of, [..., H, Q, K] in the dtype of the queries."""
     heads, key_heads = query.shape[-3], key.shape[-3]
     if heads % key_heads:
         raise ValueError(f"{heads} query heads cannot share {key_heads} key heads evenly")
@@ -43,7 +62,4 @@ def attention_weights(
         scores = scores + position_bias
     if mask is not None:
         scores = scores + mask
-    if sinks is None:
-        return torch.softmax(scores, dim=-1, dtype=torch.float32)
-    sink = sinks.to(scores.dtype).reshape(-1, 1, 1).expand(*scores.shape[:-1], 1)
-    return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1, dtype=torch.float32)[..., :-1]
+    return scores

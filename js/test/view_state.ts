@@ -15,5 +15,6 @@ export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   _source: { model: "Bert", note: "weights only", loss: "" },
   _highlighted: { query: [], key: [] },
   ...{ arrangement: "one", of: "selected", _maps: null, _map: null, versus: null, _compared: [] },
+  ...{ _long: null, _tile: null, _row: null, _jump: {}, _jumped: {} },
   ...patch,
 });

@@ -16,6 +16,8 @@ from attnwidget.widgets.pages.part import Holding, Page, Part
 
 def page(view: HeadView) -> Page:
     """The maps of all heads, or of the one shown, and where highlighted words are."""
+    if view.attention.is_long:
+        return _in_sight(view)
     attention, quantity = view.attention, view.quantity
     state = state_of(view, without=("_map", "_maps", "_axes", "_highlighted"))
     words = [
@@ -39,6 +41,22 @@ def page(view: HeadView) -> Page:
         smaller=_smaller(view) if view.head else None,
     )
     return Page({"head_view": part})
+
+
+def _in_sight(view: HeadView) -> Page:
+    """Of a long input what the page has of it: the head as a whole, and the part in sight."""
+    head, tile = view.head, view._tile
+    shapes = {name: shape for name, shape in view._shapes().items() if head and name == head.stack}
+    part = Part(title="Attention heads", state=state_of(view), shapes=shapes or view._shapes())
+    if tile is None:
+        return Page({"head_view": part})
+    (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
+    blocks = f" in blocks of {tile['step']}" if tile["step"] > 1 else ""
+    said = (
+        f"long input: holds an overview of {head}, and queries {q0}–{q1 - 1} and keys "
+        f"{k0}–{k1 - 1}{blocks}"
+    )
+    return Page({"head_view": part}, notes=(said,))
 
 
 def _smaller(view: HeadView) -> dict[str, Holding]:

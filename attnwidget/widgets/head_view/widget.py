@@ -12,22 +12,26 @@ from numpy.typing import NDArray
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.stack import Stack
 from attnwidget.widgets.head_view.highlighted import highlighted
+from attnwidget.widgets.head_view.long_traits import LongInput
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
-from attnwidget.widgets.shared.versus import Versus
 from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
 
 
-class HeadView(TokenSize, Versus):
+class HeadView(TokenSize, LongInput):
     """One head's map as lines between two columns of tokens, or as a matrix; or several heads.
 
     Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. `window`
     is the part of a matrix that is in sight: zooming on the page sets it, and pictures show it.
+
+    Above 1,024 tokens its page gets no whole map: an overview, and the exact weights of what is in
+    sight, down to single tokens. Long inputs open with a logarithmic `scale`, unless one is given;
+    options that need whole maps raise traitlets.TraitError.
 
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; linked to a
     `HeadGrid` it shows the head selected there. With `arrangement="beside"` or `"overlay"` it shows
@@ -108,6 +112,8 @@ class HeadView(TokenSize, Versus):
         self._mode_is_chosen = traits.get("mode") is not None
         if not self._mode_is_chosen:
             traits["mode"] = _mode_for(attention)
+        if isinstance(attention, Attention) and attention.is_long:
+            traits.setdefault("scale", "log")
         super().__init__(attention, highlight=words, **traits)
         self.observe(self._choose_mode, names="mode")
 
@@ -172,13 +178,13 @@ class HeadView(TokenSize, Versus):
 
     @traitlets.observe("selected", "quantity", "unit", "highlight", "versus")
     def _other_map(self, change: object) -> None:
-        if self._answers:
+        if self._answers and not self._settles:
             with self._answering():
                 self._compute()
 
     @traitlets.observe("arrangement", "of")
     def _other_heads(self, change: object) -> None:
-        if self._stacks:
+        if self._stacks and not self._settles:
             with self._answering():
                 self._compute_several()
 
@@ -188,6 +194,8 @@ class HeadView(TokenSize, Versus):
 
     def _compute(self) -> None:
         self._compare()
+        if self._compute_long():
+            return
         self._compute_several()
         head = self.head
         if head is None:
@@ -292,7 +300,7 @@ class HeadView(TokenSize, Versus):
                 "'highlight' names words of the input; not among them: "
                 + ", ".join(map(repr, missing))
             )
-        return list(proposal["value"])
+        return list(self._refuse_long("highlight", proposal["value"]))
 
 
 def _mode_for(attention: object) -> str:

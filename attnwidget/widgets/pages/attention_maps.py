@@ -20,7 +20,17 @@ UNITS = ("tokens", "words")
 
 
 def all_maps(attention: Attention, quantity: str) -> Holding:
-    """The maps of all heads."""
+    """The maps of all heads.
+
+    Raises:
+        ValueError: the input is long, and has no whole maps.
+    """
+    if attention.is_long:
+        raise ValueError(
+            "a page of this figure holds whole maps, which are not made of an input of "
+            f"{len(attention.tokens):,} tokens: save a HeadView alone, whose page holds what is in "
+            "sight, or a picture"
+        )
     return Holding(
         "the maps of all heads",
         "shorten the text (the size grows with its square)",

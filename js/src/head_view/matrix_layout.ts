@@ -105,7 +105,8 @@ export function withLabels(layout: MatrixLayout, labelled: Record<"query" | "key
 }
 
 /** Plot size in device pixels, and of the picture scaled into it: never more pixels than there are. */
-export function pixelSize({ rows, cols, cellWidth, cellHeight, dpr }: MatrixLayout) {
+export function pixelSize(layout: Pick<MatrixLayout, "rows" | "cols" | "cellWidth" | "cellHeight" | "dpr">) {
+  const { rows, cols, cellWidth, cellHeight, dpr } = layout;
   const width = Math.max(1, Math.round(cols * cellWidth * dpr));
   const height = Math.max(1, Math.round(rows * cellHeight * dpr));
   return { width, height, across: Math.min(cols, width), down: Math.min(rows, height) };

@@ -64,7 +64,8 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
   pen.restore();
 }
 
-function paintHatch(pen: Pen, theme: Theme, layout: MatrixLayout): void {
+/** The ground of a plot, which shows where keys are masked. */
+export function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pixelSize>[0]): void {
   const size = pixelSize(layout);
   const [width, height, step] = [size.width, size.height, HATCH].map((x) => x / layout.dpr) as [number, number, number];
   pen.fillStyle = theme.background;

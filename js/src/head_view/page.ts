@@ -1,6 +1,7 @@
 import { attentionMap, mapsIn, severalMaps, twoMaps } from "../page/embedded_maps.js";
 import { localModel } from "../page/local_model.js";
 import type { Kernel } from "../page/page_data.js";
+import type { Model } from "../shared/types.js";
 import type { ViewState } from "./state.js";
 
 /** Positions of highlighted words on the axes of a stack. */
@@ -8,6 +9,7 @@ type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
 
 /** A view of the maps that the page holds; where that is one head's, no other can be chosen. */
 export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ state, own }, { maps: alone = [], two }) => {
+  if (state._long) return onePart(state);
   const none = { query: [], key: [] };
   const model = localModel<ViewState>({ ...state, _highlighted: none, _map: null, _maps: null });
   const [maps, others] = two ?? [alone, []];
@@ -33,3 +35,17 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ s
   draw();
   return model;
 };
+
+/** A head of a long input: the page has the one that it was saved with, as far as it was in sight. */
+function onePart(state: ViewState): Model<ViewState> {
+  const model = localModel<ViewState>(state);
+  const { selected, layer } = state;
+  const stay = () => {
+    model.set("selected", selected);
+    model.set("layer", layer);
+  };
+  for (const name of ["selected", "layer"]) model.on(`change:${name}`, stay);
+  // Another row is not on the page.
+  model.on("change:tokens", () => model.set("_row", null));
+  return model;
+}

@@ -20,6 +20,7 @@ import {
   paintHeadings,
   paintOverLines,
 } from "./lines_paint.js";
+import { drawLong } from "./long_picture.js";
 import { paintMatrixLabels } from "./matrix_labels.js";
 import type { MatrixLayout } from "./matrix_layout.js";
 import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix_paint.js";
@@ -36,6 +37,7 @@ const MOST_WHOLE = 60;
 
 /** One head in full, as lines or as a matrix, or several heads. */
 export const drawPicture: DrawPicture<ViewState> = (state, request) => {
+  if (state._long && "values" in state._long) return drawLong(state, request);
   const sheet = new Sheet(request);
   const [head, model] = [state.selected.at(-1), state._source.model];
   const shown = head ? shownHeads(state, head, null).shown : null;

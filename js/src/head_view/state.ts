@@ -1,5 +1,6 @@
 import type { TokenSize } from "../shared/labels.js";
-import type { AttentionMap, SharedState } from "../shared/types.js";
+import type { AttentionMap, SharedState, Side } from "../shared/types.js";
+import type { LongHead, Row, Tile } from "./long_types.js";
 import type { Arrangement, Maps } from "./several.js";
 
 /** The traits of `HeadView`. */
@@ -20,6 +21,13 @@ export interface ViewState extends SharedState {
   versus: "intact" | "other" | null;
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
+  /** Of a long input, in place of maps: the head as a whole, what is in sight, the row of the locked query; else null. */
+  _long: LongHead | null;
+  _tile: Tile | null;
+  _row: Row | null;
+  /** A search: `n` counts them, -1 goes backwards; and its answer. */
+  _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
+  _jumped: { n?: number; count?: number; at?: number; nth?: number };
 }
 
 /** Those that are drawn. */
@@ -29,4 +37,5 @@ export const WATCHED: (keyof ViewState)[] = [
   ...(["token_size", "window"] as const),
   ...(["_map", "_axes", "_stacks", "_source", "_quantities"] as const),
   ...(["arrangement", "of", "_maps", "versus", "_compared"] as const),
+  ...(["_long", "_tile", "_row", "_jump", "_jumped"] as const),
 ];

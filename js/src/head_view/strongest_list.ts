@@ -2,27 +2,43 @@ import { element } from "../shared/dom.js";
 import type { Scene, Target } from "./scene.js";
 import { strongestOf } from "./view_text.js";
 
-/** The strongest weights of a locked token, each a button that goes there; returns how to bring them up to date. */
-export function strongestList(parent: HTMLElement, signal: AbortSignal, go: (target: Target) => void) {
+/** Weights, each with what is there. */
+interface Listing {
+  of: string;
+  listed: { label: string; weight: string }[];
+}
+
+/** Weights under a heading, each a button that goes there; returns how to bring them up to date. */
+export function goList(parent: HTMLElement, signal: AbortSignal) {
   const box = element(parent, "div", { class: "attnw-strongest", hidden: true });
   const heading = element(box, "p", { class: "attnw-strongest-of" });
   const list = element(box, "ol");
   let last = "";
-  return (scene: Scene | undefined): boolean => {
-    const found = scene && strongestOf(scene);
+  let goTo: (index: number) => void = () => {};
+  return (found: Listing | undefined, go: (index: number) => void): void => {
     box.hidden = !found;
+    goTo = go;
     const text = JSON.stringify(found);
-    if (!found || text === last) return found !== undefined;
+    if (!found || text === last) return;
     last = text;
     heading.textContent = found.of;
     list.replaceChildren();
-    for (const { label, weight, target } of found.listed) {
+    for (const [i, { label, weight }] of found.listed.entries()) {
       const name = { type: "button", class: "attnw-strongest-go", "aria-label": `go to ${label}, ${weight}` };
       const button = element(element(list, "li"), "button", name);
       element(button, "span", {}, label);
       element(button, "span", { class: "attnw-strongest-weight" }, weight);
-      button.addEventListener("click", () => go(target), { signal });
+      button.addEventListener("click", () => goTo(i), { signal });
     }
-    return true;
+  };
+}
+
+/** The strongest weights of a locked token; returns how to bring them up to date, and whether there are any. */
+export function strongestList(parent: HTMLElement, signal: AbortSignal, go: (target: Target) => void) {
+  const update = goList(parent, signal);
+  return (scene: Scene | undefined): boolean => {
+    const found = scene && strongestOf(scene);
+    update(found, (i) => go(found?.listed[i]?.target ?? {}));
+    return found !== undefined;
   };
 }

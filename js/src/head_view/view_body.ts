@@ -11,6 +11,7 @@ import type { Range } from "./lines_focus.js";
 import { matrixFigure } from "./matrix_figure.js";
 import { ASIDE, roomFor, type Scene } from "./scene.js";
 import type { Several } from "./several.js";
+import { tooltip } from "./tooltip.js";
 import { DIFFERENCE, differenceScale } from "./two_maps.js";
 
 const UNATTACHED = 640;
@@ -48,8 +49,7 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
   const second = element(aside, "p", { class: "attnw-second" });
   const caption = element(aside, "p", { class: "attnw-caption", "data-caption": "" });
   const live = element(parent, "div", { class: "attnw-unseen", "aria-live": "polite" });
-  const tooltip = element(parent, "div", { class: "attnw-tooltip", "aria-hidden": "true" });
-  tooltip.hidden = true;
+  const point = tooltip(parent);
 
   const setText = (node: HTMLElement, text: string) => {
     if (node.textContent !== text) node.textContent = text;
@@ -96,15 +96,6 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
       bar(theme, barTexts(state.scale, maximum, printValue(quantity)), colours && rampTo(theme, theme.text));
       setText(inUse, [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · "));
     },
-    /** Text beside a point of the page, kept inside the widget. */
-    point(text: string, clientX: number, clientY: number): void {
-      tooltip.hidden = !text;
-      if (!text) return;
-      setText(tooltip, text);
-      const { left, top } = parent.getBoundingClientRect();
-      const most = parent.clientWidth - tooltip.offsetWidth - 4;
-      const x = Math.max(4, Math.min(clientX - left + 12, most));
-      tooltip.style.transform = `translate(${x}px, ${clientY - top + 16}px)`;
-    },
+    point,
   };
 }

@@ -1,9 +1,10 @@
-import { choice, hideTicks, keysButton, slider, tick } from "../shared/controls.js";
+import { choice, hideTicks, slider, tick } from "../shared/controls.js";
 import { element } from "../shared/dom.js";
 import { save } from "../shared/snapshot.js";
 import { type Axes, type Model, SCALES, type Scale } from "../shared/types.js";
 import { ARRANGEMENTS, type Arrangement } from "./several.js";
 import type { ViewState } from "./state.js";
+import { viewHead } from "./view_head.js";
 import { sentencesName } from "./view_text.js";
 import { hideable, twoSentences } from "./visible_map.js";
 
@@ -19,26 +20,7 @@ export function viewControls(
   setMode: (mode: ViewState["mode"]) => void,
   zoom: { step: (by: 1 | -1) => void; whole: () => void },
 ) {
-  const head = element(parent, "div", { class: "attnw-view-head" });
-  const title = element(head, "div", { class: "attnw-title" });
-  const group = element(head, "div", { class: "attnw-view-note" });
-  const toggle = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "mode" });
-  const modes = (["lines", "matrix"] as const).map((mode) => {
-    const button = element(toggle, "button", { type: "button", "data-mode": mode }, mode);
-    button.addEventListener("click", () => setMode(mode), { signal });
-    return { mode, button };
-  });
-  const zooms = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "zoom" });
-  const zoomButton = (text: string, name: string, act: () => void) => {
-    const button = element(zooms, "button", { type: "button", title: name, "aria-label": name }, text);
-    button.addEventListener("click", act, { signal });
-    return button;
-  };
-  zoomButton("+", "zoom in", () => zoom.step(1));
-  const farther = zoomButton("−", "zoom out", () => zoom.step(-1));
-  const all = zoomButton("all", "zoom out to all", zoom.whole);
-  const keys = keysButton(head, "attnw-help");
-
+  const head = viewHead(parent, signal, setMode, zoom);
   const row = element(parent, "div", { class: "attnw-view-controls" });
   const quantity = choice<string>(row, "quantity", signal, (value) => save(model, { quantity: value }));
   // A lock is a position on the axis: on the other unit's axis it would be another token.
@@ -60,24 +42,21 @@ export function viewControls(
   const whole = tick(row, "all heads of the layer", signal, (on) => save(model, { of: on ? "layer" : "selected" }));
 
   return {
-    keys,
+    keys: head.keys,
     /** With no head there is nothing to control. */
     clear(): void {
-      head.hidden = true;
+      head.hide(true);
       row.hidden = true;
     },
     name(text: string, note: string): void {
-      head.hidden = false;
+      head.hide(false);
       row.hidden = false;
-      title.textContent = text;
-      group.textContent = note;
+      head.name(text, note);
     },
     /** `axes` are those of the map shown; `leavesOut` is whether any of its keys is left out. */
     update(axes: Axes, leavesOut: boolean): void {
       const mode = model.get("mode");
-      for (const { mode: value, button } of modes) button.setAttribute("aria-pressed", String(value === mode));
-      zooms.hidden = mode !== "matrix";
-      for (const button of [farther, all]) button.disabled = model.get("window") === null;
+      head.update(mode, { zoom: mode === "matrix", zoomed: model.get("window") !== null });
       const pair = twoSentences(axes);
       quantity(model.get("_quantities"), model.get("quantity"));
       unit(UNITS, model.get("unit"));

@@ -11,6 +11,7 @@ import { save, snapshot } from "../shared/snapshot.js";
 import { type Head, type RenderContext, sameHead } from "../shared/types.js";
 import { chipsOf, drawThese, toggledHeads } from "./chips.js";
 import { linesRange } from "./lines_focus.js";
+import { renderLong } from "./long_widget.js";
 import { matrixZoom } from "./matrix_zoom.js";
 import { peekShown } from "./peek_shown.js";
 import {
@@ -36,7 +37,7 @@ import { type Shown, shownHeads } from "./view_shown.js";
 import { captionOf, figureName, keyGroup, NO_SELECTION, secondOf, title } from "./view_text.js";
 import type { VisibleMap } from "./visible_map.js";
 
-function render({ model, el, signal }: RenderContext<ViewState>): void {
+function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   const { root, inner, schedule, invalidate } = mount({ model, el, signal }, "view", WATCHED, {
     update,
     paint,
@@ -289,4 +290,23 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   });
 }
 
-export default () => ({ initialize: releasing<ViewState>("_map", "_maps"), render });
+/** Inputs too long for a whole map have a figure of their own, also where another input takes the place of this one. */
+function render({ model, el, signal }: RenderContext<ViewState>): void {
+  const isLong = () => Boolean(model.get("_long"));
+  let [shown, end] = [isLong(), new AbortController()];
+  const draw = () => (shown ? renderLong : renderShort)({ model, el, signal: end.signal });
+  const follow = () => {
+    if (isLong() === shown) return;
+    end.abort();
+    [shown, end] = [isLong(), new AbortController()];
+    draw();
+  };
+  model.on("change:_long", follow);
+  signal.addEventListener("abort", () => {
+    model.off("change:_long", follow);
+    end.abort();
+  });
+  draw();
+}
+
+export default () => ({ initialize: releasing<ViewState>("_map", "_maps", "_long", "_tile"), render });

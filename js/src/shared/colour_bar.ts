@@ -8,7 +8,8 @@ import type { Scale } from "./types.js";
 /** The values at the start, the middle and the end of a colour bar. */
 export function barTexts(scale: Scale, maximum: number, print: (x: number) => string = digits): [string, string, string] {
   const at = inverse(scale);
-  const low = scale === "log" ? `≤${print(at(0) * maximum)}` : "0";
+  // One digit tells an order of magnitude; three would run into the next label.
+  const low = scale === "log" ? `≤${Number((at(0) * maximum).toPrecision(1))}` : "0";
   return [low, print(at(0.5) * maximum), print(maximum)];
 }
 

@@ -112,10 +112,10 @@ export function controlRow(parent: HTMLElement, signal: AbortSignal) {
     };
   }
 
-  /** Buttons to the next and the previous "mention", "for which" the head is right or wrong; returns how to allow them. */
+  /** Buttons to the next and the previous "mention", "for which the head" is right or wrong; returns how to allow them. */
   function jumps(what: string, which: string, jump: (outcome: Outcome, step: 1 | -1) => void) {
     const buttons = (["right", "wrong"] as const).flatMap((outcome) => {
-      const one = `${what} ${which} the head is ${outcome}`;
+      const one = `${what} ${which} is ${outcome}`;
       const place = group(one.replace(what, `${what}s`));
       const mark = { class: `attnw-${outcome}`, "aria-hidden": "true" };
       element(place, "span", mark, MARKS[outcome]);

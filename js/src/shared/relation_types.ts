@@ -58,8 +58,26 @@ export interface DrawnSentence {
   head: Head | null;
   /** int32 [2, m], from 1, by direction; and float32 [m, m], rows attend. */
   predicted: { governors: WireArray; map: WireArray; root?: WireArray; votes?: Votes | null } | null;
+  /** Of a structural probe, in place of `predicted`. */
+  structure?: Structure | null;
   /** Why there is nothing to draw. */
   problem: string;
+}
+
+/** The tree of m words that a structural probe reads out of a layer. */
+export interface Structure {
+  layer: number;
+  /** int32 [E, 3]: two words, from 0, and 1 where the annotated tree has them beside each other. */
+  links: WireArray;
+  /** int32 [m]: 1 where a word is linked to its governor, or is the root that was found, 0 where not; -1 is not counted. */
+  found: WireArray;
+  /** The word, from 0, that is taken for the root. */
+  root: number;
+  /** Edges between words: int32 [m, m], annotated, and float32 [m, m], predicted. */
+  gold: WireArray;
+  distances: WireArray;
+  /** float32 [m]: predicted edges from the root. */
+  depths: WireArray;
 }
 
 /** For each of m words the K heads that spoke most for its governor, or against it. */
@@ -80,7 +98,16 @@ export interface ArcsState extends RelationsState, TextState {
   /** How often the shown head is right on the relation, where that was measured. */
   _measured: { correct: number; n: number; baseline: number; offset: number } | null;
   /** `probe`: what answers, where that is no head. */
-  _source: { model: string; note: string; count: number; layers: number; relations: string[]; probe?: string };
-  /** Of a probe: the word whose votes are shown. */
+  _source: {
+    model: string;
+    note: string;
+    count: number;
+    layers: number;
+    relations: string[];
+    probe?: string;
+    /** Layers that a structural probe reads. */
+    probed?: number[];
+  };
+  /** Of a probe: the word that is held. */
   word?: number | null;
 }

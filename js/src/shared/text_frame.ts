@@ -24,7 +24,7 @@ export interface TextFrame<T> {
   /** Traits that say which text is shown, and how many there are of each; Page Up and Page Down step the first. */
   places: (keyof T & string)[];
   counts(): number[];
-  /** "mention", "for which": what the head is right or wrong on. */
+  /** "mention", "for which the head": what is right or wrong on it. */
   sought: [what: string, which: string];
   /** What the reader may have called the widget. */
   variable: string;

@@ -83,11 +83,11 @@ export function isNone({ state, axes }: Pick<Scene, "state" | "axes">): boolean 
 
 /** What the lens shows, and what was left out, merged or masked. */
 export function captionOf(scene: Scene): Caption {
-  const { state, lens, axes, side, tokens, values, maximum, print } = scene;
+  const { state, lens, axes, side, tokens, leftOut, values, maximum, print } = scene;
   const source = state._source;
   const hidden = state.hidden.map((kind) => specialName(axes, kind) ?? "").filter(Boolean);
   const [from, to] = [tokenOf(scene, "query"), tokenOf(scene, "key")];
-  const others = `${plural(tokens.length, lens.unit.slice(0, -1))}`;
+  const others = `${plural(tokens.length + leftOut, lens.unit.slice(0, -1))}`;
   const pair = `from ${from || others} to ${to || others}`;
   const among = hidden.length ? ", among the tokens shown" : "";
   const whole = lens.quantity === "weights" ? "weight" : lens.quantity.slice(0, -1);
@@ -101,6 +101,7 @@ export function captionOf(scene: Scene): Caption {
       side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
       side ? "" : `a head goes there (marked) where no other key has a larger ${whole} from ${from}${among}`,
       isNone(scene) ? LOCK : "",
+      leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",
       hidden.length ? `${hidden.join(", ")} hidden` : "",
       values.some(Number.isNaN) ? "masked cells struck through" : "",
       lens.unit === "words" ? MERGED : "",

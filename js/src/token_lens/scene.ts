@@ -18,6 +18,8 @@ const NARROWEST = 3;
 /** Rows of tokens, as many as are to be in sight at once, and the lowest ones. */
 const HIGHEST = 18;
 const LOWEST = 3;
+/** More rows than this are taller than a canvas may be, and more than a reader scrolls through. */
+export const MOST_ROWS = 1024;
 export const TALLEST = 560;
 /** A square of a head between two tokens: a number fits into it. */
 const SQUARE = 46;
@@ -50,6 +52,8 @@ export interface Scene extends Omit<Page, "width"> {
   /** The tokens of the rows, and their axis; none between two tokens. */
   tokens: number[];
   other: Axis;
+  /** Tokens that have no row, for want of room. */
+  leftOut: number;
   /** The heads in the order of the columns, or all of them between two tokens. */
   heads: Head[];
   /** rows x columns, NaN where masked. */
@@ -86,7 +90,8 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
     const layer = lens.layer ?? Math.floor(i / nHeads);
     return [layer, i % nHeads, lens.stack];
   });
-  const tokens = side ? [...other.text.keys()].filter((i) => !isHidden(other, i, state.hidden)) : [];
+  const seen = side ? [...other.text.keys()].filter((i) => !isHidden(other, i, state.hidden)) : [];
+  const tokens = seen.length > MOST_ROWS ? strongestOf(seen, all, counted.length, count) : seen;
   const order = side ? ordered(all, counted.length, count, tokens, state.sort) : [...counted.keys()];
   const heads = order.map((i) => counted[i] as Head);
   const values = side ? Float32Array.from(tokens.flatMap((token) => order.map((i) => all[i * count + token] ?? 0))) : all;
@@ -104,6 +109,7 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
   return {
     ...page,
     ...{ room, width, height, state, lens, axes, stack, layout, side, tokens, other, heads, values, goes, selected },
+    leftOut: seen.length - tokens.length,
     maximum: largestOf(values),
     print: printed(lens),
   };
@@ -129,6 +135,22 @@ function ordered(all: Float32Array, heads: number, count: number, tokens: number
   if (sort === "head") return order;
   const largest = order.map((i) => tokens.reduce((most, token) => Math.max(most, all[i * count + token] || 0), 0));
   return order.sort((a, b) => (largest[b] ?? 0) - (largest[a] ?? 0) || a - b);
+}
+
+/** The tokens that some head has the largest values of, in their order. */
+function strongestOf(tokens: number[], all: Float32Array, heads: number, count: number): number[] {
+  const largest = new Map(
+    tokens.map((token) => {
+      let most = 0;
+      for (let i = 0; i < heads; i++) most = Math.max(most, all[i * count + token] || 0);
+      return [token, most];
+    }),
+  );
+  const by = (token: number) => largest.get(token) ?? 0;
+  return [...tokens]
+    .sort((a, b) => by(b) - by(a) || a - b)
+    .slice(0, MOST_ROWS)
+    .sort((a, b) => a - b);
 }
 
 /** Columns of heads and rows of tokens, each as large as there is room for; what has no room is scrolled. */

@@ -1,0 +1,108 @@
+"""What a forward pass over one long input leaves behind: kept layers, none with a whole map."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.inputs import input_names
+from attnwidget.capture.kept_layer import KeptLayer, Products
+from attnwidget.capture.plain_forward import uncompiled
+from attnwidget.capture.sites import find_sites
+from attnwidget.capture.streamed_layer import StreamedItem
+from attnwidget.capture.tap import LongAttention, open_edits, tap
+
+#: Inputs of more tokens are read without whole maps, unless `attend` is told otherwise.
+LONG_FROM = 1024
+
+
+def collect_long(
+    hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
+) -> list[dict[str, list[KeptLayer]]]:
+    """The layers that a forward pass left of each input, by stack.
+
+    Memory: queries and keys of all layers, two numbers a query and head, and thumbnails.
+
+    Raises:
+        ValueError: the model shows its weights alone, or computes them in a way that is not known.
+    """
+    items: list[dict[str, list[KeptLayer]]] = [{} for _ in next(iter(inputs.values()))]
+
+    def keep(seen: LongAttention) -> None:
+        for stacks, item in zip(items, seen.items, strict=True):
+            stacks.setdefault(seen.stack, []).append(kept_of(item))
+
+    if "logits_to_keep" in input_names(hf_model):
+        # What a model says of every token is larger than all that is kept.
+        options = {"logits_to_keep": 1, **options}
+    with torch.no_grad(), tap(hf_model, lambda _: None, on_long=keep):
+        hf_model(**inputs, **options)
+    return items
+
+
+def is_long(hf_model: Any, inputs: Mapping[str, Tensor], asked: bool | None) -> bool:
+    """Whether an input is to be read without whole maps, as `asked` or else by its length.
+
+    Raises:
+        ValueError: whole maps of the input do not fit the memory.
+    """
+    if asked is not None:
+        return asked
+    names = ("input_ids", "decoder_input_ids", "inputs_embeds")
+    length = max((inputs[name].shape[1] for name in names if name in inputs), default=0)
+    if length <= LONG_FROM:
+        return False
+    mask = inputs.get("attention_mask")
+    padded = mask is not None and not bool((mask != 0).all())
+    if not padded and not open_edits(hf_model) and shows_products(hf_model):
+        return True
+    _refuse_no_room(hf_model, length)
+    return False
+
+
+def shows_products(hf_model: Any) -> bool:
+    """Whether every layer of a model shows the queries and keys that its weights follow from."""
+    return all(site.route == "interface" for site in find_sites(uncompiled(hf_model)))
+
+
+def _refuse_no_room(hf_model: Any, length: int) -> None:
+    """Refuse an input whose whole maps do not fit: an operating system would end the process."""
+    config = hf_model.config.get_text_config()
+    heads = int(config.num_attention_heads) * int(config.num_hidden_layers)
+    room = free_memory()
+    if room is not None and 4 * heads * length**2 > room:
+        most = isqrt(room // (4 * heads))
+        raise ValueError(
+            f"the whole maps of {heads} heads over {length:,} tokens take "
+            f"{4 * heads * length**2 / 1e9:,.1f} GB, {room / 1e9:,.1f} GB are free: this model is "
+            f"read whole where it shows its weights alone, has heads switched off or padding; pass "
+            f"at most {most:,} tokens"
+        )
+
+
+def free_memory() -> int | None:
+    """Bytes that are free, where the operating system tells."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def kept_of(item: StreamedItem) -> KeptLayer:
+    """What is kept of one input in one layer."""
+    products = Products(
+        query=item.query,
+        key=item.key,
+        scaling=item.scaling,
+        softcap=item.softcap,
+        bias=item.bias,
+        sinks=item.sinks,
+        streamed=item.streamed,
+    )
+    (n_heads, n_query, _), (n_key_heads, n_key, _) = item.query.shape, item.key.shape
+    return KeptLayer(n_heads, n_key_heads, n_query, n_key, products=products, mask=item.mask)

@@ -1,0 +1,102 @@
+"""A model on its way to another process: how to load it there, and what tells it from others."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from torch import nn
+
+# Weights taken from each parameter to tell a model from another one of the same class.
+_SAMPLED = 64
+# The `AttentionModel`s that this process was sent and still uses, so that none is loaded twice.
+_received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
+
+
+def weights_digest(module: nn.Module) -> str:
+    """What tells a model's weights from others of the same shapes."""
+    digest = blake2b(digest_size=16)
+    for name, parameter in module.named_parameters():
+        step = max(1, parameter.numel() // _SAMPLED)
+        sample = parameter.detach().flatten()[::step].double().cpu().numpy()
+        digest.update(name.encode() + np.ascontiguousarray(sample).tobytes())
+    return digest.hexdigest()
+
+
+class CannotSendError(TypeError):
+    """Something that another process needs cannot be pickled."""
+
+
+@dataclass(frozen=True)
+class SentModel:
+    """How another process comes by an `AttentionModel`.
+
+    Attributes:
+        load: makes the model: by its name or folder, or with the pickled model in it.
+        attention: the implementation of attention that transformers runs.
+        weights: what tells its weights from others.
+    """
+
+    load: Callable[[], Any]
+    attention: str | None
+    weights: str
+
+    @classmethod
+    def of(cls, model: Any, load: Callable[[], Any]) -> bytes:
+        """The model as bytes.
+
+        Raises:
+            CannotSendError: a model that was passed as an object and does not pickle.
+        """
+        hf_model = model.hf_model
+        one = cls(load, attention_of(hf_model), weights_digest(hf_model))
+        try:
+            return pickle.dumps(one)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            name = type(hf_model).__name__
+            raise CannotSendError(
+                f"this {name} cannot be sent to another process, since it does not pickle "
+                f"({error}): save it with its tokenizer, save_pretrained(folder), and pass the "
+                "path, load_model(folder)"
+            ) from error
+
+    def loaded(self) -> Any:
+        """The model, loaded in this process.
+
+        Raises:
+            ValueError: what is found by its name or folder here has other weights.
+            OSError: nothing is found there.
+        """
+        model = self.load()
+        if self.attention != attention_of(model.hf_model):
+            model.hf_model.set_attn_implementation(self.attention)
+        if weights_digest(model.hf_model) != self.weights:
+            raise ValueError(
+                f"{model.made_by} gives other weights in the worker than the model has that was "
+                "passed: it was changed since it was loaded, or the files differ; save it as it "
+                "is, save_pretrained(folder), and pass the path, load_model(folder)"
+            )
+        return model
+
+
+def attention_of(hf_model: Any) -> str | None:
+    """The implementation of attention that transformers runs, such as "sdpa"."""
+    return getattr(hf_model.config, "_attn_implementation", None)
+
+
+def received_model(sent: bytes) -> Any:
+    """The model of `SentModel.of`, the same object each time as long as somebody uses it.
+
+    Raises:
+        ValueError, OSError: as `SentModel.loaded`.
+    """
+    key = blake2b(sent).digest()
+    model = _received.get(key)
+    if model is None:
+        model = _received[key] = pickle.loads(sent).loaded()
+    return model

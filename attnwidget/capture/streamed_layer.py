@@ -1,0 +1,161 @@
+"""One layer over a long input: its outputs and what its rows tell, no map ever whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.lazy_mask import LazyMask, LazyRows, split_mask
+from attnwidget.capture.torch_functions import additive
+from attnwidget.kernels.streaming import Streamed, stream_attention
+from attnwidget.kernels.weights import attention_weights
+
+# Queries and keys of the corner on which the formula is held against the model's own function.
+_CHECKED = 64
+_TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-6, torch.float16: 5e-3, torch.bfloat16: 3e-2}
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedItem:
+    """One input of a batch in one layer: what its maps follow from, and what was found.
+
+    Attributes:
+        query: [H, Q, D] after position encoding.
+        key: [Hkv, K, D] likewise.
+        scaling: factor of the scores.
+        softcap: as `attention_weights` takes it; None for none.
+        sinks: [H], or None.
+        mask: which keys each query sees; None = all.
+        bias: what is added to the scores; None = nothing.
+        streamed: what the rows told.
+    """
+
+    query: Tensor
+    key: Tensor
+    scaling: float
+    softcap: float | None
+    sinks: Tensor | None
+    mask: LazyRows | None
+    bias: LazyRows | None
+    streamed: Streamed
+
+
+def stream_layer(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: LazyMask | Tensor | None,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Tensor, list[StreamedItem]]:
+    """What an attention function puts out, [B, Q, H, Dv], and every input of the batch.
+
+    The arguments are those of the attention function; `eager` is the model's own, which a corner of
+    the map is held against.
+
+    Raises:
+        ValueError: the weights do not follow from queries and keys in a way that is known.
+    """
+    scaling = kwargs.get("scaling")
+    scaling = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
+    sinks = kwargs.get("s_aux")
+    sinks = sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None
+    softcap = kwargs.get("softcap")
+    outputs, items = [], []
+    for number in range(len(query)):
+        seen, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
+        formula: dict[str, Any] = {"scaling": scaling, "softcap": softcap, "sinks": sinks}
+        _check(module, eager, (query, key, value), (number, seen, bias), formula, args, kwargs)
+        output, streamed = stream_attention(
+            *(query[number], key[number], value[number]),
+            **formula,
+            visible=None if seen is None else seen.part,
+            bias=None if bias is None else bias.part,
+        )
+        outputs.append(output)
+        own = query[number].detach(), key[number].detach()
+        items.append(StreamedItem(*own, **formula, mask=seen, bias=bias, streamed=streamed))
+    return torch.stack(outputs).transpose(1, 2).contiguous(), items
+
+
+def _mask_and_bias(
+    mask: LazyMask | Tensor | None, position_bias: object, item: int
+) -> tuple[LazyRows | None, LazyRows | None]:
+    seen: LazyRows | None
+    bias: LazyRows | None
+    if isinstance(mask, LazyMask):
+        seen, bias = mask.item(item), None
+    elif isinstance(mask, Tensor):
+        seen, bias = split_mask(_of_item(mask, item))
+    else:
+        seen, bias = None, None
+    if isinstance(position_bias, Tensor):
+        hides, adds = split_mask(_of_item(position_bias, item))
+        seen = hides if seen is None else _joined(seen, hides, torch.logical_and)
+        bias = adds if bias is None or adds is None else _joined(bias, adds, torch.add)
+    return seen, bias
+
+
+def _of_item(added: Tensor, item: int) -> Tensor:
+    added = added.detach()
+    while added.ndim < 4:
+        added = added[None]
+    return added[item if len(added) > 1 else 0]
+
+
+def _joined(
+    one: LazyRows, other: LazyRows | None, how: Callable[[Tensor, Tensor], Tensor]
+) -> LazyRows:
+    if other is None:
+        return one
+    heads = max(one.n_heads, other.n_heads)
+    return LazyRows(heads, lambda rows, keys: how(one.part(rows, keys), other.part(rows, keys)))
+
+
+def _check(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]],
+    states: tuple[Tensor, Tensor, Tensor],
+    own: tuple[int, LazyRows | None, LazyRows | None],
+    formula: Mapping[str, Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> None:
+    """Refuse a layer whose own function gives other weights for the first queries and keys."""
+    item, seen, bias = own
+    corner = slice(0, _CHECKED)
+    query, key, value = (state[item : item + 1, :, corner] for state in states)
+    mask = None if seen is None else additive(seen.part(corner, corner), query.dtype)
+    added = None if bias is None else bias.part(corner, corner)
+    given = dict(kwargs)
+    if isinstance(given.get("position_bias"), Tensor):
+        given["position_bias"] = _of_item(given["position_bias"], item)[None, :, corner, corner]
+    shown = (
+        mask if added is None or "position_bias" in given else added + (0 if mask is None else mask)
+    )
+    shown = None if shown is None else shown[None]
+    try:
+        output, weights = eager(module, query, key, value, shown, *args, **given)
+        expected = attention_weights(query, key, **formula, position_bias=added, mask=mask)
+        group = query.shape[1] // value.shape[1]
+        summed = expected.to(value.dtype) @ value.repeat_interleave(group, 1)
+        allowed = _TOLERANCE.get(query.dtype, 1e-5)
+        alike = float((weights.float() - expected).abs().max()) <= allowed
+        size = max(1.0, float(summed.abs().max()))
+        alike &= float((output.transpose(1, 2) - summed).abs().max()) <= 10 * allowed * size
+    except (RuntimeError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(_UNKNOWN.format(type(module).__name__, f" ({error})")) from error
+    if not alike:
+        raise ValueError(_UNKNOWN.format(type(module).__name__, ""))
+
+
+_UNKNOWN = (
+    "{} computes its attention in a way that cannot be read without whole maps{}: shorten the "
+    "input, or pass long=False"
+)

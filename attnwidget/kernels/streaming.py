@@ -1,0 +1,201 @@
+"""Attention in one pass over blocks of its rows, no map ever whole: outputs, and what rows tell."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnwidget.kernels.pooling import block_maxima
+
+#: Cells on a side of the small picture that a pass leaves of every map.
+SIDE = 64
+# Scores and weights of so many cells stay in a core's cache together.
+_CELLS_AT_ONCE = 1024 * 1024
+
+Rows = Callable[[slice, slice], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """What one pass over a layer of H heads leaves, float32.
+
+    Any weight follows from its score alone: largest * exp(score - top).
+
+    Attributes:
+        top: [H, Q] the largest score of each query.
+        largest: [H, Q] the weight that it has.
+        blocks: [H, R, C] largest weight in every block of `block` queries and as many keys.
+        block: tokens on a side of such a block.
+    """
+
+    top: Tensor
+    largest: Tensor
+    blocks: Tensor
+    block: int
+
+
+def stream_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    scaling: float,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    visible: Rows | None = None,
+    bias: Rows | None = None,
+) -> tuple[Tensor, Streamed]:
+    """The outputs of a layer's heads, [H, Q, Dv], and what its maps tell, without whole maps.
+
+    The weights are those of `attention_weights`. Memory beyond the results: two blocks of about
+    4 MiB a thread.
+
+    Args:
+        query: [H, Q, D] after position encoding, floating point.
+        key: [Hkv, K, D] likewise; query head h reads key head h // (H / Hkv).
+        value: [Hkv, K, Dv].
+        scaling: factor of the scores.
+        softcap: bounds the scores by softcap * tanh(scores / softcap).
+        sinks: [H], one more logit a row whose probability is dropped.
+        visible: gives for some queries and keys bool [1 or H, q, k]; None = all are visible.
+        bias: likewise what is added to the scores; None = nothing.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.kernels.streaming import stream_attention
+        >>> alike = torch.zeros(1, 4, 8), torch.zeros(1, 4, 8), torch.eye(4)[None]
+        >>> outputs, found = stream_attention(*alike, scaling=1.0)
+        >>> outputs[0, 0], found.largest[0, 0]
+        (tensor([0.2500, 0.2500, 0.2500, 0.2500]), tensor(0.2500))
+    """
+    n_heads, n_query, _ = query.shape
+    n_key = key.shape[1]
+    block = -(-max(n_query, n_key) // SIDE)
+    size = (n_heads, n_query)
+    top, largest = query.new_zeros((2, *size), dtype=torch.float32)
+    found = Streamed(
+        top,
+        largest,
+        blocks=query.new_zeros(
+            (n_heads, -(-n_query // block), -(-n_key // block)), dtype=torch.float32
+        ),
+        block=block,
+    )
+    outputs = query.new_empty((*size, value.shape[-1]))
+    given = _Given(query, key, value, scaling, softcap, sinks, visible, bias)
+    step = max(1, _CELLS_AT_ONCE // n_key)
+    # No picture's row is shared by two threads, each of which would write its own maximum.
+    step = max(1, step // block) * block
+    firsts = range(0, n_query, step)
+
+    def rows(first: int) -> None:
+        _stream_rows(given, slice(first, min(first + step, n_query)), outputs, found)
+
+    with single_threads(query.device) as workers:
+        # With a causal mask the last rows are the longest: they go first.
+        list(workers(rows, reversed(firsts)))
+    return outputs, found
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The arguments of `stream_attention`."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    scaling: float
+    softcap: float | None
+    sinks: Tensor | None
+    visible: Rows | None
+    bias: Rows | None
+
+
+def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -> None:
+    n_heads, n_key, block = len(given.query), given.key.shape[1], found.block
+    group = n_heads // len(given.key)
+    seen = None if given.visible is None else given.visible(rows, slice(0, n_key))
+    keys, partly = _span(seen, n_key, block)
+    hidden = None if seen is None else ~seen[..., partly]
+    partly = slice(partly.start - keys.start, partly.stop - keys.start)
+    bias = None if given.bias is None else given.bias(rows, keys)
+    count, width = rows.stop - rows.start, keys.stop - keys.start
+    scores_at, weights_at = _buffers(count * width, given.query)
+    for head in range(n_heads):
+        scores = scores_at[: count * width].view(count, width)
+        query, key = given.query[head, rows], given.key[head // group, keys]
+        if query.dtype == torch.float32:
+            torch.mm(query * given.scaling, key.T, out=scores)
+        else:
+            scores.copy_(torch.mm(query, key.T) * given.scaling)
+        if given.softcap is not None:
+            scores.div_(given.softcap).tanh_().mul_(given.softcap)
+        if bias is not None:
+            scores += bias[head if len(bias) > 1 else 0]
+        if hidden is not None and partly.stop > partly.start:
+            mask = hidden[head if len(hidden) > 1 else 0]
+            scores[:, partly].masked_fill_(mask, torch.finfo(scores.dtype).min)
+        weights = weights_at[: count * width].view(count, width)
+        torch.softmax(scores, -1, out=weights)
+        maxima = block_maxima(weights, block)
+        top, largest = scores.amax(-1), maxima.amax(-1)
+        if given.sinks is not None:
+            # The row's sum of exp(score - top) is 1 / largest.
+            share = 1 / (1 + (given.sinks[head].float() - top).exp() * largest)
+            largest, maxima = largest * share, maxima * share[:, None]
+            weights *= share[:, None]
+        at = (head, rows)
+        found.top[at], found.largest[at] = top, largest
+        pooled = block_maxima(maxima.T, block).T
+        low, left = rows.start // block, keys.start // block
+        found.blocks[head, low : low + len(pooled), left : left + pooled.shape[1]] = pooled
+        torch.mm(weights.to(given.value.dtype), given.value[head // group, keys], out=outputs[at])
+
+
+def _span(seen: Tensor | None, n_key: int, block: int) -> tuple[slice, slice]:
+    """The keys that some of the rows see, from the edge of a block on, and those not all see."""
+    if seen is None:
+        return slice(0, n_key), slice(0, 0)
+    some = seen.flatten(0, -2).any(0).nonzero()[:, 0]
+    if not len(some):  # such rows attend to all alike
+        return slice(0, n_key), slice(0, n_key)
+    first, last = int(some[0]) // block * block, int(some[-1]) + 1
+    missing = (~seen[..., first:last].flatten(0, -2).all(0)).nonzero()[:, 0] + first
+    if not len(missing):
+        return slice(first, last), slice(first, first)
+    return slice(first, last), slice(int(missing[0]), int(missing[-1]) + 1)
+
+
+_own = threading.local()
+
+
+def _buffers(cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Two float32 vectors of this thread: new memory for every block costs more than the block."""
+    held = getattr(_own, "buffers", None)
+    if held is None or held[0].numel() < cells or held[0].device != like.device:
+        held = tuple(torch.empty(cells, device=like.device) for _ in range(2))
+        _own.buffers = held
+    return held
+
+
+@contextmanager
+def single_threads(device: torch.device) -> Iterator[Callable[..., Iterable[object]]]:
+    """A `map` over as many threads as torch would use, each of which computes alone.
+
+    Small operations that share two threads wait for each other longer than they compute.
+    """
+    count = torch.get_num_threads()
+    if device.type != "cpu" or count == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(count, initializer=lambda: torch.set_num_threads(1)) as pool:
+        try:
+            yield pool.map
+        finally:
+            torch.set_num_threads(count)

@@ -1,0 +1,210 @@
+"""A HeadView of 8,192 tokens, live in JupyterLab: from the overview to one weight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from attnwidget import HeadView
+from browser.axe import complaints
+from browser.notebook import LiveNotebook, OpenNotebook
+from browser.overflow import overflowing
+from browser.pages import Watched
+from formula_attention import FormulaAttention
+
+pytestmark = pytest.mark.browser
+
+TESTS = Path(__file__).parents[1]
+SETUP = f"""
+import sys
+sys.path.insert(0, {str(TESTS)!r})
+from attnwidget import HeadGrid, HeadView, link
+from formula_attention import FormulaAttention
+attention = FormulaAttention(8192)
+view = HeadView(attention, 0, 1)
+"""
+NEEDLES = (7100, 1234)
+STATE = """(canvas) => {
+  const { left, top } = canvas.getBoundingClientRect();
+  return { left, top, ...JSON.parse(canvas.dataset.layout) };
+}"""
+
+
+class OnPage:
+    """A view of a long input in the output of a cell."""
+
+    def __init__(self, in_lab: OpenNotebook, width: int) -> None:
+        self.notebook: LiveNotebook = in_lab([SETUP, "view"])
+        self.page = self.notebook.page
+        self.page.set_viewport_size({"width": width + 500, "height": 1300})
+        for cell in range(2):
+            self.notebook.run_cell(cell)
+        self.root: Locator = self.notebook.output(1).locator(".attnw-root")
+        self.caption = self.root.locator("[data-caption]")
+        self.figure = self.root.get_by_role("group", name="Attention of L0 H1")
+        self.readout = self.root.locator(".attnw-readout")
+        self.set_width(width)
+        expect(self.caption).to_contain_text("long input, 8,192 tokens")
+
+    def set_width(self, width: int) -> None:
+        self.root.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Where the plot is, what is in sight, and the blocks that are drawn."""
+        found: dict[str, Any] = self.root.locator("canvas.attnw-matrix").evaluate(STATE)
+        return found
+
+    def point_of(self, query: float, key: float) -> tuple[float, float]:
+        """Where a place lies on the page."""
+        at = self.state
+        q0, q1, k0, k1 = at["part"]
+        across, down = (key + 0.5 - k0) / (k1 - k0), (query + 0.5 - q0) / (q1 - q0)
+        x, y = at["left"] + at["x0"] + across * at["across"], at["top"] + at["y0"]
+        return x, y + down * at["down"]
+
+    def wait_for_step(self, step: int) -> None:
+        wait = "([canvas, step]) => JSON.parse(canvas.dataset.layout).step === step"
+        canvas = self.root.locator("canvas.attnw-matrix").element_handle()
+        self.page.wait_for_function(wait, arg=[canvas, step])
+
+    def weight(self, query: int, key: int) -> str:
+        """As Python has it, in three digits."""
+        return f"{self.notebook.value(f'float(attention.value(0, 1, {query}, {key}))'):.3g}"
+
+
+def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> None:
+    view = OnPage(in_lab, 1200)
+    page, notebook = view.page, view.notebook
+    assert view.state["step"] == 32
+    expect(view.caption).to_contain_text("maxima of 32 × 32 tokens")
+    expect(view.caption).to_contain_text("<s> (0) in a column of its own, at most 0.7")
+
+    # From block to block, and nearer at the cursor, until cells are pairs of tokens.
+    view.figure.focus()
+    page.keyboard.press("ArrowDown")
+    expect(view.readout).to_contain_text("at most")
+    for _ in range(8):
+        page.keyboard.press("+")
+    notebook.wait_for_value("view.window and view.window[1] - view.window[0]", 32)
+    view.wait_for_step(1)
+    expect(view.readout).to_contain_text(") → ")
+    before = view.readout.text_content() or ""
+    page.keyboard.press("ArrowLeft")
+    expect(view.readout).not_to_have_text(before)
+    said = view.readout.text_content() or ""
+    query, key = (int(part.split(")")[0]) for part in said.split("(")[1:3])
+    assert said.endswith(view.weight(query, key))
+
+    # Locked, the row of its query is drawn over all keys.
+    page.keyboard.press("Enter")
+    notebook.wait_for_value("view.tokens", [("query", query), ("key", key)])
+    expect(view.root.locator(".attnw-curve")).to_be_visible()
+    expect(view.root.get_by_text("strongest from")).to_be_visible()
+    page.keyboard.press("Escape")
+    notebook.wait_for_value("view.tokens", [])
+
+    # A token is looked for, and the strongest links are gone to.
+    page.keyboard.press("f")
+    page.keyboard.type("NEEDLE")
+    page.keyboard.press("Enter")
+    expect(view.root.get_by_role("status").filter(has_text="1 of 2")).to_be_visible()
+    notebook.wait_for_value("view.tokens", [("key", 1234)])
+    page.keyboard.press("Enter")
+    notebook.wait_for_value("view.tokens", [("key", 7100)])
+    view.figure.focus()
+    page.keyboard.press("Home")
+    notebook.wait_for_value("view.window", None)
+    view.root.get_by_role("button", name="go to needle (7100)").focus()
+    page.keyboard.press("Enter")
+    notebook.wait_for_value("view.tokens", [("query", 7100), ("key", 1234)])
+    expect(view.readout).to_have_text(f"needle (7100) → needle (1234) {view.weight(*NEEDLES)}")
+    assert complaints(page) == []
+
+    # The strongest links of what is in sight, one after the other.
+    page.keyboard.press("Home")
+    page.keyboard.press("m")
+    notebook.wait_for_value("view.mode", "lines")
+    expect(view.caption).to_contain_text("the strongest 300 links in sight; weaker ones")
+    page.keyboard.press("ArrowDown")
+    expect(view.readout).to_contain_text("needle (7100) → needle (1234) 0.456")
+    assert complaints(page) == []
+    notebook.use_theme("dark")
+    for width in (1200, 480):
+        view.set_width(width)
+        page.wait_for_timeout(500)
+        assert overflowing(view.root) == []
+    assert complaints(page) == []
+
+
+def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook) -> None:
+    view = OnPage(in_lab, 1200)
+    page, notebook = view.page, view.notebook
+    page.mouse.move(*view.point_of(*NEEDLES))
+    expect(view.readout).to_contain_text("at most 0.456")
+
+    # A wheel with Ctrl, about the pointer.
+    page.keyboard.down("Control")
+    for _ in range(7):
+        page.mouse.wheel(0, -100)
+    page.keyboard.up("Control")
+    view.wait_for_step(1)
+    page.mouse.move(*view.point_of(*NEEDLES))
+    expect(view.readout).to_have_text(f"needle (7100) → needle (1234) {view.weight(*NEEDLES)}")
+
+    # Dragging goes with the pointer; of a hundred moves few are asked for, the last one is.
+    notebook.run_in_kernel("import time; attention.asked.clear()")
+    x, y = view.point_of(*NEEDLES)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for i in range(1, 101):
+        page.mouse.move(x - 4 * i, y)
+    page.mouse.up()
+    cells = view.state["across"] / (view.state["part"][3] - view.state["part"][2])
+    start = 1234 + 0.5 - (x - view.state["left"] - view.state["x0"]) / cells + 400 / cells
+    assert view.state["part"][2] == pytest.approx(start, abs=1.01)
+    notebook.wait_for_value("view.window[2]", round(view.state["part"][2]))
+    assert notebook.value("len(attention.asked)") < 40
+    expect(view.root.locator(".attnw-plate")).to_have_attribute("aria-busy", "false")
+
+    # The small map: a click shows that part.
+    box = view.root.locator(".attnw-minimap").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 4, box["y"] + 3 * box["height"] / 4)
+    page.wait_for_timeout(600)
+    q0, q1, k0, k1 = notebook.value("view.window")
+    assert (q0 + q1) / 2 == pytest.approx(6144, abs=70)
+    assert (k0 + k1) / 2 == pytest.approx(2048, abs=70)
+
+    # A short input in its place has the figure of short inputs, and back.
+    notebook.run_in_kernel(
+        "from attnwidget import load_model\n"
+        "view.window = None\nview.attention = load_model().attend('The cat sat.')"
+    )
+    expect(view.caption).to_contain_text("6 tokens")
+    expect(view.root.locator(".attnw-lines-figure")).to_be_visible()
+    notebook.run_in_kernel("view.attention = attention")
+    expect(view.caption).to_contain_text("long input, 8,192 tokens")
+    assert view.state["step"] == 32
+
+
+def test_a_saved_page_shows_what_was_in_sight(seen: Watched, tmp_path: Path) -> None:
+    page = seen.page
+    view = HeadView(FormulaAttention(8192), 0, 1, window=(7084, 7116, 1218, 1250))
+    view.tokens = [("query", 7100), ("key", 1234)]
+    page.goto(view.save(tmp_path / "view.html").as_uri())
+    root = page.locator(".attnw-long-root")
+    expect(root.locator(".attnw-readout")).to_have_text("needle (7100) → needle (1234) 0.456")
+    expect(root.locator(".attnw-curve")).to_be_visible()
+    expect(page.get_by_text("long input: holds an overview of L0 H1")).to_be_visible()
+    # What it has not is drawn from the overview; there is nobody to search for a token.
+    expect(root.locator("[type=search]")).to_be_hidden()
+    root.get_by_role("group", name="Attention of L0 H1").focus()
+    page.keyboard.press("Home")
+    expect(root.locator("[data-caption]")).not_to_contain_text("zoomed")
+    page.keyboard.press("]")
+    expect(root.locator(".attnw-title")).to_have_text("L0 H1 · 1-2 · weights · tokens")
+    assert complaints(page) == []

@@ -1,0 +1,308 @@
+"""Attention over long inputs, of which no map is whole: against whole maps of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import zoo
+from attnwidget import Attention, load_model
+from attnwidget.capture import attention as attention_module
+from attnwidget.capture import collect_long
+from attnwidget.capture.collect_long import LONG_FROM, shows_products
+from attnwidget.capture.model import AttentionModel
+from attnwidget.kernels.streaming import SIDE
+from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
+from attnwidget.studies.measure import measure, measure_attention
+from attnwidget.text.segments import Segment
+
+STREAMED = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
+TEXT = "The captain told his men to leave the ship before the storm reached the harbour. "
+BY_ROWS = ["position", "classes", "entropy", "confidence", "sinks"]
+
+
+def of_zoo(name: str, length: int, implementation: str = "eager") -> AttentionModel:
+    return load_model(zoo.build(name, implementation, positions=length + 8), None)
+
+
+def small_bert() -> AttentionModel:
+    """The embedded model, where this version of transformers shows its queries and keys."""
+    model = load_model()
+    if not shows_products(model.hf_model):
+        pytest.skip("this version of transformers shows the weights of BERT alone")
+    return model
+
+
+def inputs(name: str, length: int) -> dict[str, Any]:
+    return zoo.inputs(name, batch=1, length=length, padded=0)
+
+
+def whole_and_long(name: str, length: int) -> tuple[Attention, Attention]:
+    model, given = of_zoo(name, length), inputs(name, length)
+    if not shows_products(model.hf_model):
+        pytest.skip("this version of transformers shows the weights of this model alone")
+    return model.attend(given, long=False), model.attend(given, long=True)
+
+
+def pooled(values: np.ndarray, step: int) -> np.ndarray:
+    """The largest value of every block of `step` by `step`, NaN where all of it is NaN."""
+    filled = np.where(np.isnan(values), -1, values)
+    for axis in (0, 1):
+        filled = np.maximum.reduceat(filled, range(0, filled.shape[axis], step), axis=axis)
+    return np.where(filled < 0, np.nan, filled)
+
+
+def map_of(attention: Attention, layer: int, head: int, stack: str) -> np.ndarray:
+    """A whole map, NaN where masked."""
+    values, seen = (
+        found(layer, head, stack=stack) for found in (attention.weights, attention.visible)
+    )
+    return values if seen is None else np.where(seen, values, np.nan)
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
+    whole, long = whole_and_long(name, 512 if name != "vit" else 17)
+    assert long.is_long
+    assert not whole.is_long
+    assert "long input" in repr(long)
+    for stack, axes in whole.stacks.items():
+        assert long.stacks[stack] == axes
+        n_query, n_key = len(axes.query), len(axes.key)
+        thumbnails = long.thumbnails(stack)
+        step = -(-max(n_query, n_key) // SIDE)
+        for layer in range(axes.n_layers):
+            for head in (0, axes.n_heads - 1):
+                expected = map_of(whole, layer, head, stack)
+                found = long.tile(layer, head, (0, n_query), (0, n_key), stack=stack)
+                np.testing.assert_allclose(found, expected, atol=1e-6)
+                assert float(thumbnails.maxima[layer, head]) == pytest.approx(
+                    np.nanmax(expected), abs=1e-6
+                )
+                query, key = thumbnails.strongest[layer, head]
+                assert expected[query, key] == pytest.approx(np.nanmax(expected), abs=1e-6)
+                part = (n_query // 3, n_query), (0, max(1, n_key // 2 - 3))
+                for size in (1, 3, 8, 16):
+                    np.testing.assert_allclose(
+                        long.tile(layer, head, *part, step=size, stack=stack),
+                        pooled(expected[slice(*part[0]), slice(*part[1])], size),
+                        atol=1e-6,
+                    )
+        blocks = pooled(np.nan_to_num(map_of(whole, 0, 0, stack)), step)
+        levels = np.rint(255 * np.sqrt(blocks / blocks.max()))
+        assert np.abs(thumbnails.values[0, 0] - levels).max() <= 1
+        column = whole.of_token("key", 0, stack=stack)
+        np.testing.assert_allclose(long.of_token("key", 0, stack=stack), column, atol=1e-6)
+        row = whole.of_token("query", n_query - 1, layer=0, stack=stack)
+        found = long.of_token("query", n_query - 1, layer=0, stack=stack)
+        np.testing.assert_allclose(found, row, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt-oss", "t5"])
+def test_parts_of_maps_over_2048_tokens(name: str) -> None:
+    whole, long = whole_and_long(name, 2048)
+    stack = next(iter(whole.stacks))
+    expected = map_of(whole, 1, 2, stack)
+    tile = long.tile(1, 2, (0, 2048), (0, 2048), step=16, stack=stack)
+    np.testing.assert_allclose(tile, pooled(expected, 16), atol=1e-6)
+    part = long.tile(1, 2, (1700, 1956), (1500, 1756), stack=stack)
+    np.testing.assert_allclose(part, expected[1700:1956, 1500:1756], atol=1e-6)
+    cut = long.tile(1, 2, (0, 1028), (8, 2043), step=8, stack=stack)
+    np.testing.assert_allclose(cut, pooled(expected[:1028, 8:2043], 8), atol=1e-6)
+    links = long.top_links(1, 2, 9, stack=stack)
+    strongest = np.sort(np.nan_to_num(expected), axis=None)[::-1][:9]
+    np.testing.assert_allclose([weight for _, _, weight in links], strongest, atol=1e-6)
+    for query, key, weight in links:
+        assert expected[query, key] == pytest.approx(weight, abs=1e-6)
+
+
+@pytest.mark.parametrize("cells", [1, 10**6])
+@pytest.mark.parametrize("within", [(100, 260, 30, 90), (0, 300, 1, 300), (3, 11, 2, 9)])
+def test_links_within_a_part_are_its_strongest(
+    within: tuple[int, int, int, int], cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, long = whole_and_long("llama", 300)
+    first, last, left, right = within
+    part = np.nan_to_num(map_of(whole, 0, 1, "self"))[first:last, left:right]
+    monkeypatch.setattr("attnwidget.capture.tiles._CELLS_AT_ONCE", cells)
+    for attention in (whole, long):
+        links = attention.top_links(0, 1, 5, within=within)
+        weights = np.sort(part, axis=None)[::-1][:5]
+        np.testing.assert_allclose([weight for _, _, weight in links], weights, atol=1e-6)
+        assert all(first <= query < last and left <= key < right for query, key, _ in links)
+
+
+def test_hidden_tokens_are_in_no_thumbnail() -> None:
+    model = small_bert()
+    whole, long = (model.attend(TEXT * 8, long=long) for long in (False, True))
+    small = long.thumbnails(hidden=["cls", "sep"])
+    kept = [i for i, kind in enumerate(long.special) if kind not in ("cls", "sep")]
+    shown = whole.weights(2, 3)[np.ix_(kept, kept)]
+    assert small.maxima[2, 3] == pytest.approx(shown.max(), abs=1e-6)
+    levels = pooled(shown, -(-len(kept) // SIDE)) / shown.max()
+    assert np.abs(small.values[2, 3] - np.rint(255 * np.sqrt(levels))).max() <= 1
+    query, key = small.strongest[2, 3]
+    assert whole.weights(2, 3)[query, key] == pytest.approx(shown.max(), abs=1e-6)
+
+
+def test_the_length_decides_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert LONG_FROM == 1024
+    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    model = small_bert()
+    assert not model.attend("The cat sat.").is_long
+    assert model.attend(TEXT * 3).is_long
+    assert not model.attend(TEXT * 3, long=False).is_long
+    assert [one.is_long for one in model.attend_batch([TEXT * 3, "The cat sat."])] == [True, False]
+    assert not model.attend(TEXT * 3, loss="masked").is_long
+    with model.disabled([(1, 2)]):
+        assert not model.attend(TEXT * 3).is_long
+    assert "long=True" in str(model.attend("The cat sat.", long=True).made_by)
+
+
+@pytest.mark.parametrize("metric", BY_ROWS)
+def test_metrics_over_rows_are_those_over_whole_maps(
+    metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small_bert()
+    words = tuple(model.tokenizer.tokenize(TEXT * 6))
+    segments = [Segment(words), Segment(words[:70]), Segment(words[20:50])]
+    expected = measure(model, segments, [metric], progress=False, batch_size=2)
+    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    monkeypatch.setattr("attnwidget.studies.model_reader._CELLS", 30_000)
+    found = measure(model, segments, [metric], progress=False, batch_size=2)
+    for title, values in expected.heads().items():
+        np.testing.assert_allclose(
+            found.heads()[title], values, atol=3e-6, rtol=1e-6, err_msg=title
+        )
+    of_one = measure_attention(model.attend(TEXT * 6), [metric])
+    monkeypatch.undo()
+    for title, values in measure_attention(model.attend(TEXT * 6), [metric]).heads().items():
+        np.testing.assert_allclose(
+            of_one.heads()[title], values, atol=3e-6, rtol=1e-6, err_msg=title
+        )
+
+
+def test_what_by_rows_promises_is_what_metrics_say() -> None:
+    assert all(one.by_rows for one in (Position, Classes, Entropy, Confidence, Sinks))
+
+
+def test_generation_is_read_whole_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = of_zoo("gpt2", 64)
+    short = model.generate([5, 6, 7, 8] * 5, 6)
+    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    long = model.generate([5, 6, 7, 8] * 5, 6)
+    assert long.is_long
+    assert long.n_prompt == 20
+    assert long.tokens == short.tokens
+    np.testing.assert_allclose(long.weights(1, 2), short.weights(1, 2), atol=1e-6)
+
+
+def test_what_needs_whole_maps_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_bert()
+    long = model.attend(TEXT, long=True)
+    for asked in (
+        lambda: long.map("weights", 0, 0, unit="words"),
+        lambda: long.thumbnails(unit="words"),
+        lambda: long.of_token("key", 0, unit="words"),
+    ):
+        with pytest.raises(ValueError, match="long inputs are not read between words"):
+            asked()
+    with pytest.raises(ValueError, match="not compared"):
+        long.thumbnails(minus=long)
+    with pytest.raises(ValueError, match=r"without what norms need.*long=False"):
+        long.norms(0, 0)
+    with pytest.raises(ValueError, match="gradients need whole maps"):
+        model.attend(TEXT, loss="masked", long=True)
+    with pytest.raises(ValueError, match="patterns: these metrics need whole maps"):
+        measure_attention(long, ["entropy", "patterns"])
+    with model.disabled([(1, 2)]), pytest.raises(ValueError, match="cannot be switched off"):
+        model.attend(TEXT, long=True)
+    monkeypatch.setattr(attention_module, "_LARGEST_MAPS", 10_000)
+    with pytest.raises(ValueError, match=r"12 whole maps of 18 queries and 18 keys.*`tile`"):
+        long.weights(0)
+    with pytest.raises(ValueError, match="whole maps"):
+        long.row_sums()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"queries": (0, 19)}, r"queries are \(from, to\) among 0 to 18"),
+        ({"keys": (5, 5)}, r"keys are \(from, to\) among 0 to 18"),
+        ({"keys": (-1, 5)}, r"keys are \(from, to\)"),
+        ({"step": 0}, "step is at least 1 token, got 0"),
+        ({"layer": 6}, "layer 6 is not among 0 to 5"),
+    ],
+)
+def test_no_such_tile(given: dict[str, Any], message: str) -> None:
+    long = small_bert().attend(TEXT, long=True)
+    with pytest.raises(ValueError, match=message):
+        long.tile(**({"layer": 0, "head": 0, "queries": (0, 9), "keys": (0, 9)} | given))
+
+
+def test_no_such_links() -> None:
+    long = small_bert().attend(TEXT, long=True)
+    with pytest.raises(ValueError, match="count is at least 1 link, got 0"):
+        long.top_links(0, 0, 0)
+    with pytest.raises(ValueError, match="queries are"):
+        long.top_links(0, 0, within=(3, 99, 0, 4))
+
+
+@pytest.mark.parametrize("name", sorted(zoo.WEIGHTS_ONLY))
+def test_models_that_show_weights_alone_are_read_whole(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, given = of_zoo(name, 40), inputs(name, 40)
+    with pytest.raises(ValueError, match="shows its attention weights alone"):
+        model.attend(given, long=True)
+    monkeypatch.setattr(collect_long, "LONG_FROM", 20)
+    assert not model.attend(given).is_long
+    monkeypatch.setattr(collect_long, "free_memory", lambda: 4 * 12 * 30**2)
+    with pytest.raises(ValueError, match=r"40 tokens take.*at most 30 tokens"):
+        model.attend(given)
+
+
+def test_the_formula_is_held_against_the_models_own_function() -> None:
+    model = of_zoo("llama", 64)
+    attention = model.hf_model.model.layers[1].self_attn
+    attention.scaling = attention.scaling * 1.5
+    assert model.attend(inputs("llama", 30), long=True).is_long
+    module = __import__(type(attention).__module__, fromlist=["x"])
+    own = module.eager_attention_forward
+
+    def other(*args: Any, **kwargs: Any) -> Any:
+        output, weights = own(*args, **kwargs)
+        return output, weights * 0.9
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "eager_attention_forward", other)
+        with pytest.raises(ValueError, match="cannot be read without whole maps"):
+            model.attend(inputs("llama", 30), long=True)
+
+
+def test_a_batch_of_long_inputs_is_streamed_item_by_item(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = small_bert()
+    monkeypatch.setattr(collect_long, "LONG_FROM", 10)
+    one, two = model.attend_batch([TEXT, TEXT.replace("captain", "dog")])
+    for attention in (one, two):
+        assert attention.is_long
+        alone = model.attend(" ".join(attention.tokens[1:-1]), long=False)
+        np.testing.assert_allclose(attention.weights(3, 4), alone.weights(3, 4), atol=2e-6)
+
+
+def test_the_hidden_states_are_those_of_the_model() -> None:
+    model, given = of_zoo("llama", 200, "sdpa"), inputs("llama", 200)
+    with torch.no_grad():
+        expected = model.hf_model.model(**given).last_hidden_state
+    found = {}
+    hook = model.hf_model.model.norm.register_forward_hook(
+        lambda module, args, output: found.update(states=output)
+    )
+    model.attend(given, long=True)
+    hook.remove()
+    torch.testing.assert_close(found["states"], expected, atol=1e-4, rtol=1e-4)
