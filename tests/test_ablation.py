@@ -15,7 +15,6 @@ import zoo
 from attnwidget import MinimalPair, Segment, ablate, load_model, score
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.replay import Replay, replaying
-from attnwidget.studies import ablation
 from attnwidget.studies.ablation_results import Ablation
 from test_predict import words
 
@@ -260,9 +259,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ValueError, match="another study"):
         run(model, MASKED, checkpoint=path, score="kl", heads=HEADS, batch_size=1)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            ablation, "_batch_numbers", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
-        )
+        patch.setattr(Replay, "intact", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(model, MASKED, **options)
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import reference_compare as reference
 from attnwidget import compare, demo_prose, load_model, make_segments, read_segments
 from attnwidget.capture.model import AttentionModel
-from attnwidget.kernels.cosine import map_cosines
-from attnwidget.kernels.divergence import map_divergences
+from attnwidget.kernels import cache_blocks, divergence, map_pairs
+from attnwidget.kernels.map_pairs import map_cosines, pair_sums
 from attnwidget.studies.compare_results import ModelComparison
 from attnwidget.studies.model_reader import ModelReader
 from attnwidget.text.segments import Segment
@@ -29,6 +30,9 @@ TEXTS: list[str | tuple[str, str]] = [
     ("She had left the letter there, and he knew it.", "He said nothing."),
     "They would not leave the ship while it rained.",
 ]
+
+# Models of transformers 4 round otherwise in batches of other sizes; kernels agree to 1e-6.
+ROUNDING = 3e-6 if transformers.__version__.startswith("4.") else 1e-6
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +111,15 @@ def test_the_embedded_model_and_its_sibling_as_a_plain_loop_has_them(
     found = run(embedded, tuned, segments, batch_size=batch_size, padded=30)
     assert found.segments.keys() == expected.keys()
     for title, values in expected.items():
-        np.testing.assert_allclose(found.segments[title], values, atol=1e-6, err_msg=title)
-        np.testing.assert_allclose(found.heads()[title], values.mean(-1), atol=1e-6)
+        # Maps of padded inputs round otherwise than those of an input alone, by processor.
+        atol = 3e-6 if title == "entropy change" else ROUNDING
+        np.testing.assert_allclose(found.segments[title], values, atol=atol, err_msg=title)
+        np.testing.assert_allclose(found.heads()[title], values.mean(-1), atol=atol)
     # Padding to a length changes what is measured of padding, and nothing else.
     unpadded = run(embedded, tuned, segments, batch_size=batch_size)
     for title, values in unpadded.segments.items():
-        np.testing.assert_allclose(found.segments[title], values, atol=1e-6, err_msg=title)
+        atol = 3e-6 if title == "entropy change" else ROUNDING
+        np.testing.assert_allclose(found.segments[title], values, atol=atol, err_msg=title)
     assert found.complete and found.n_segments == len(TEXTS)
 
 
@@ -328,7 +335,7 @@ def test_a_text_of_special_tokens_alone_has_no_cosine_without_them(
     title = "cosine without special tokens"
     assert np.isnan(found.segments[title][..., 1]).all()
     alone = run(embedded, tuned, segments[:1])
-    np.testing.assert_allclose(found.heads()[title], alone.heads()[title], atol=1e-6)
+    np.testing.assert_allclose(found.heads()[title], alone.heads()[title], atol=ROUNDING)
     only = run(embedded, tuned, [Segment(("[SEP]",))])
     assert np.isnan(only.cosine_without_special).all() and only.cosine.max() <= 1
 
@@ -373,14 +380,29 @@ def test_what_fine_tuning_changed_most_is_the_last_layer(
 
 def test_maps_without_weights() -> None:
     some, tokens = torch.rand(1, 2, 3, 3), torch.ones(1, 3, dtype=torch.bool)
-    none = torch.zeros_like(some)
-    for found in map_cosines(some, none, tokens, ~tokens):
-        assert (found == 0).all()
-    for found in map_cosines(none, none, tokens, ~tokens):
-        assert (found == 1).all()
+    none, keys = torch.zeros_like(some), torch.tensor([3])
+    for first, expected in ((some, 0), (none, 1)):
+        sums = pair_sums(first, none, ~tokens, keys)
+        for products in (sums.whole, sums.without):
+            assert (map_cosines(products, tokens) == expected).all()
     with pytest.raises(ValueError, match="maps of one shape"):
-        map_cosines(some, some[:, :1], tokens, ~tokens)
-    with pytest.raises(ValueError, match="maps of one shape"):
-        map_divergences(some, some[:, :1], torch.tensor([3]))
+        pair_sums(some, some[:, :1], ~tokens, keys)
     with pytest.raises(ValueError, match="smoothing is above 0"):
-        map_divergences(some, some, torch.tensor([3]), smoothing=0)
+        pair_sums(some, some, ~tokens, keys, smoothing=0)
+
+
+@pytest.mark.parametrize("numpy_log", [True, False])
+def test_sums_of_two_maps_by_either_library(
+    monkeypatch: pytest.MonkeyPatch, numpy_log: bool
+) -> None:
+    """In blocks of a few rows; what is computed on a GPU is the same."""
+    monkeypatch.setattr(divergence, "_NUMPY_LOG", numpy_log)
+    monkeypatch.setattr(cache_blocks, "_CELLS", 40)
+    maps = torch.softmax(torch.randn(2, 3, 4, 9, 9, generator=torch.Generator().manual_seed(0)), -1)
+    apart, uniform = torch.rand(3, 9) < 0.3, torch.full((3, 1, 1, 1), 1e-5)
+    asked = (*maps, (~apart)[:, None, None].float(), uniform, 1 - 9e-5)
+    expected = map_pairs._by_torch(
+        *(one.double() if torch.is_tensor(one) else one for one in asked)
+    )
+    for sums_of in (map_pairs._by_numpy, map_pairs._by_torch):
+        torch.testing.assert_close(sums_of(*asked).double(), expected, rtol=1e-6, atol=1e-6)

@@ -336,9 +336,9 @@ import sys
 sys.path.insert(0, {tests!r})
 import torch
 torch.set_num_threads(1)
-from attnwidget.studies import measure as engine
+from attnwidget.studies import checkpoint
 from test_measure import random_segments, run, small
-engine._SECONDS_BETWEEN_SAVES = 0
+checkpoint._SECONDS_BETWEEN_SAVES = 0
 print("ready", flush=True)
 run(small(), random_segments(4000), batch_size=2, checkpoint={path!r})
 """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,25 +13,24 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.edits import Edits, Method
 from attnwidget.capture.head import Head
-from attnwidget.capture.replay import Changes, Replay, replaying
+from attnwidget.capture.replay import replaying
+from attnwidget.capture.sent_model import weights_digest
+from attnwidget.studies.ablate_batches import AblateBatches
 from attnwidget.studies.ablation_results import Ablation
 from attnwidget.studies.ablation_scores import (
     Score,
     check_score,
     example_scores,
-    input_numbers,
     score_name,
 )
 from attnwidget.studies.argument_checks import refuse_no_model
-from attnwidget.studies.asked_inputs import Batch, asked_of, batches_of
-from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of
-from attnwidget.studies.model_reader import weights_digest
+from attnwidget.studies.asked_inputs import Asked, asked_of, of_one_length
+from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of, keeping
 from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.shards import Executor, Workers
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
-
-_SECONDS_BETWEEN_SAVES = 5.0
 
 
 def ablate(
@@ -45,6 +44,7 @@ def ablate(
     batch_size: int = 32,
     checkpoint: str | Path | None = None,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> Ablation:
     """A model's score on examples, intact and with each head off in turn.
 
@@ -72,12 +72,14 @@ def ablate(
         batch_size: inputs of one length that go through the model together; padding is none.
         checkpoint: an .npz file that keeps what is done; where it exists, the study goes on there.
         progress: show a progress bar.
+        executor: what has workers read all batches but the first, as in `measure`.
 
     Raises:
         TypeError: no model, one of two stacks or without a head that answers; no such examples.
         ValueError: no examples, of several kinds, or one with a label that does not fit; a score
             that they do not have; no such head or method; a checkpoint of another study.
         RuntimeError: the model was closed.
+        WorkersError: as in `measure`.
         KeyboardInterrupt: before the first example was done; later Ctrl-C ends the study, and the
             result is of the examples that are done.
 
@@ -98,6 +100,8 @@ def ablate(
     with model.lock:
         units, edits = _units(model, heads, method, reference)
         changes = [{head: edits.changes[head] for head in unit} for unit in units]
+        work = AblateBatches(model, dict(model.edits.changes), changes, score)
+        workers = None if executor is None else Workers(executor, work)
         numbers = np.full((len(units) + 1, len(asked)), np.nan)
         file, done = None, Progress()
         if checkpoint is not None:
@@ -115,9 +119,11 @@ def ablate(
             done = file.load()
             if done.n_batches:
                 numbers = done.states["ablation"]["numbers"].copy()
-        batches = list(batches_of(model, listed, asked, batch_size))
+        batches = list(of_one_length(asked, batch_size))
+        start = sum(map(len, batches[: done.n_batches]))
         with replaying(model.hf_model, model.edits, edits) as replay:
-            complete = _fill(numbers, batches, replay, changes, score, file, done, progress)
+            results = work.each(replay, listed, batches[done.n_batches :], workers, done.n_batches)
+            complete = _fill(numbers, results, start, file, done, progress)
         values, kept = example_scores(score, numbers, asked)
         if not len(kept):
             raise KeyboardInterrupt
@@ -155,56 +161,28 @@ def _units(
 
 def _fill(
     numbers: NDArray[np.float64],
-    batches: Sequence[Batch],
-    replay: Replay,
-    changes: Sequence[Changes],
-    score: Score,
+    results: Generator[tuple[Sequence[Asked], NDArray[np.float64]]],
+    start: int,
     file: Checkpoint | None,
     done: Progress,
     progress: bool,
 ) -> bool:
-    """Score all batches that are not done; False where that was interrupted."""
-    saved, saved_at, complete = done, time.monotonic(), False
-    start = sum(len(batch.asked) for batch in batches[: done.n_batches])
-    try:
-        with progress_bar(numbers.shape[1], "input", done=start, shown=progress) as bar:
-            for batch in batches[done.n_batches :]:
-                stop = start + len(batch.asked)
-                numbers[:, start:stop] = _batch_numbers(batch, replay, changes, score)
-                done = replace(
-                    done, n_batches=done.n_batches + 1, states={"ablation": {"numbers": numbers}}
-                )
-                bar.update(stop - start)
-                start = stop
-                if file is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
-                    file.save(done)
-                    saved, saved_at = done, time.monotonic()
-        complete = True
-    except KeyboardInterrupt:
-        pass
-    if file is not None and saved is not done:
-        file.save(done)
-    return complete
-
-
-def _batch_numbers(
-    batch: Batch, replay: Replay, changes: Sequence[Changes], score: Score
-) -> NDArray[np.float64]:
-    """[units + 1, B], the intact model first."""
-    output = replay.intact(batch.inputs)
-    intact = batch.answers(output.logits) if score == "kl" else None
-    found = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]
-    places = None
-    if not callable(score) and batch.columns is not None:
-        places = batch.rows, batch.columns
-    together = not callable(score)
-    for first, last, output in replay.without(
-        batch.inputs, changes, places=places, together=together
+    """Score the inputs from `start` on; False where that was interrupted."""
+    with (
+        keeping(file, done) as keep,
+        progress_bar(numbers.shape[1], "input", done=start, shown=progress) as bar,
+        closing(results),
     ):
-        parts = last - first
-        numbers = input_numbers(score, output, batch, parts, intact, narrowed=replay.narrows)
-        found.append(numbers.cpu().numpy())
-    return np.concatenate(found)
+        for asked, found in results:
+            stop = start + len(asked)
+            numbers[:, start:stop] = found
+            done = replace(
+                done, n_batches=done.n_batches + 1, states={"ablation": {"numbers": numbers}}
+            )
+            keep(done)
+            bar.update(stop - start)
+            start = stop
+    return start == numbers.shape[1]
 
 
 def _result(

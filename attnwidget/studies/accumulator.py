@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
+State = Mapping[str, NDArray[Any]]
 R = TypeVar("R", bound=Result, covariant=True)
 
 
@@ -86,27 +87,44 @@ class LayerBatch:
         batch: the segments.
         layer: index of the layer in its stack, from 0.
         weights: float32 [B, H, n, n]; columns of padding are 0, rows of padding arbitrary but
-            finite.
+            finite. Of long segments only the rows of some queries, [B, H, r, n].
         seen: the layer as the tap saw it: query, key, value, module...; None where there are maps
             alone.
+        first: the query that the rows begin with; 0 where all are there.
     """
 
     batch: Batch
     layer: int
     weights: Tensor
     seen: LayerAttention | None
+    first: int = 0
+
+    @property
+    def row_weights(self) -> Tensor:
+        """[B, r], the batch's own of the queries whose rows are there."""
+        return self.of_rows(self.batch.row_weights)
+
+    def of_rows(self, values: Tensor) -> Tensor:
+        """[..., r], of values [..., n] those of the queries whose rows are there."""
+        return values[..., self.first : self.first + self.weights.shape[-2]]
 
 
 class Accumulator(ABC, Generic[R]):
     """Sums over segments: `update` adds a layer of a batch, `merge` another's, `compute` divides.
 
     `start` is called once, then `update` for every layer of a batch in order and `end_batch` after
-    the last one. Sums are kept in `sums`, float64 or int64, so that `merge` is addition and a
-    restored state continues bit for bit; an accumulator that needs more overrides those methods.
+    the last one. Sums are kept in `sums`, float64 or int64, so that `merged` is addition and
+    a restored state continues bit for bit; an accumulator that needs more overrides `merged`,
+    `state` and `restore`. Each batch is read from empty sums, here or by a worker, and merged in
+    the order of the batches.
     Where the numbers are means over segments, `SegmentMeans` leaves less to write.
 
     Attributes:
         name: the key of its result in `Measurements`.
+        by_rows: whether `update` takes some rows of a layer's maps at a time, as of long segments,
+            of which no map is whole.
+        by_segment: names of attributes that are looked up by the `index` of a segment; a worker is
+            sent what they hold of its segments. All others go to every worker.
         sums: arrays by name, made in `start`.
         n_layers: layers of the stack that is measured; known after `start`, as the following.
         n_heads: attention heads a layer.
@@ -115,6 +133,8 @@ class Accumulator(ABC, Generic[R]):
     """
 
     name: ClassVar[str]
+    by_rows: ClassVar[bool] = False
+    by_segment: ClassVar[tuple[str, ...]] = ()
     sums: dict[str, NDArray[Any]]
     n_layers: int
     n_heads: int
@@ -133,6 +153,7 @@ class Accumulator(ABC, Generic[R]):
 
     def start(self, subject: Subject) -> None:
         """Get ready for `subject`; a subclass calls this first, then makes its `sums`."""
+        self._made = self.as_made()
         self.n_layers, self.n_heads = subject.n_layers, subject.n_heads
         self.stack, self.model_name = subject.stack, subject.model_name
         self.sums = {}
@@ -146,18 +167,33 @@ class Accumulator(ABC, Generic[R]):
 
     def merge(self, other: Self) -> None:
         """Add what another accumulator of the same options has seen."""
-        for name, values in other.sums.items():
-            self.sums[name] += values
+        self.restore(self.merged(self.state(), other.state()))
+
+    def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
+        """The state of one that has seen what two others have."""
+        return {name: np.asarray(values + second[name]) for name, values in first.items()}
 
     @abstractmethod
     def compute(self) -> R:
         """The result over all segments so far."""
 
+    def as_made(self) -> dict[str, Any]:
+        """The attributes that it had before it was started."""
+        return vars(self).get("_made") or dict(vars(self))
+
+    def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
+        """The attributes of `by_segment` as far as they are about these segments."""
+        indices = [segment.index for segment in segments] if self.by_segment else []
+        return {
+            name: {index: getattr(self, name)[index] for index in indices}
+            for name in self.by_segment
+        }
+
     def state(self) -> dict[str, NDArray[Any]]:
         """A copy of all sums; `restore` continues from it exactly."""
         return {name: values.copy() for name, values in self.sums.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: State) -> None:
         """Continue from a `state` of the same model and options.
 
         Raises:
@@ -185,3 +221,13 @@ def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, Toke
             if classes.setdefault(name, members) != members:
                 raise ValueError(f"two metrics name different token classes {name!r}")
     return classes
+
+
+def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -> None:
+    """Refuse metrics that need whole maps, of a segment that is read without them."""
+    if whole := [one.name for one in accumulators if not one.by_rows]:
+        raise ValueError(
+            f"{', '.join(whole)}: these metrics need whole maps, and an input of {n_tokens:,} "
+            "tokens is read without: pass a shorter one, attend(text, long=False), or measure "
+            "other metrics"
+        )

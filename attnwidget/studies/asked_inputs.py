@@ -132,6 +132,12 @@ def batches_of(
     model: AttentionModel, examples: Sequence[Any], asked: Sequence[Asked], batch_size: int
 ) -> Iterator[Batch]:
     """Following inputs of one length together, so that no padding changes a number."""
+    for together in of_one_length(asked, batch_size):
+        yield batch_of(model, [examples[one.example] for one in together], together)
+
+
+def of_one_length(asked: Sequence[Asked], batch_size: int) -> Iterator[Sequence[Asked]]:
+    """Following inputs of one length together."""
     start = 0
     while start < len(asked):
         length = len(asked[start].encoded.ids)
@@ -139,11 +145,13 @@ def batches_of(
             one for one in asked[start : start + batch_size] if len(one.encoded.ids) == length
         ]
         start += len(together)
-        yield Batch(
-            tuple(examples[one.example] for one in together),
-            model._inputs.padded([one.encoded for one in together]),
-            tuple(together),
-        )
+        yield together
+
+
+def batch_of(model: AttentionModel, examples: Iterable[Any], asked: Sequence[Asked]) -> Batch:
+    """The batch of what is asked about inputs of one length, and the example of each."""
+    inputs = model._inputs.padded([one.encoded for one in asked])
+    return Batch(tuple(examples), inputs, tuple(asked))
 
 
 def _kind(example: Any, index: int) -> type:

@@ -14,6 +14,7 @@ from attnwidget.studies.accumulator import (
     Batch,
     LayerBatch,
     Subject,
+    refuse_whole_maps,
     token_classes_of,
 )
 from attnwidget.studies.token_classes import axis_classes
@@ -69,7 +70,14 @@ def read_attention(
     )
     for one in accumulators:
         one.start(subject)
+    if attention.is_long:
+        refuse_whole_maps(accumulators, n)
     for index in range(chosen.n_layers):
+        if attention.is_long:
+            for first, rows in attention.row_blocks(index, stack=chosen.name):
+                for one in accumulators:
+                    one.update(LayerBatch(batch, index, rows[None], None, first))
+            continue
         weights = torch.from_numpy(attention.weights(index, stack=chosen.name))[None]
         layer = LayerBatch(batch, index, weights, None)
         for one in accumulators:

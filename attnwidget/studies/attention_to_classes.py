@@ -106,6 +106,7 @@ class Classes(SegmentMeans[ClassesResult]):
     """
 
     name: ClassVar[str] = "classes"
+    by_rows = True
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class Classes(SegmentMeans[ClassesResult]):
         self._with_sep = sep.any(-1)[:, None, None]
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        mass = class_mass(layer.weights, self._rows, self._members)  # [B, H, 3, C]
+        mass = class_mass(layer.weights, layer.of_rows(self._rows), self._members)  # [B, H, 3, C]
         to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
         return {"mass": mass[:, :, 0], "to_sep": to_sep}
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 TokenTypes: TypeAlias = Literal["zero"] | None
 
+HOW = "read them with read_segments(path, model), or cut texts with make_segments"
 # Sorted by length among so many batches; an iterator is read no further ahead than that.
 _BATCHES_SORTED = 32
 
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
     """Batches of similar lengths; the same segments always give the same batches."""
-    how = "read them with read_segments(path, model), or cut texts with make_segments"
-    remaining = iter(each_of(segments, how))
-    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), how):
+    remaining = iter(each_of(segments, HOW))
+    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), HOW):
         window.sort(key=len)
         for start in range(0, len(window), batch_size):
             yield window[start : start + batch_size]

@@ -6,68 +6,72 @@ import threading
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-import numpy as np
-
-from attnwidget.capture.advice import AdvisedError, on_page
-from attnwidget.capture.special_token_template import Template
+from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.argument_checks import all_of, each_of, one_of, refuse_no_model
-from attnwidget.studies.compare_results import ModelComparison, SeveralComparisons
-from attnwidget.studies.map_changes import KeptMaps, MapChanges, NumberedSegment, Other, Unit
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.compare_results import (
+    ModelComparison,
+    SeveralComparisons,
+    several_comparisons,
+)
+from attnwidget.studies.compared_texts import ComparedTexts
+from attnwidget.studies.map_changes import (
+    KeptMaps,
+    MapChanges,
+    MapSource,
+    Other,
+    Unit,
+    with_metrics,
+)
 from attnwidget.studies.measure import accumulators_of, read_all
 from attnwidget.studies.model_reader import ModelReader
-from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.studies.model_sources import Source, loaded, refuse_no_source
+from attnwidget.studies.one_at_a_time import StoredMaps, Turn, read_one_at_a_time
+from attnwidget.studies.segment_means import SegmentMeans
+from attnwidget.studies.shards import Executor
 from attnwidget.text.segments import Segment
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
-    from attnwidget.capture.model import AttentionModel
+    from typing_extensions import Unpack
 
-    Metrics = Sequence[str | Accumulator[Any]]
+Metrics = Sequence[str | Accumulator[Any]]
+Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]]
 
-_HOW = "read segments with read_segments(path, model), or cut texts with make_segments"
 # Each comparison locks several models: two at once, of the same in turn, could wait for ever.
 _comparing = threading.Lock()
+_MAPS_MB = 2000
+
+
+class _Options(TypedDict, total=False):
+    metrics: Metrics
+    seeds: bool
+    unit: Unit
+    matches: bool
+    across_layers: bool
+    padded: int | None
+    batch_size: int
+    progress: bool
+    checkpoint: str | Path | None
+    resident: Literal[1] | None
+    maps_mb: float | None
+    executor: Executor | None
 
 
 @overload
 def compare(
-    a: AttentionModel,
-    b: AttentionModel,
-    segments: Iterable[Segment] | Iterable[Sentence | Sequence[str]],
-    *,
-    metrics: Metrics = (),
-    seeds: bool = False,
-    unit: Unit = "tokens",
-    matches: bool = False,
-    across_layers: bool = False,
-    padded: int | None = None,
-    batch_size: int = 8,
-    progress: bool = True,
-    checkpoint: str | Path | None = None,
+    a: Source, b: Source, segments: Texts, **options: Unpack[_Options]
 ) -> ModelComparison: ...
 @overload
 def compare(
-    a: AttentionModel,
-    b: Sequence[AttentionModel],
-    segments: Iterable[Segment] | Iterable[Sentence | Sequence[str]],
-    *,
-    metrics: Metrics = (),
-    seeds: bool = False,
-    unit: Unit = "tokens",
-    matches: bool = False,
-    across_layers: bool = False,
-    padded: int | None = None,
-    batch_size: int = 8,
-    progress: bool = True,
-    checkpoint: str | Path | None = None,
+    a: Source, b: list[Any] | tuple[Any, ...], segments: Texts, **options: Unpack[_Options]
 ) -> SeveralComparisons: ...
 def compare(
-    a: AttentionModel,
-    b: AttentionModel | Sequence[AttentionModel],
-    segments: Iterable[Segment] | Iterable[Sentence | Sequence[str]],
+    a: Source,
+    b: Source | list[Any] | tuple[Any, ...],
+    segments: Texts,
     *,
     metrics: Metrics = (),
     seeds: bool = False,
@@ -78,13 +82,16 @@ def compare(
     batch_size: int = 8,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    resident: Literal[1] | None = None,
+    maps_mb: float | None = None,
+    executor: Executor | None = None,
 ) -> ModelComparison | SeveralComparisons:
     """Compare every head of a model with the same head of others, over the same segments.
 
     For a model and its fine-tuned copy, two seeds, or steps of one training (Kovaleva et al. 2019,
     section 4.3). Every number is of the tokens of a segment without padding, and a mean over
     segments; intervals are over documents where segments know theirs, as those of `read_segments`
-    do. It takes 1.3 to 1.6 times as long as the forward passes of the models.
+    do.
 
     With several seeds the change beyond their spread is the mean over seeds of the distance of `a`
     from each, minus the mean over pairs of seeds of the distance between the two; a distance is
@@ -92,16 +99,21 @@ def compare(
 
     The maps of one batch of `a` are in memory at a time, and one layer of `b`'s: 4 L B H n^2 bytes,
     75 MB for 8 segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers` so
-    are all of `b`'s. Ctrl-C ends the pass and returns what is done.
+    are all of `b`'s. With `resident=1` one model is in memory at a time: `a` reads as many segments
+    as have their maps within `maps_mb`, then `b` is loaded and reads the same, and so on, with the
+    same numbers; each model is loaded once for every `maps_mb` of maps. Ctrl-C ends the pass and
+    returns what is done.
 
     Args:
-        a: what `load_model` gave.
-        b: a model with as many layers and heads, whose tokenizer has the same tokens; or a list of
+        a: what `load_model` gave, or what it is loaded from: a name or a folder that `load_model`
+            takes, or a function that gives a model.
+        b: another with as many layers and heads, whose tokenizer has the same tokens; or a list of
             them.
         segments: cut with one of the models (`read_segments`, `make_segments`); of words, sentences
             of a treebank or lists of words.
         metrics: of `measure`, by name or accumulators that were not used yet: each model is
-            measured by them, too, and the result has the difference, `b`'s number minus `a`'s.
+            measured by them, too, and the result has the difference, `b`'s number minus `a`'s, with
+            intervals of those that are means over segments.
         seeds: the models of `b` are seeds of one training: compare them with each other, too.
         unit: "words" compares maps between words, so that tokenizers may differ: weights to a
             word's tokens are summed, those from them averaged, and all special tokens together are
@@ -116,12 +128,21 @@ def compare(
         progress: show a progress bar.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
             after its last batch, with the same result to the last bit.
+        resident: 1 holds one model in memory at a time, loaded from a name, a folder or a function;
+            None all of them.
+        maps_mb: with `resident=1` megabytes of memory that maps may take; None = 2,000, which is
+            210 segments of 128 tokens in 12 layers of 12 heads. With `seeds` they are of all models
+            but the last one.
+        executor: what has workers read the segments, as in `measure`.
 
     Raises:
-        TypeError: no model, or no segments.
+        TypeError: no model, or no segments; with `resident=1` a model that is in memory already.
+        OSError: a model cannot be loaded.
         ValueError: models that differ in layers, heads or tokens; no segments; a segment too long
             for one of them or for `padded`; a word without tokens; `padded` words; `seeds` of a
-            single model; a metric as in `measure`; a checkpoint of another study.
+            single model; a metric as in `measure`; a checkpoint of another study, or one or an
+            executor with `resident=1`; maps of one batch that are more than `maps_mb`.
+        WorkersError: as in `measure`.
         KeyboardInterrupt: before the first batch was done.
 
     Example:
@@ -135,12 +156,15 @@ def compare(
         np.float64(1.0)
         >>> compare(model, [tuned, model], segments, progress=False).names
         ['small BERT for genres (in the package)', 'small BERT (in the package)']
+        >>> alone = compare(load_model, "attnwidget/genre", segments, resident=1, progress=False)
+        >>> bool((alone.cosine == found.cosine).all())
+        True
     """
-    several = isinstance(b, Sequence)
-    models = [a, *b] if isinstance(b, Sequence) else [a, b]
-    for model in models:
-        refuse_no_model(model)
-    if len(models) < (3 if seeds else 2):
+    several = isinstance(b, (list, tuple))
+    sources: list[Source] = [a, *b] if isinstance(b, (list, tuple)) else [a, b]
+    for source in sources:
+        refuse_no_source(source)
+    if len(sources) < (3 if seeds else 2):
         raise ValueError(
             "seeds are compared with each other: pass a list of two models or more as b"
             if seeds
@@ -151,108 +175,99 @@ def compare(
         raise ValueError(f"padded is a number of tokens, such as 200, or None; got {padded}")
     if padded is not None and unit == "words":
         raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
-    if unit == "words":
-        texts = _word_segments(models, segments)
-    else:
-        texts = [_numbered(models, segments)] * len(models)
-    known = [one.document for one in texts[0] if one.document is not None]
-    documents = np.array(known, np.int64) if len(known) == len(texts[0]) else None
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    _check_resident(sources, resident, maps_mb, checkpoint, executor)
+    texts = ComparedTexts(segments, unit)
+    asked = deepcopy(accumulators_of(metrics)) if metrics else []
+    for one in asked:
+        if isinstance(one, SegmentMeans):
+            one.n_kept = len(texts)
 
-    options = {"segments": len(texts[0]), "unit": unit, "padded": padded}
-    options |= {"matches": matches, "across_layers": across_layers, "seeds": seeds}
-    measures = [accumulators_of(metrics) if metrics else [] for _ in models]
-    measures[1:] = [deepcopy(one) for one in measures[1:]]
-    kept = KeptMaps(unit, measures[0], options, several=several)
-    for number, model in enumerate(models[1:], 1):
-        firsts: list[KeptMaps | MapChanges] = [kept]
-        firsts += [one.changes for one in kept.others] if seeds else []
-        changes = [
+    def changes(firsts: Sequence[MapSource], keep: bool = False) -> list[MapChanges]:
+        """What compares a model with the first one, and with each of the others before it."""
+        return [
             MapChanges(
                 first,
-                documents,
-                len(texts[0]),
+                texts.documents,
+                len(texts),
                 unit,
                 padded=padded,
-                matches=matches and first is kept,
-                across_layers=across_layers and first is kept,
-                keep=seeds and first is kept,
+                matches=matches and not place,
+                across_layers=across_layers and not place,
+                keep=keep and not place,
                 number=place,
             )
             for place, first in enumerate(firsts)
         ]
-        reader = ModelReader(model, [*measures[number], *changes], None, padded)
-        kept.others.append(Other(reader, texts[number], measures[number], changes[0]))
-        kept.between += changes[1:]
+
+    if resident is not None:
+        turns: list[Turn] = []
+        for number, source in enumerate(sources):
+            before = [one.stored for one in turns if one.stored is not None]
+            needed = number < len(sources) - 1 if seeds else not number
+            turns.append(Turn(source, changes(before), StoredMaps(unit) if needed else None))
+        with _comparing:
+            read_one_at_a_time(
+                turns,
+                texts,
+                asked,
+                padded=padded,
+                batch_size=batch_size,
+                maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
+                progress=progress,
+            )
+        each = [with_metrics(one.changes[0], turns[0].measured, one.measured) for one in turns[1:]]
+        between = [one.compute() for turn in turns for one in turn.changes[1:]]
+        return several_comparisons(each, between) if several else each[0]
+
+    models = [loaded(source) for source in sources]
+    segments_of = [texts.of(model) for model in models]
+    options = {"segments": len(texts), "unit": unit, "padded": padded}
+    options |= {"matches": matches, "across_layers": across_layers, "seeds": seeds}
+    measures = [deepcopy(asked) for _ in models]
+    read = zip(*segments_of[1:], strict=True)
+    kept = KeptMaps(read, unit, measures[0], options, several=several)
+    for model, own in zip(models[1:], measures[1:], strict=True):
+        earlier = [one.changes for one in kept.others] if seeds else []
+        compared = changes([kept, *earlier], keep=seeds)
+        reader = ModelReader(model, [*own, *compared], None, padded)
+        kept.others.append(Other(reader, own, compared[0]))
+        kept.between += compared[1:]
     with _comparing:
         read_all(
-            ModelReader(a, [*measures[0], kept], None, padded),
-            texts[0],
+            ModelReader(models[0], [*measures[0], kept], None, padded),
+            segments_of[0],
+            len(texts),
             batch_size=batch_size,
             checkpoint=checkpoint,
             progress=progress,
+            executor=executor,
         )
     return kept.compute()
 
 
-def _numbered(models: Sequence[AttentionModel], segments: Iterable[Any]) -> Sequence[Segment]:
-    """The segments, which all models read as the same ids."""
-    given = all_of(Segment, segments, _HOW)
-    if not given:
-        raise ValueError("there are no segments to compare models over")
-    for other in models[1:]:
-        _check_tokens(models[0], other, given)
-    return [
-        NumberedSegment(one.first, one.second, index, document=one.document)
-        for index, one in enumerate(given)
-    ]
-
-
-def _word_segments(
-    models: Sequence[AttentionModel], sentences: Iterable[Any]
-) -> list[Sequence[Segment]]:
-    """The same words in the tokens of each model."""
-    how = "words are compared over sentences of a treebank, or lists of words"
-    given = list(each_of(sentences, how))
-    texts = []
-    for number, one in enumerate(given):
-        words = one.words if isinstance(one, Sentence) else one
-        if isinstance(one, Segment) or not all_of(str, words, how):
-            raise TypeError(f"expected a list of words at {number}, got {one!r}: {how}")
-        texts.append((words, one.label if isinstance(one, Sentence) else f"sentence {number}"))
-    try:
-        return [WordSegmenter(model).segments(texts, False)[0] for model in models]
-    except AdvisedError as error:
-        raise ValueError(f"{on_page(error)}: leave the sentence out") from None
-
-
-def _check_tokens(a: AttentionModel, b: AttentionModel, segments: Sequence[Segment]) -> None:
-    """ValueError where the two would not read the same ids, special tokens included."""
-    tokens = sorted({token for one in segments for token in (*one.first, *one.second)})
-    pairs = {bool(one.second) for one in segments}
-    seen = []
-    for model in (a, b):
-        if model.tokenizer is None:
-            raise ValueError(
-                f"{model.name} has no tokenizer that could put special tokens around segments: "
-                "pass one to load_model(model, tokenizer)"
+def _check_resident(
+    sources: Sequence[Source],
+    resident: object,
+    maps_mb: float | None,
+    checkpoint: object,
+    executor: object,
+) -> None:
+    """TypeError or ValueError where models cannot be in memory one at a time, as was asked for."""
+    one_of("resident", resident, (None, 1))
+    if resident is None:
+        if maps_mb is not None:
+            raise ValueError("maps_mb is the memory for maps of resident=1: pass both, or neither")
+        return
+    for source in sources:
+        if isinstance(source, AttentionModel):
+            raise TypeError(
+                f"{source!r} is in memory already: for resident=1 pass names, folders, or "
+                "functions that load a model"
             )
-        ids = model.tokenizer.convert_tokens_to_ids(tokens)
-        templates = [Template.of(model.tokenizer, pair=pair) for pair in sorted(pairs)]
-        seen.append((ids, templates))
-    advice = (
-        "compare models that share a tokenizer, such as a model and its fine-tuned copy, or pass "
-        'sentences, lists of words, and unit="words", which compares maps between words'
-    )
-    differing = [t for t, i, j in zip(tokens, seen[0][0], seen[1][0], strict=True) if i != j]
-    if differing:
-        shown = ", ".join(map(repr, differing[:3]))
-        raise ValueError(
-            f"{a.name} and {b.name} do not have the same tokens: {len(differing)} of the "
-            f"segments' {len(tokens)}, {shown} among them, have other ids or none in one of them; "
-            f"{advice}"
-        )
-    if seen[0][1] != seen[1][1]:
-        raise ValueError(
-            f"{a.name} and {b.name} put different special tokens or token types around a text: "
-            f"{advice}"
-        )
+    for name, given in (("checkpoint", checkpoint), ("executor", executor)):
+        if given is not None:
+            raise ValueError(f"resident=1 has no {name}: leave one of the two out")
+    if maps_mb is not None and not maps_mb > 0:
+        raise ValueError(f"maps_mb is a number of megabytes above 0, got {maps_mb}")

@@ -69,8 +69,7 @@ class ComparedHeads(Result):
         """Low and high of the means, [L, H] by metric: 95 %, by a bootstrap.
 
         Whole documents are drawn where segments know theirs, as segments of one document are not
-        independent; else segments. NaN where there are fewer than two. Metrics of `measure` have
-        none.
+        independent; else segments. NaN where there are fewer than two.
         """
         found = {}
         for metric, values in self.segments.items():
@@ -154,8 +153,9 @@ class ModelComparison(ComparedHeads):
 
     Attributes:
         segments: float64 [L, H, N] by the metric's title, a number a segment: "cosine", "cosine
-            without special tokens", "divergence" and "entropy change" in nats, and "cosine padded
-            to 200" where it was asked for.
+            without special tokens", "divergence" and "entropy change" in nats, "cosine padded to
+            200" where it was asked for, and "... change" of metrics of `measure` that are means
+            over segments.
         documents: int64 [N], the document of each segment; None where that is not known.
         complete: False where the pass was interrupted before the last segment.
         model_names: of the first model and of the second.
@@ -164,7 +164,8 @@ class ModelComparison(ComparedHeads):
         across: float64 [L H, L H], the same for heads of all layers, where it was asked for; head
             h of layer l is l H + h.
         changes: float64 [L, H] by the title of each metric of `measure` that was asked for: the
-            second model's number minus the first one's.
+            second model's number minus the first one's. Those that are no means over segments,
+            as of "distances", are here alone: their intervals are NaN.
     """
 
     model_names: tuple[str, str]
@@ -333,7 +334,9 @@ def several_comparisons(
 ) -> SeveralComparisons:
     """The comparisons of one model with each of several, and of these with each other."""
     segments = {
-        title: np.mean([one.segments[title] for one in each], axis=0) for title in each[0].segments
+        title: np.mean([one.segments[title] for one in each], axis=0)
+        for title in each[0].segments
+        if all(title in one.segments for one in each)
     }
     if between:
         for title, beyond in _BEYOND.items():

@@ -22,6 +22,7 @@ from attnwidget.studies.coreference_results import (
     EvaluatedWindow,
 )
 from attnwidget.studies.probe import probe
+from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import WordAxes, WordSegmenter, word_segments
 from attnwidget.text.antecedents import BASELINES, anaphors
 from attnwidget.text.document_windows import windows as cut_windows
@@ -43,6 +44,7 @@ def probe_coreference(
     batch_size: int = 8,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
 ) -> CoreferenceAccuracies:
     """How often each head attends most from a mention's head word to an antecedent's.
 
@@ -60,6 +62,7 @@ def probe_coreference(
         batch_size: windows that go through the model together.
         progress: show a bar.
         checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read, as in `measure`.
 
     Raises:
         ValueError: a word without tokens, `max_tokens` beyond what the model takes, or no mention
@@ -104,6 +107,7 @@ def probe_coreference(
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
+        executor=executor,
     )
 
 
@@ -184,6 +188,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     """
 
     name: ClassVar[str] = "coreference"
+    by_segment = ("_windows",)
 
     def __init__(
         self, documents: Sequence[Document], windows: Sequence[EvaluatedWindow], n_skipped: int = 0
@@ -198,6 +203,11 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     def options(self) -> dict[str, Any]:
         return {"windows": digest_of([[(w.start, w.end, w.evaluated) for w in self._windows]])}
 
+    def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
+        found = super().of_segments_alone(segments)
+        wanted = {window.document for window in found["_windows"].values()}
+        return found | {"_documents": {index: self._documents[index] for index in wanted}}
+
     def start(self, subject: Subject) -> None:
         super().start(subject)
         shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
@@ -205,7 +215,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         self.sums = {
             "chosen": np.zeros(shape, np.int32),
             "weights": np.zeros(shape, np.float32),
-            "read": np.zeros(len(self._windows), np.int64),
+            "read": np.zeros(len(self._first_slot) - 1, np.int64),
         }
 
     def update(self, layer: LayerBatch) -> None:

@@ -67,14 +67,16 @@ class Entropy(SegmentMeans[EntropyResult]):
     """
 
     name: ClassVar[str] = "entropy"
+    by_rows = True
 
     of_heads = {"all": (), "first": ()}
     of_segments = {"uniform": (), "begin_with_cls": ()}
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        of_queries = entropy(layer.weights, layer.batch.lengths)  # [B, H, n]
-        mean = torch.linalg.vecdot(of_queries, layer.batch.row_weights[:, None])
-        return {"all": mean, "first": of_queries[..., 0]}
+        of_queries = entropy(layer.weights, layer.batch.lengths, first=layer.first)  # [B, H, r]
+        mean = torch.linalg.vecdot(of_queries, layer.row_weights[:, None])
+        first = of_queries[..., 0] if layer.first == 0 else torch.zeros_like(mean)
+        return {"all": mean, "first": first}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         begins = batch.classes["[CLS]"][:, 0]
@@ -137,6 +139,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
     """
 
     name: ClassVar[str] = "confidence"
+    by_rows = True
     of_heads = {"largest": ()}
 
     def __init__(self, excluded: Iterable[str] = ()) -> None:
@@ -153,7 +156,7 @@ class Confidence(SegmentMeans[ConfidenceResult]):
         excluded = [layer.batch.classes[name] for name in self.excluded]
         keys = torch.stack(excluded).any(0) if excluded else None
         largest = confidence(layer.weights, keys)
-        return {"largest": torch.linalg.vecdot(largest, layer.batch.row_weights[:, None])}
+        return {"largest": torch.linalg.vecdot(largest, layer.row_weights[:, None])}
 
     def compute(self) -> ConfidenceResult:
         return ConfidenceResult(

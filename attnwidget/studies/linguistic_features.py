@@ -19,6 +19,7 @@ from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.probe import SentenceMeans, SentencesResult, probe
 from attnwidget.studies.results import HeadMetrics
+from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import WordAxes
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
@@ -43,6 +44,7 @@ def probe_features(
     batch_size: int = 32,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
 ) -> FeatureWeights:
     """How strongly heads attend to nouns, verbs, subjects, negation..., and [CLS] in particular.
 
@@ -62,6 +64,7 @@ def probe_features(
         batch_size: sentences that go through the model together.
         progress: show a bar.
         checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read, as in `measure`.
 
     Raises:
         ValueError: an unknown feature or variant, no sentences, or one without tags or tokens.
@@ -88,6 +91,7 @@ def probe_features(
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
+        executor=executor,
     )
 
 
@@ -102,6 +106,7 @@ class Features(SentenceMeans["FeatureWeights"]):
     """
 
     name: ClassVar[str] = "features"
+    by_segment = ("_words",)
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.probe import SentenceMeans, SentencesResult, probe
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.studies.results import HeadMetrics, heads_frame
+from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import WordAxes, WordSegment
 from attnwidget.text.linguistic_features import feature_words
 from attnwidget.text.treebank import Sentence
@@ -43,6 +44,7 @@ def probe_looking_away(
     batch_size: int = 32,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
 ) -> LookingAway:
     """Weight on [SEP], [CLS] and punctuation from words that have a relation and from the others.
 
@@ -60,6 +62,7 @@ def probe_looking_away(
         batch_size: sentences that go through the model together.
         progress: show a bar.
         checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read, as in `measure`.
 
     Raises:
         ValueError: an unknown direction, no word or every word has the relation, or a word has no
@@ -99,6 +102,7 @@ def probe_looking_away(
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
+        executor=executor,
     )
 
 
@@ -134,6 +138,7 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
     """
 
     name: ClassVar[str] = "looking_away"
+    by_segment = ("_has", "_punctuation")
     of_heads = {"weights": (2, len(TARGETS))}
     of_segments = {"words": (2,)}
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.kernels.cosine import map_cosines
-from attnwidget.kernels.divergence import js_divergences, map_divergences
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.kernels.divergence import js_divergences
+from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
+from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, State, Subject
+from attnwidget.studies.checkpoint import States
 from attnwidget.studies.compare_results import (
     ModelComparison,
     SeveralComparisons,
@@ -21,10 +22,13 @@ from attnwidget.studies.compare_results import (
 )
 from attnwidget.studies.model_reader import ModelReader
 from attnwidget.studies.results import HeadMetrics
+from attnwidget.studies.segment_means import SegmentMeans
 from attnwidget.studies.word_segments import WordAxes, WordSegment
 from attnwidget.text.segments import Segment
 
 Unit: TypeAlias = Literal["tokens", "words"]
+# What `measured` gives of each metric.
+Measured: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
 # That of entropy: smoothing to no more than avoids logarithms of 0.
 _SMOOTHING = 1e-4
 
@@ -90,15 +94,22 @@ class Other:
     Attributes:
         reader: reads its segments into `metrics` and `changes`, and into what compares it with
             other seeds.
-        segments: in the order of the first model's.
         metrics: what measures it, as the first model is measured.
         changes: what compares it with the first model.
     """
 
     reader: ModelReader
-    segments: Sequence[Segment]
     metrics: Sequence[Accumulator[Any]]
     changes: MapChanges
+
+
+class MapSource(Protocol):
+    """Whose maps of a batch, a layer each, another model is compared with."""
+
+    maps: list[Tensor]
+    n_layers: int
+    n_heads: int
+    model_name: str
 
 
 class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
@@ -107,30 +118,35 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
     `others` is set before `start`: each compares with the maps that are kept here.
 
     Args:
+        read: by segment what each of the others reads in its place.
         unit: what maps are compared by.
         metrics: what measures the first model.
         options: what checkpoints have to agree on beside the readers.
         several: whether the result is one of several models.
 
     Attributes:
-        maps: a layer each, of the batch that is read.
+        maps: a layer each, of the batch that was read last.
         others: the models that the first one is compared with.
         between: what compares these with each other.
     """
 
     name: ClassVar[str] = "comparison"
+    by_segment = ("_read",)
 
     def __init__(
         self,
+        read: Iterable[tuple[Segment, ...]],
         unit: Unit,
         metrics: Sequence[Accumulator[Any]],
         options: Mapping[str, Any],
         *,
         several: bool,
     ) -> None:
+        self._read = dict(enumerate(read))
         self._unit, self._metrics, self._options = unit, metrics, options
         self._several = several
         self.maps: list[Tensor] = []
+        self._places: list[Tensor] = []
         self.others: list[Other] = []
         self.between: list[MapChanges] = []
 
@@ -140,45 +156,50 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        for one in self.others:
-            one.reader.start(one.segments[0])
+        for one, segment in zip(self.others, next(iter(self._read.values())), strict=True):
+            one.reader.start(segment)
 
     def update(self, layer: LayerBatch) -> None:
         """Keep the layer's maps until the others have read the batch."""
         if layer.layer == 0:
-            self.maps = []  # also of a batch that was cut short
             self._axes = MapAxes.of(layer.batch, self._unit)
-        self.maps.append(self._axes.maps(layer.weights))
+        self.maps[layer.layer :] = [self._stored(layer.layer, self._axes.maps(layer.weights))]
+
+    def _stored(self, layer: int, maps: Tensor) -> Tensor:
+        """A copy in the same place in each batch: new memory would cost as much as comparing."""
+        if layer == len(self._places):
+            self._places.append(maps.new_empty(0))
+        if self._places[layer].numel() < maps.numel():
+            self._places[layer] = torch.empty_like(maps).flatten()
+        return self._places[layer][: maps.numel()].view(maps.shape).copy_(maps)
 
     def end_batch(self, batch: Batch) -> None:
-        for one in self.others:
-            one.reader.add([one.segments[place] for place in places_of(batch)])
-        self.maps = []
+        segments = zip(*(self._read[place] for place in places_of(batch.segments)), strict=True)
+        for one, own in zip(self.others, segments, strict=True):
+            one.reader.add(own)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {
-            f"{number}/{name}/{entry}": values
-            for number, one in enumerate(self.others)
-            for name, sums in one.reader.states().items()
-            for entry, values in sums.items()
-        }
+        return _flat([one.reader.states() for one in self.others])
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        for number, one in enumerate(self.others):
-            own: dict[str, dict[str, NDArray[Any]]] = {}
-            for key, values in state.items():
-                at, name, entry = key.split("/", 2)
-                if int(at) == number:
-                    own.setdefault(name, {})[entry] = values
+    def restore(self, state: State) -> None:
+        for one, own in zip(self.others, self._of_others(state), strict=True):
             one.reader.restore(own)
 
+    def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
+        both = zip(self.others, self._of_others(first), self._of_others(second), strict=True)
+        return _flat([one.reader.merged(a, b) for one, a, b in both])
+
+    def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
+        """The states of each other model's accumulators, which `_flat` names in one dict."""
+        found: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
+        for key, values in state.items():
+            number, name, entry = key.split("/", 2)
+            found[int(number)].setdefault(name, {})[entry] = values
+        return found
+
     def compute(self) -> ModelComparison | SeveralComparisons:
-        before = _heads(self._metrics)
-        each = []
-        for one in self.others:
-            after = _heads(one.metrics)
-            changes = {title: after[title] - before[title] for title in before if title in after}
-            each.append(replace(one.changes.compute(), changes=changes))
+        before = measured(self._metrics)
+        each = [with_metrics(one.changes, before, measured(one.metrics)) for one in self.others]
         if not self._several:
             return each[0]
         return several_comparisons(each, [one.compute() for one in self.between])
@@ -205,7 +226,7 @@ class MapChanges(Accumulator[ModelComparison]):
 
     def __init__(
         self,
-        first: KeptMaps | MapChanges,
+        first: MapSource,
         documents: NDArray[np.int64] | None,
         n_segments: int,
         unit: Unit,
@@ -242,20 +263,23 @@ class MapChanges(Accumulator[ModelComparison]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
-            self.maps, self._places = [], places_of(layer.batch)
+            self.maps, self._places = [], places_of(layer.batch.segments)
             self._axes = MapAxes.of(layer.batch, self._unit)
         own, axes = self._first.maps[layer.layer], self._axes
         others = axes.maps(layer.weights).to(own.device)
         if self._keep:
             self.maps.append(others)
-        cosine, words = map_cosines(own, others, axes.rows, axes.apart)
-        of_queries = map_divergences(own, others, axes.n_columns, smoothing=_SMOOTHING)
+        sums = pair_sums(own, others, axes.apart, axes.n_columns, smoothing=_SMOOTHING)
         mean = axes.rows[:, None] / axes.n_rows.double()[:, None, None]
-        divergence, entropy = (torch.linalg.vecdot(one, mean) for one in of_queries)
-        found = {"cosine": cosine, "words": words, "divergence": divergence, "entropy": entropy}
+        divergence, entropy = (torch.linalg.vecdot(one, mean) for one in map_divergences(sums.logs))
+        found = {
+            "cosine": map_cosines(sums.whole, axes.rows),
+            "words": map_cosines(sums.without, axes.rows & ~axes.apart),
+            "divergence": divergence,
+            "entropy": entropy,
+        }
         if self._padded is not None:
-            every = torch.ones_like(axes.rows)
-            found["padded"] = map_cosines(own, others, every, axes.apart)[0]
+            found["padded"] = map_cosines(sums.whole, torch.ones_like(axes.rows))
         for name, values in found.items():
             self.sums[name][layer.layer][:, self._places] += values.T.cpu().numpy()
         if self._matches:
@@ -294,15 +318,54 @@ class MapChanges(Accumulator[ModelComparison]):
         ]
 
 
-def _heads(metrics: Sequence[Accumulator[Any]]) -> HeadMetrics:
-    """One number a head of every metric, by its title."""
-    return {title: v for one in metrics for title, v in one.compute().heads().items()}
+def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
+    return {
+        f"{number}/{name}/{entry}": values
+        for number, own in enumerate(states)
+        for name, sums in own.items()
+        for entry, values in sums.items()
+    }
 
 
-def places_of(batch: Batch) -> list[int]:
-    """Which segments of the study a batch has."""
-    numbered = (NumberedSegment, WordSegment)
-    return [one.index for one in batch.segments if isinstance(one, numbered)]
+def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
+    """One number a head of each metric, over all segments and, of means, over each of them.
+
+    The latter are none where a metric is no `SegmentMeans`.
+    """
+    return [
+        (
+            one.compute().heads(),
+            [own.heads() for own in one.each()] if isinstance(one, SegmentMeans) else [],
+        )
+        for one in metrics
+    ]
+
+
+def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> ModelComparison:
+    """What `changes` found, with how metrics of the two models differ, over all and by segment."""
+    found = changes.compute()
+    totals: HeadMetrics = {}
+    segments = dict(found.segments)
+    for (first, firsts), (second, seconds) in zip(before, after, strict=True):
+        own = {title: second[title] - first[title] for title in first if title in second}
+        totals |= own
+        for title, total in own.items() if firsts else ():
+            # A segment without the tokens that a number is of says nothing, or counts with 0.
+            for absent in (np.nan, 0.0):
+                none = np.full_like(total, absent)
+                pairs = zip(firsts, seconds, strict=True)
+                apart = [b.get(title, none) - a.get(title, none) for a, b in pairs]
+                values = np.stack(apart, -1)
+                known = ~np.isnan(values).any((0, 1))
+                if known.any() and np.allclose(values[..., known].mean(-1), total, atol=1e-9):
+                    segments.setdefault(f"{title} change", values)
+                    break
+    return replace(found, segments=segments, changes=totals)
+
+
+def places_of(segments: Sequence[Segment]) -> list[int]:
+    """Which segments of the study these are."""
+    return [one.index for one in segments if isinstance(one, (NumberedSegment, WordSegment))]
 
 
 def _between(own: Tensor, others: Tensor) -> NDArray[np.float64]:

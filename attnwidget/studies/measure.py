@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
+from contextlib import closing
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.studies.argument_checks import each_of, refuse_no_model
 from attnwidget.studies.attention_reader import read_attention
 from attnwidget.studies.attention_to_classes import Classes
-from attnwidget.studies.batches import TokenTypes, batched
-from attnwidget.studies.checkpoint import Checkpoint, Progress
+from attnwidget.studies.batches import HOW, TokenTypes, batched
+from attnwidget.studies.checkpoint import Checkpoint, Progress, States, keeping
 from attnwidget.studies.entropy import Confidence, Entropy
 from attnwidget.studies.gradients import Gradients
 from attnwidget.studies.head_distances import Distances
@@ -23,7 +24,11 @@ from attnwidget.studies.norms import Norms
 from attnwidget.studies.patterns import Patterns
 from attnwidget.studies.position import Position
 from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.read_batches import read_by, workers_of
 from attnwidget.studies.results import Measurements
+from attnwidget.studies.segmenting import rows_as_segments
+from attnwidget.studies.shards import Executor
+from attnwidget.studies.sinks import Sinks
 from attnwidget.text.segments import Segment
 
 if TYPE_CHECKING:
@@ -43,9 +48,9 @@ METRICS: dict[str, type[Accumulator[Any]]] = {
         Patterns,
         Distances,
         Induction,
+        Sinks,
     )
 }
-_SECONDS_BETWEEN_SAVES = 5.0
 
 
 def measure(
@@ -57,31 +62,44 @@ def measure(
     checkpoint: str | Path | None = None,
     progress: bool = True,
     token_types: TokenTypes = None,
+    executor: Executor | None = None,
 ) -> Measurements:
     """Measure every head of a model over segments, in one pass.
 
     Only one layer's maps are alive at a time, so that memory does not grow with the segments.
     Segments of similar length share a batch; padding changes no number beyond 1e-6. An
-    encoder-decoder is measured in its encoder. Ctrl-C ends the pass and returns what is done.
+    encoder-decoder is measured in its encoder. Segments of more than 1,024 tokens are read some
+    rows of a map at a time where all metrics allow it: "position", "classes", "entropy",
+    "confidence" and "sinks" do, the others need whole maps. Ctrl-C ends the pass and returns what
+    is done.
 
     Args:
         model: what `load_model` gave.
-        segments: cut with this model (`read_segments`, `make_segments`); an iterator is read as the
-            pass goes on.
+        segments: cut with this model (`read_segments`, `make_segments`), or a `datasets.Dataset` of
+            Hugging Face, with texts in "text" or tokens in "first" and "second". An iterator is
+            read as the pass goes on.
         metrics: names ("position", "classes", "entropy", "confidence", "norms", "gradients",
-            "patterns", "distances", "induction"), or accumulators with options of their own.
+            "patterns", "distances", "induction", "sinks"), or accumulators with options of their
+            own.
         batch_size: segments that go through the model together.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
             after its last batch, with the same result to the last bit.
         progress: show a progress bar.
         token_types: "zero" gives both texts of a pair the type 0, which makes Clark et al.'s maps;
             None leaves them as the tokenizer has them.
+        executor: has workers read the segments: any object with `submit(function, *arguments)`,
+            such as `concurrent.futures.ProcessPoolExecutor` or Dask's `client.get_executor()`. The
+            result is the same to the last bit, however many workers there are. What a worker fails
+            at is tried three times.
 
     Raises:
         ValueError: an unknown metric or one asked for twice, no segments, a segment of another
             model or too long for this one, a model whose maps padding changes, a checkpoint of
             another study.
+        TypeError: no executor; a model or a metric that does not pickle.
         RuntimeError: the model was closed.
+        WorkersError: workers with other versions of torch, transformers or this package, an
+            executor that stopped, what was tried three times. The checkpoint has what is done.
         KeyboardInterrupt: before the first batch was done.
 
     Example:
@@ -96,8 +114,16 @@ def measure(
     refuse_no_model(model)
     accumulators = accumulators_of(metrics)
     reader = ModelReader(model, accumulators, token_types)
+    given = each_of(segments, HOW)
+    n_segments = len(segments) if isinstance(segments, Sized) else None
     done, complete = read_all(
-        reader, segments, batch_size=batch_size, checkpoint=checkpoint, progress=progress
+        reader,
+        rows_as_segments(given, model),
+        n_segments,
+        batch_size=batch_size,
+        checkpoint=checkpoint,
+        progress=progress,
+        executor=executor,
     )
     return Measurements(
         {one.name: one.compute() for one in accumulators},
@@ -147,47 +173,52 @@ def measure_attention(
 def read_all(
     reader: ModelReader,
     segments: Iterable[Segment],
+    n_segments: int | None,
     *,
     batch_size: int,
     checkpoint: str | Path | None,
     progress: bool,
+    executor: Executor | None = None,
 ) -> tuple[Progress, bool]:
     """Read all segments, batch after batch, into the reader's accumulators.
 
-    Arguments and errors are those of `measure`. Returns how far it came, and whether that is all.
+    Arguments and errors are those of `measure`; `n_segments` is how many there are, where that is
+    known. Returns how far it came, and whether that is all.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    n_segments = len(segments) if isinstance(segments, Sequence) else None
     batches = batched(segments, batch_size)
     first = next(batches, None)
     if first is None:
         raise ValueError("there are no segments to measure")
+    workers = None if executor is None else workers_of(executor, reader)
     reader.start(first[0])
     batches = chain([first], batches)
-    done, file = Progress(), None
+    done, file = Progress(states=reader.nothing), None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
-        done = file.load()
-        _skip(batches, done, file.path)
-        reader.restore(done.states)
-    saved, saved_at, complete = done, time.monotonic(), False
-    try:
-        with progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar:
-            for batch in batches:
-                reader.add(batch)
-                done = done.after(batch, reader.states())
+        stored = file.load()
+        _skip(batches, stored, file.path)
+        reader.restore(stored.states)
+        done = replace(stored, states=reader.states())
+    complete = False
+    with (
+        keeping(file, done) as keep,
+        progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
+    ):
+        results: Generator[tuple[Sequence[Segment], States]]
+        if workers is None:
+            results = ((batch, reader.states_of(batch)) for batch in batches)
+        else:
+            results = read_by(workers, reader, batches, done.n_batches)
+        with closing(results):
+            for batch, states in results:
+                keep(done := done.after(batch, reader.merged(done.states, states)))
                 bar.update(len(batch))
-                if file is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
-                    file.save(done)
-                    saved, saved_at = done, time.monotonic()
         complete = True
-    except KeyboardInterrupt:
-        if not done.n_batches:
-            raise
-        reader.restore(done.states)  # the batch that was cut short has left layers in the sums
-    if file is not None and saved is not done:
-        file.save(done)
+    if not done.n_batches:
+        raise KeyboardInterrupt
+    reader.restore(done.states)
     return done, complete
 
 
@@ -215,10 +246,13 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
 
 def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
     """Pass over what the checkpoint holds already."""
-    again = Progress()
-    for batch in islice(batches, done.n_batches):
-        again = again.after(batch)
-    if (again.n_batches, again.digest) != (done.n_batches, done.digest):
+    same = True
+    for n_batches, digest in done.parts:
+        again = Progress()
+        for batch in islice(batches, n_batches):
+            again = again.after(batch)
+        same &= (again.n_batches, again.digest) == (n_batches, digest)
+    if not same:
         raise ValueError(
             f"{path} holds {done.n_segments} other segments than the first ones given: pass the "
             "same segments in the same order, or remove the file to start over"

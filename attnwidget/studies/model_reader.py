@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from attnwidget.capture.collect_long import is_long, kept_of
+from attnwidget.capture.disabled import changed
+from attnwidget.capture.edits import Change
+from attnwidget.capture.head import Head
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.capture.sent_model import weights_digest
+from attnwidget.capture.tap import LayerAttention, LongAttention, tap
 from attnwidget.studies.accumulator import (
     Accumulator,
     Batch,
@@ -27,8 +30,8 @@ from attnwidget.studies.batches import BatchMaker, TokenTypes
 from attnwidget.studies.checkpoint import States
 from attnwidget.text.segments import Segment
 
-# Weights taken from each parameter to tell a model from another one of the same class.
-_SAMPLED = 64
+# Cells of long segments' maps held at a time.
+_CELLS = 2 * 1024 * 1024
 
 
 class ModelReader:
@@ -41,6 +44,9 @@ class ModelReader:
         accumulators: what sees each layer, in this order.
         token_types: as in `BatchMaker`.
         pad_to: as in `BatchMaker`.
+
+    Attributes:
+        nothing: the state of every accumulator that has seen no batch; known after `start`.
 
     Raises:
         ValueError: as `BatchMaker`; token classes of one name that differ.
@@ -61,13 +67,22 @@ class ModelReader:
         self._options = {"use_cache": False} if takes_cache else {}
         classes = token_classes_of(accumulators)
         self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
+        self._pad_to = pad_to
         self._padding_checked = False
+        # Heads that are off where this reader was sent from.
+        self._changes: dict[Head, Change] = {}
+        self.nothing: States = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = self._model, self._accumulators, self._token_types, self._pad_to
+        return type(self), made, {"_changes": dict(self._model.edits.changes)}
 
     def start(self, segment: Segment) -> None:
         """Start the accumulators; ValueError as `subject`."""
         subject = self.subject(segment)
         for accumulator in self._accumulators:
             accumulator.start(subject)
+        self.nothing = self.states()
 
     def subject(self, segment: Segment) -> Subject:
         """Read the beginning of a segment to learn how many layers and heads there are.
@@ -99,10 +114,20 @@ class ModelReader:
             for accumulator in self._accumulators:
                 accumulator.update(layer)
 
-        with self._model.lock:
+        with self._model.lock, self.edits_of_sender():
             batch = self.read(segments, update)
             for accumulator in self._accumulators:
                 accumulator.end_batch(batch)
+
+    def states_of(self, segments: Sequence[Segment]) -> States:
+        """Read one batch from empty sums: what it adds to every accumulator."""
+        self.restore(self.nothing)
+        self.add(segments)
+        return self.states()
+
+    def edits_of_sender(self) -> AbstractContextManager[None]:
+        """The block of `disabled` that this reader was sent from; none where it was not sent."""
+        return changed(self._model.hf_model, self._changes) if self._changes else nullcontext()
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
         """Read one batch and hand each layer to `on_layer`, and to no accumulator."""
@@ -123,6 +148,9 @@ class ModelReader:
         asked: Mapping[str, Any],
     ) -> tuple[Batch, Any]:
         batch = self._maker(segments)
+        if not asked and self._is_long(batch):
+            self._read_long(batch, on_layer)
+            return batch, None
         padded = bool((~batch.real).any())
 
         def hand_on(seen: LayerAttention) -> None:
@@ -136,9 +164,60 @@ class ModelReader:
             self._padding_checked |= padded
         return batch, output
 
+    def _is_long(self, batch: Batch) -> bool:
+        """Whether the segments are read without whole maps, as all accumulators can."""
+        by_rows = all(one.by_rows for one in self._accumulators)
+        return by_rows and is_long(self._backbone, batch.inputs, None)
+
+    def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
+        def hand_on(seen: LongAttention) -> None:
+            if seen.stack == "cross":
+                return
+            kept = [kept_of(item) for item in seen.items]
+            with one_thread():
+                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
+                    weights = torch.stack([rows for _, rows in blocks])
+                    on_layer(LayerBatch(batch, seen.layer, weights, None, blocks[0][0]))
+
+        with self._model.lock:
+            self._model._check_open()
+            with torch.no_grad(), tap(self._backbone, lambda _: None, on_long=hand_on):
+                self._backbone(**batch.inputs, **self._options)
+
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
         """The state of every accumulator."""
         return {one.name: one.state() for one in self._accumulators}
+
+    def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
+        """The state of every accumulator after all that two states have seen."""
+        return {
+            one.name: one.merged(first[one.name], second[one.name]) for one in self._accumulators
+        }
+
+    @contextmanager
+    def without_segments(self) -> Iterator[None]:
+        """The accumulators as they were made, and without what they know of each segment."""
+        kept = [dict(vars(one)) for one in self._accumulators]
+        try:
+            for one in self._accumulators:
+                made = one.as_made() | one.of_segments_alone([])
+                vars(one).clear()
+                vars(one).update(made)
+            yield
+        finally:
+            for one, attributes in zip(self._accumulators, kept, strict=True):
+                vars(one).clear()
+                vars(one).update(attributes)
+
+    def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
+        """Tell every accumulator what `of_segments_alone` gave where the segments are from."""
+        for one, attributes in zip(self._accumulators, of_segments, strict=True):
+            vars(one).update(attributes)
+
+    def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
+        """What `know` is told for these segments."""
+        listed = list(segments)
+        return [one.of_segments_alone(listed) for one in self._accumulators]
 
     def restore(self, states: States) -> None:
         """Put the accumulators back to `states`, where there are any."""
@@ -179,16 +258,6 @@ class ModelReader:
                 f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
                 "batch_size=1"
             )
-
-
-def weights_digest(module: nn.Module) -> str:
-    """What tells a model's weights from others of the same shapes."""
-    digest = blake2b(digest_size=16)
-    for name, parameter in module.named_parameters():
-        step = max(1, parameter.numel() // _SAMPLED)
-        sample = parameter.detach().flatten()[::step].double().cpu().numpy()
-        digest.update(name.encode() + np.ascontiguousarray(sample).tobytes())
-    return digest.hexdigest()
 
 
 def _backbone(hf_model: Any) -> nn.Module:

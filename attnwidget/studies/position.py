@@ -85,6 +85,7 @@ class Position(SegmentMeans[PositionResult]):
     """
 
     name: ClassVar[str] = "position"
+    by_rows = True
 
     def __init__(self, offsets: Iterable[int] = (-1, 0, 1)) -> None:
         self.offsets = each_once("offsets", map(int, offsets))
@@ -95,10 +96,10 @@ class Position(SegmentMeans[PositionResult]):
         return {"offsets": self.offsets}
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        rows = layer.batch.row_weights
+        rows = layer.row_weights
         return {
-            "mass": offset_mass(layer.weights, rows, self.offsets),
-            "distances": mean_distances(layer.weights, rows),
+            "mass": offset_mass(layer.weights, rows, self.offsets, layer.first),
+            "distances": mean_distances(layer.weights, rows, layer.first),
         }
 
     def compute(self) -> PositionResult:

@@ -11,6 +11,7 @@ from attnwidget.studies.accumulator import Accumulator, R
 from attnwidget.studies.measure import measure
 from attnwidget.studies.results import Result
 from attnwidget.studies.segment_means import SegmentMeans
+from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import WordSegment, WordSegmenter
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def probe(
     batch_size: int,
     progress: bool,
     checkpoint: str | Path | None,
+    executor: Executor | None = None,
 ) -> R:
     """Cut texts into the tokens of a model, read them, and return what an accumulator found.
 
@@ -37,6 +39,7 @@ def probe(
         batch_size: texts that go through the model together.
         progress: show a bar.
         checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read the texts, as in `measure`.
 
     Raises:
         TypeError: no model.
@@ -45,7 +48,13 @@ def probe(
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
     one = accumulator(segments, n_skipped)
     found = measure(
-        model, segments, [one], batch_size=batch_size, progress=progress, checkpoint=checkpoint
+        model,
+        segments,
+        [one],
+        batch_size=batch_size,
+        progress=progress,
+        checkpoint=checkpoint,
+        executor=executor,
     )
     return cast("R", found[one.name])
 

@@ -29,6 +29,7 @@ from attnwidget.studies.relation_results import (
     Possessive,
     RelationAccuracies,
 )
+from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import word_segments
 from attnwidget.text.treebank import Sentence
 
@@ -59,6 +60,7 @@ def probe_relations(
     batch_size: int = 32,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
 ) -> RelationAccuracies:
     """How often each head's most attended word is a word's governor (Clark et al. 2019, Table 1).
 
@@ -88,6 +90,7 @@ def probe_relations(
         batch_size: sentences that go through the model together.
         progress: show a progress bar.
         checkpoint: an .npz file that keeps the sums, as in `measure`.
+        executor: what has workers read, as in `measure`.
 
     Raises:
         ValueError: a sentence too long or with a word without tokens, no sentences, offsets none or
@@ -120,6 +123,7 @@ def probe_relations(
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
+        executor=executor,
     )
 
 
@@ -138,6 +142,7 @@ class Relations(Accumulator[RelationAccuracies]):
     """
 
     name: ClassVar[str] = "relations"
+    by_segment = ("_sentences",)
 
     def __init__(
         self,

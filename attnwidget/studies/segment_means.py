@@ -32,6 +32,8 @@ class SegmentMeans(Accumulator[R]):
         of_heads: by the name of a number the axes that it has beside layers and heads: () for one
             number a head, (3,) for three.
         of_segments: likewise what each segment counts by itself, whatever the layer.
+        n_kept: segments of which `each` is asked for afterwards: set before `start`, all that will
+            be read, each with an `index` below it, or 0 to keep sums alone.
 
     Example:
         >>> from attnwidget.kernels.entropy import confidence
@@ -48,12 +50,19 @@ class SegmentMeans(Accumulator[R]):
 
     of_heads: Shapes
     of_segments: Shapes = {}
+    n_kept: int = 0
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
         size = subject.n_layers, subject.n_heads
         self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
         self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
+        if self.n_kept:
+            self.sums |= {
+                f"each {name}": np.zeros((self.n_kept, *sum_.shape))
+                for name, sum_ in self.sums.items()
+            }
+            self.sums["read"] = np.zeros(self.n_kept, np.int64)
         self.sums["segments"] = np.zeros((), np.int64)
 
     def begin_batch(self, layer: LayerBatch) -> None:
@@ -71,7 +80,8 @@ class SegmentMeans(Accumulator[R]):
         return {}
 
     def update(self, layer: LayerBatch) -> None:
-        if layer.layer == 0:
+        if layer.layer == layer.first == 0:
+            self._places: list[int] = [getattr(one, "index", -1) for one in layer.batch.segments]
             self.begin_batch(layer)
         if numbers := self.head_numbers(layer):
             self.add(layer.layer, numbers)
@@ -82,18 +92,25 @@ class SegmentMeans(Accumulator[R]):
         Raises:
             ValueError: numbers that `of_heads` does not name, or of another shape.
         """
-        for name, total in self._totals(numbers, "of_heads", (self.n_heads,), (1,)):
-            self.sums[name][..., layer, :] += np.moveaxis(total, 0, -1)
+        for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
+            own = values.moveaxis(1, -1)
+            self.sums[name][..., layer, :] += _total(own)
+            if self.n_kept:
+                self.sums[f"each {name}"][self._places, ..., layer, :] += own.cpu().numpy()
 
     def end_batch(self, batch: Batch) -> None:
-        for name, total in self._totals(self.segment_numbers(batch), "of_segments", ()):
-            self.sums[name] += total
+        for name, values in self._checked(self.segment_numbers(batch), "of_segments", ()):
+            self.sums[name] += _total(values)
+            if self.n_kept:
+                self.sums[f"each {name}"][self._places] += values.cpu().numpy()
+        if self.n_kept:
+            self.sums["read"][self._places] += 1
         self.sums["segments"] += len(batch.segments)
 
-    def _totals(
+    def _checked(
         self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
-    ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """The sums over the segments of a batch, whose axes begin with one of `first`."""
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The numbers of a batch, whose axes beside the first begin with one of `first`."""
         shapes: Shapes = getattr(self, declared)
         if numbers.keys() != shapes.keys():
             raise ValueError(
@@ -106,12 +123,31 @@ class SegmentMeans(Accumulator[R]):
                     f"{name!r} of the metric {self.name!r} is, for each segment, of shape "
                     f"{' or '.join(map(str, allowed))}, as {declared} says; got {shape}"
                 )
-            yield name, values.sum(0, dtype=torch.float64).cpu().numpy()
+            yield name, values
 
     @property
     def n_segments(self) -> int:
         """Segments so far."""
         return int(self.sums["segments"])
+
+    def each(self) -> list[R]:
+        """The result over each segment that was read by itself, in the order of their numbers.
+
+        Raises:
+            ValueError: `n_kept` was not set before `start`.
+        """
+        if not self.n_kept:
+            raise ValueError(f"the metric {self.name!r} kept sums alone: set n_kept before start")
+        whole, found = self.sums, []
+        names = [*self.of_heads, *self.of_segments]
+        try:
+            for place in np.flatnonzero(whole["read"]):
+                self.sums = {name: whole[f"each {name}"][place] for name in names}
+                self.sums["segments"] = np.ones((), np.int64)
+                found.append(self.compute())
+        finally:
+            self.sums = whole
+        return found
 
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
         """The mean of a number over all segments so far: [*its axes, L, H].
@@ -128,6 +164,11 @@ class SegmentMeans(Accumulator[R]):
     def counted(self, name: str) -> NDArray[np.int64]:
         """A count of `of_segments` over all segments so far, as integers."""
         return np.rint(self.sums[name]).astype(np.int64)
+
+
+def _total(values: Tensor) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = values.sum(0, dtype=torch.float64).cpu().numpy()
+    return total
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.capture.encode import length_limit, what_reads
+from attnwidget.capture.encode import length_limit, refuse_half_characters, what_reads
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 
 if TYPE_CHECKING:
@@ -112,10 +112,48 @@ def make_segments(
     """
     if isinstance(texts, str):
         raise TypeError("make_segments takes a list of texts; for one text pass [text]")
+    return list(_made(texts, model, max_tokens, truncate))
+
+
+def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
+    """The rows of a table, such as a `datasets.Dataset` of Hugging Face, one after the other.
+
+    A row is a mapping with "text", which is cut as `make_segments` does, or with the columns of a
+    `Segment`: "first" and, where there are any, "second" and "document". What is no mapping is
+    handed on as it is.
+
+    Raises:
+        ValueError: a row without these; a text as in `make_segments`.
+    """
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            yield row
+        elif "first" in row:
+            parts = [row[key] or () for key in ("first", "second") if key in row]
+            if any(isinstance(part, str) for part in parts):
+                raise ValueError(
+                    f'row {number} has a text in "first", where tokens are: name it "text"'
+                )
+            yield Segment(*map(tuple, parts), document=row.get("document"))
+        elif isinstance(row.get("text"), str):
+            yield from _made([row["text"]], model, None, False, number)
+        else:
+            raise ValueError(
+                f"row {number} has the columns {', '.join(map(str, row))}: a segment is made of a "
+                'text in "text", or of the tokens in "first" and "second"'
+            )
+
+
+def _made(
+    texts: Iterable[str | tuple[str, str]],
+    model: AttentionModel,
+    max_tokens: int | None,
+    truncate: bool,
+    start: int = 0,
+) -> Iterator[Segment]:
     tokenizer = _tokenizer(model)
     limits = [n for n in (max_tokens, length_limit(model.hf_model, tokenizer)) if n is not None]
-    segments = []
-    for number, text in enumerate(texts):
+    for number, text in enumerate(texts, start):
         parts = (text,) if isinstance(text, str) else tuple(text)
         if not 1 <= len(parts) <= 2:
             raise ValueError(f"text {number} has {len(parts)} parts: pass a string or a pair")
@@ -125,8 +163,7 @@ def make_segments(
         n_special = tokenizer.num_special_tokens_to_add(pair=len(parts) == 2)
         if limits:
             _shorten(pieces, min(limits) - n_special, truncate, number)
-        segments.append(Segment(*map(tuple, pieces)))
-    return segments
+        yield Segment(*map(tuple, pieces))
 
 
 def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) -> None:
@@ -162,6 +199,7 @@ def _tokenizer(model: AttentionModel) -> Any:
 
 
 def _tokens(tokenizer: Any, text: str) -> list[str]:
+    refuse_half_characters(text, f"the text {text[:40]!a}")
     # verbose: a paragraph may be longer than the model's limit, for it is cut later.
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     return [str(token) for token in tokenizer.convert_ids_to_tokens(ids)]

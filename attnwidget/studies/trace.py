@@ -15,6 +15,7 @@ from attnwidget.studies.accumulator import Accumulator
 from attnwidget.studies.argument_checks import all_of, each_of, each_once, one_of
 from attnwidget.studies.measure import accumulators_of, measure
 from attnwidget.studies.results import HeadMetrics, Measurements, Result
+from attnwidget.studies.shards import Executor
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 
@@ -94,6 +95,7 @@ def trace(
     *,
     batch_size: int = 8,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> Trace:
     """Measure every head at each checkpoint of a training, over the same segments.
 
@@ -107,12 +109,14 @@ def trace(
         metrics: as in `measure`; accumulators that were not used yet.
         batch_size: segments that go through a model together.
         progress: show a progress bar for each checkpoint.
+        executor: what has workers read the segments, as in `measure`.
 
     Raises:
         TypeError: a checkpoint is none of these; no segments.
         ValueError: no checkpoint, two of one label, models that differ in layers or heads, or as
             `measure`.
         OSError: a checkpoint cannot be loaded.
+        WorkersError: as in `measure`.
         KeyboardInterrupt: before the first checkpoint was done.
 
     Example:
@@ -133,7 +137,14 @@ def trace(
     try:
         for label, source in sources:
             model = source if isinstance(source, AttentionModel) else load_model(source)
-            one = measure(model, given, deepcopy(asked), batch_size=batch_size, progress=progress)
+            one = measure(
+                model,
+                given,
+                deepcopy(asked),
+                batch_size=batch_size,
+                progress=progress,
+                executor=executor,
+            )
             if not one.complete:
                 break
             _check_heads(label, one, measured)

@@ -21,6 +21,7 @@ from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.probe import SentenceMeans, SentencesResult, probe
 from attnwidget.studies.results import HeadMetrics
+from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import WordAxes
 from attnwidget.text.word_links import Link, LinkedSentence
 
@@ -46,6 +47,7 @@ def probe_links(
     batch_size: int = 32,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
 ) -> LinkWeights:
     """The largest weight of every head along the links of each label, averaged over sentences.
 
@@ -68,6 +70,7 @@ def probe_links(
         batch_size: sentences that go through the model together.
         progress: show a bar.
         checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read, as in `measure`.
 
     Raises:
         ValueError: an unknown pairing or variant, no links, or a word without tokens.
@@ -96,6 +99,7 @@ def probe_links(
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
+        executor=executor,
     )
 
 
@@ -110,6 +114,7 @@ class Links(SentenceMeans["LinkWeights"]):
     """
 
     name: ClassVar[str] = "links"
+    by_segment = ("_sentences",)
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.advice import AdvisedError
-from attnwidget.capture.encode import length_limit, what_reads
+from attnwidget.capture.encode import length_limit, refuse_half_characters, what_reads
 from attnwidget.capture.special_token_template import Template
 from attnwidget.studies.accumulator import Batch
 from attnwidget.studies.argument_checks import refuse_no_model
@@ -135,8 +135,10 @@ class WordSegmenter:
 
     def _encoded(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
         """The tokens of the words in running text, and the word of each."""
+        text = " ".join(words)
+        refuse_half_characters(text, f"the text {text[:40]!a}")
         encoding = self._tokenizer(
-            " ".join(words), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
         tokens = self._tokenizer.convert_ids_to_tokens(encoding["input_ids"])
         return list(tokens), token_words(words, encoding["offset_mapping"])

@@ -1,0 +1,131 @@
+"""The same texts in the tokens of each model that is compared over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.advice import AdvisedError, on_page
+from attnwidget.capture.special_token_template import Template
+from attnwidget.studies.argument_checks import all_of, each_of
+from attnwidget.studies.map_changes import NumberedSegment, Unit
+from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.text.segments import Segment
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+_HOW = "read segments with read_segments(path, model), or cut texts with make_segments"
+_ADVICE = (
+    "compare models that share a tokenizer, such as a model and its fine-tuned copy, or pass "
+    'sentences, lists of words, and unit="words", which compares maps between words'
+)
+
+
+class ComparedTexts:
+    """Texts that several models read, one after the other; no model is kept.
+
+    Args:
+        given: segments; for words sentences of a treebank, or lists of words.
+        unit: what is compared.
+
+    Raises:
+        TypeError: texts of another kind.
+        ValueError: no segments.
+    """
+
+    def __init__(self, given: Iterable[Any], unit: Unit) -> None:
+        self._unit = unit
+        self._first: _Vocabulary | None = None
+        self._segments: Sequence[Segment] = []
+        self._words: list[tuple[Sequence[str], str]] = []
+        if unit == "words":
+            self._words = list(_labelled(given))
+            return
+        segments = all_of(Segment, given, _HOW)
+        if not segments:
+            raise ValueError("there are no segments to compare models over")
+        self._segments = [
+            NumberedSegment(one.first, one.second, index, document=one.document)
+            for index, one in enumerate(segments)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._words) or len(self._segments)
+
+    @property
+    def documents(self) -> NDArray[np.int64] | None:
+        """Of each text, what it was cut from; None where that is not known."""
+        known = [one.document for one in self._segments if one.document is not None]
+        return np.array(known, np.int64) if known and len(known) == len(self) else None
+
+    def of(self, model: AttentionModel) -> Sequence[Segment]:
+        """The texts in the tokens of a model, in the order given.
+
+        Raises:
+            ValueError: a word without tokens; segments that it reads otherwise than the first model
+                that was asked for.
+        """
+        if self._unit == "words":
+            try:
+                return WordSegmenter(model).segments(self._words, False)[0]
+            except AdvisedError as error:
+                raise ValueError(f"{on_page(error)}: leave the sentence out") from None
+        own = _Vocabulary.of(model, self._segments)
+        if self._first is None:
+            self._first = own
+        self._first.refuse_other(own)
+        return self._segments
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    """How a model reads the tokens of some segments: their ids, and what it puts around them."""
+
+    name: str
+    ids: dict[str, int | None]
+    templates: list[Template]
+
+    @classmethod
+    def of(cls, model: AttentionModel, segments: Sequence[Segment]) -> _Vocabulary:
+        tokens = sorted({token for one in segments for token in (*one.first, *one.second)})
+        if model.tokenizer is None:
+            raise ValueError(
+                f"{model.name} has no tokenizer that could put special tokens around segments: "
+                "pass one to load_model(model, tokenizer)"
+            )
+        ids = model.tokenizer.convert_tokens_to_ids(tokens)
+        pairs = sorted({bool(one.second) for one in segments})
+        templates = [Template.of(model.tokenizer, pair=pair) for pair in pairs]
+        return cls(model.name, dict(zip(tokens, ids, strict=True)), templates)
+
+    def refuse_other(self, other: _Vocabulary) -> None:
+        """ValueError where the two would not read the same ids, special tokens included."""
+        differing = [token for token, own in self.ids.items() if other.ids[token] != own]
+        if differing:
+            shown = ", ".join(map(repr, differing[:3]))
+            raise ValueError(
+                f"{self.name} and {other.name} do not have the same tokens: {len(differing)} of "
+                f"the segments' {len(self.ids)}, {shown} among them, have other ids or none in "
+                f"one of them; {_ADVICE}"
+            )
+        if self.templates != other.templates:
+            raise ValueError(
+                f"{self.name} and {other.name} put different special tokens or token types around "
+                f"a text: {_ADVICE}"
+            )
+
+
+def _labelled(sentences: Iterable[Any]) -> Iterable[tuple[Sequence[str], str]]:
+    """The words of each sentence, and what errors call it."""
+    how = "words are compared over sentences of a treebank, or lists of words"
+    for number, one in enumerate(each_of(sentences, how)):
+        words = one.words if isinstance(one, Sentence) else one
+        if isinstance(one, Segment) or not all_of(str, words, how):
+            raise TypeError(f"expected a list of words at {number}, got {one!r}: {how}")
+        yield words, one.label if isinstance(one, Sentence) else f"sentence {number}"

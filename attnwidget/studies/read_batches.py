@@ -1,0 +1,109 @@
+"""Batches that workers read for a study: what each of them adds to the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.studies.checkpoint import States
+from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.shards import Executor, Workers
+from attnwidget.text.segments import Segment
+
+Batch = Sequence[Segment]
+# Arrays with fewer numbers than this share beside zeros travel as these numbers and their places.
+_SPARSE = 0.25
+
+
+class ReadBatches:
+    """What a worker does with a shard: it reads the batches one by one, each from empty sums."""
+
+    def __init__(self, reader: ModelReader) -> None:
+        self._reader = reader
+
+    def __call__(self, known: Sequence[dict[str, Any]], batches: Sequence[Batch]) -> list[Any]:
+        """The states that each batch gives, packed, by `known_of` of their segments."""
+        reader = self._reader
+        reader.know(known)
+        if not reader.nothing:
+            reader.start(batches[0][0])
+        return [packed(reader.states_of(batch)) for batch in batches]
+
+
+def workers_of(executor: Executor, reader: ModelReader) -> Workers:
+    """Workers that read as a reader does which was not started yet.
+
+    Raises:
+        TypeError, ValueError: as `Workers`.
+    """
+    with reader.without_segments():
+        return Workers(executor, ReadBatches(reader))
+
+
+def read_by(
+    workers: Workers, reader: ModelReader, batches: Iterable[Batch], n_done: int
+) -> Generator[tuple[Batch, States]]:
+    """Each batch and what it adds, in order; the first of them is number `n_done + 1`.
+
+    Raises:
+        ValueError, TypeError, WorkersError: as `Workers.each`.
+    """
+
+    def arguments(shard: Sequence[Batch]) -> tuple[Any, ...]:
+        return reader.known_of(chain(*shard)), shard
+
+    for batch, found in workers.each(batches, arguments, first=n_done + 1):
+        yield batch, unpacked(found)
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """The numbers of an array that are not 0, and where they are in it."""
+
+    shape: tuple[int, ...]
+    places: NDArray[np.intp]
+    values: NDArray[Any]
+
+    def dense(self) -> NDArray[Any]:
+        whole = np.zeros(self.shape, self.values.dtype)
+        whole.flat[self.places] = self.values
+        return whole
+
+
+def packed(states: States) -> dict[str, dict[str, Any]]:
+    """States without most of the zeros of arrays that have a place for every segment.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.studies.read_batches import packed, unpacked
+        >>> small = packed({"study": {"sums": np.array([0.0] * 9 + [2.5])}})
+        >>> unpacked(small)["study"]["sums"][-2:].tolist()
+        [0.0, 2.5]
+    """
+    return {
+        name: {entry: _packed(values) for entry, values in state.items()}
+        for name, state in states.items()
+    }
+
+
+def unpacked(states: dict[str, dict[str, Any]]) -> States:
+    """The states that `packed` was given."""
+    return {
+        name: {
+            entry: values.dense() if isinstance(values, _Sparse) else values
+            for entry, values in state.items()
+        }
+        for name, state in states.items()
+    }
+
+
+def _packed(values: NDArray[Any]) -> NDArray[Any] | _Sparse:
+    places = np.flatnonzero(values)
+    if len(places) > _SPARSE * values.size:
+        return values
+    return _Sparse(values.shape, places, values.ravel()[places])

@@ -1,0 +1,89 @@
+"""What a worker does: it takes work that another process pickled, and says what it found."""
+
+from __future__ import annotations
+
+import pickle
+import platform
+import threading
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib import import_module
+from typing import Any
+
+import torch
+
+# Two shards at once in one process would wait for each other's model, and share its memory.
+_one_at_a_time = threading.Lock()
+# The last work that was done here, by its digest: with its model, which so is loaded once.
+_work: tuple[bytes, Any] = (b"", None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a shard.
+
+    Attributes:
+        found: what the work gave of it.
+        error: what went wrong; "" where nothing did.
+        kind: what it is due to: "input", which is wrong everywhere, "versions", or "" for what may
+            go well elsewhere.
+        type_name: of an "input", the name of the error's class.
+    """
+
+    found: Any = None
+    error: str = ""
+    kind: str = ""
+    type_name: str = ""
+
+
+def versions() -> dict[str, str]:
+    """The versions that the processes of one study have in common; a build ("+cpu") may differ.
+
+    Example:
+        >>> from attnwidget.studies.worker import versions
+        >>> list(versions())
+        ['python', 'attnwidget', 'torch', 'transformers']
+    """
+    import transformers
+
+    package = __name__.partition(".")[0]
+    return {
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        package: import_module(package).__version__,
+        "torch": str(torch.__version__).partition("+")[0],
+        "transformers": transformers.__version__,
+    }
+
+
+def do_shard(asked: dict[str, str], work: bytes, shard: bytes, attempt: int) -> Answer:
+    """Do the pickled work on a pickled shard.
+
+    Args:
+        asked: `versions()` of the process that pickled them.
+        work: a callable.
+        shard: its arguments.
+        attempt: how many times the shard was tried before, which makes this another task than the
+            one that failed.
+    """
+    here = versions()
+    differing = [name for name in asked if here.get(name) != asked[name]]
+    if differing:
+        said = ", ".join(f"{name} {here.get(name)} in place of {asked[name]}" for name in differing)
+        return Answer(error=f"{platform.node()} has {said}", kind="versions")
+    try:
+        with _one_at_a_time:
+            return Answer(_received(work)(*pickle.loads(shard)))
+    except Exception as error:  # as text: not every error can be pickled, or read where it arrives
+        said = str(error) or type(error).__name__
+        if isinstance(error, (ValueError, TypeError)):
+            return Answer(error=said, kind="input", type_name=type(error).__name__)
+        return Answer(error=f"{type(error).__name__} on {platform.node()}: {said}")
+
+
+def _received(work: bytes) -> Any:
+    global _work
+    key = blake2b(work).digest()
+    if _work[0] != key:
+        # The one before it is forgotten after this: of two that share a model it is loaded once.
+        _work = key, pickle.loads(work)
+    return _work[1]
