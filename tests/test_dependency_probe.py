@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ import pytest
 import torch
 
 import reference_probes as reference
-from attnwidget import Sentence, demo_treebank, load_model, load_probe, train_probe
+from attnwidget import (
+    Sentence,
+    demo_probe,
+    demo_treebank,
+    load_model,
+    load_probe,
+    train_probe,
+)
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes import dependency, fitting
 from attnwidget.probes.dependency_form import Form
@@ -360,11 +368,20 @@ def test_another_model_is_refused(probe: DependencyProbe, tmp_path: Path) -> Non
     with model.disabled([(0, 0)]), pytest.raises(ValueError, match="switched off"):
         again.predictions(demo_treebank()[0])
     path.write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="is no probe that this version"):
+    with pytest.raises(ValueError, match="holds no probe: name a file"):
         load_probe(path)
     np.savez(tmp_path / "other.npz", a=np.zeros(2))
-    with pytest.raises(ValueError, match="is no probe that this version"):
+    with pytest.raises(ValueError, match="holds no probe: name a file"):
         load_probe(tmp_path / "other.npz")
+
+
+def test_the_probe_of_the_package_says_what_it_said_when_it_was_judged() -> None:
+    probe, dev = demo_probe(), demo_treebank()[90:]
+    hits = [probe.predictions(one).governors == np.array(one.governors) for one in dev]
+    np.testing.assert_array_equal(np.concatenate(hits), probe.scores.hits[0])
+    assert probe.options["n_train"] == 90 and probe.complete and len(probe.seeds) == 3
+    assert probe.selectivity > 0.2 and probe.baselines["untrained"].uas < 0.3 < 0.5 < probe.uas
+    assert Path(str(files("attnwidget").joinpath("demo/probe.npz"))).stat().st_size < 60_000
 
 
 # Interruptions
@@ -469,8 +486,11 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
             {"kind": "distances+words", "vectors": VECTORS, "untrained": True},
             "reads no attention: leave untrained out",
         ),
-        ({"dev": TRAIN[:3] + DEV}, "3 of 28 sentences are in train and dev, the first sentence"),
-        ({"dev": []}, "dev holds no sentences"),
+        (
+            {"dev": TRAIN[:3] + DEV},
+            "3 of the 28 sentences of dev are in train",
+        ),
+        ({"dev": []}, "dev has no sentences"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_read(
@@ -495,6 +515,33 @@ def test_sentences_that_say_the_same_are_counted(monkeypatch: pytest.MonkeyPatch
     )
     found = train_probe(load_model(), TRAIN, [*DEV, same], seeds=1, progress=False)
     assert found.options["n_repeated"] == 1
+
+
+def test_a_long_sentence_is_known_by_its_words() -> None:
+    words = tuple(f"w{i}" for i in range(10))
+    governors = tuple(range(10))
+    long, again = (Sentence(words, governors, ("dep",) * 10, name=name) for name in "ab")
+    with pytest.raises(ValueError, match=r"1 of the 26 .* sentence 'b', there sentence 'a': 'w0"):
+        train_probe(load_model(), [*TRAIN, long], [*DEV, again], progress=False)
+
+
+def test_the_curve_is_of_fewer_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = planted(monkeypatch, (1, 2))
+    found = trained(curve=True, seeds=2)
+    n = len(TRAIN)
+    assert list(found.curve) == [-(-n // every) for every in (16, 8, 4, 2, 1)]
+    assert found.curve[n].uas == found.uas > found.curve[7].uas + 0.05
+    features, eighth = PlantedFeatures(TRAIN), TRAIN[::8]
+    read = Examples(eighth, [one.governors for one in eighth], features, None, 8)
+    np.testing.assert_array_equal(read[2].maps, features[16].astype(np.float32))
+    frame = found.curve_frame()
+    assert frame["sentences"].tolist() == list(found.curve)
+    drawn = str(found.chart("sentences").to_dict())
+    assert "by the number of sentences" in drawn and "right-branching" in drawn
+    again = load_probe(found.save(tmp_path / "probe.npz"))
+    assert again.curve_frame().equals(frame)
+    with pytest.raises(ValueError, match="pass curve=True to train_probe"):
+        trained(seeds=1).chart("sentences")
 
 
 def test_a_probe_without_attention_weighs_no_head(monkeypatch: pytest.MonkeyPatch) -> None:

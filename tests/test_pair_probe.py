@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ import pytest
 from tqdm.std import tqdm
 
 from annotated_sentences import SENTENCES, maps_of
-from attnwidget import HeadGrid, Sentence, demo_treebank, load_model, probe_pairs
+from attnwidget import HeadGrid, Sentence, demo_treebank, load_model, load_probe, probe_pairs
 from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.pair_classifiers import PairClassifier, right, train_classifiers
 from attnwidget.probes.pair_examples import FARTHEST, PairExamples, pairs_of
 from attnwidget.probes.pair_result import PairProbe, pair_scores
 from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.text.word_vectors import WordVectors
 
 N_HEADS = 6
 RELATIONS = ("a", "b", "c")
@@ -47,7 +49,7 @@ def noise(sentence: Sentence, random: np.random.Generator) -> np.ndarray:
 def probed(
     train: PairExamples, dev: PairExamples, n_relations: int = len(RELATIONS)
 ) -> tuple[dict[tuple[str, str], PairClassifier], np.ndarray, np.ndarray, np.ndarray]:
-    found = train_classifiers(train, n_relations, epochs=5, seed=0, bar=tqdm(disable=True))
+    found, _ = train_classifiers(train, n_relations, epochs=5, seed=0, bar=tqdm(disable=True))
     return found, *pair_scores(found, dev, n_relations, draws=200)
 
 
@@ -224,6 +226,60 @@ def test_two_relations_and_one_direction() -> None:
     assert {*found.heads()} == {"dependency", *found.relations}
 
 
+def test_it_is_saved_and_refuses_another_model(probe: PairProbe, tmp_path: Path) -> None:
+    path = probe.save(tmp_path / "pairs.npz")
+    again = load_probe(path, load_model())
+    assert isinstance(again, PairProbe) and again.to_frame().equals(probe.to_frame())
+    assert (again.directions, again.relations) == (probe.directions, probe.relations)
+    for title, weights in probe.heads().items():
+        np.testing.assert_array_equal(again.heads()[title], weights)
+    assert (again.confusions() == probe.confusions()).all(axis=None) and repr(again) == repr(probe)
+    with pytest.raises(ValueError, match="has other weights"):
+        load_probe(path, load_model("attnwidget/genre"))
+    with pytest.raises(TypeError, match="a probe of pairs reads no word vectors"):
+        load_probe(path, vectors=WordVectors(["a"], [[1, 2]]))
+    with pytest.raises(ValueError, match=r"call it pairs\.npz"):
+        probe.save(tmp_path / "pairs.txt")
+
+
+HOW: dict[str, Any] = {"min_count": 30, "epochs": 3, "progress": False}
+
+
+@pytest.fixture
+def stops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Ctrl-C comes when so many blocks were read."""
+    blocks, left = PairExamples.blocks, [0]
+
+    def interrupted(self: PairExamples, order: Sequence[int]) -> Any:
+        for block in blocks(self, order):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            yield block
+
+    monkeypatch.setattr(PairExamples, "blocks", interrupted)
+    return left
+
+
+def test_a_restart_makes_the_same_bits(tmp_path: Path, stops: list[int]) -> None:
+    given = load_model(), demo_treebank()[:20], demo_treebank()[20:30]
+    whole = probe_pairs(*given, **HOW)
+    stops[0] = 4  # one that finds the spread, one an epoch
+    checkpoint = tmp_path / "pairs.npz"
+    half = probe_pairs(*given, checkpoint=checkpoint, **HOW)
+    assert not half.complete and "interrupted" in repr(half) + str(half.chart().to_dict())
+    again = probe_pairs(*given, checkpoint=checkpoint, **HOW)
+    assert again.complete and again.to_frame().equals(whole.to_frame())
+    for name in ("dependency_weights", "relation_weights"):
+        assert (getattr(again, name) == getattr(whole, name)).all()
+        assert (getattr(half, name) != getattr(whole, name)).any()
+    with pytest.raises(ValueError, match="written by another study: seed is 1"):
+        probe_pairs(*given, checkpoint=checkpoint, **HOW | {"seed": 1})
+    stops[0] = 2
+    with pytest.raises(KeyboardInterrupt):
+        probe_pairs(*given, **HOW)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -231,7 +287,7 @@ def test_two_relations_and_one_direction() -> None:
         ({"min_count": 0}, "min_count is at least 1"),
         ({"epochs": 0}, "epochs is at least 1"),
         ({"min_count": 1000}, r"0 relations of train have 1,000 dependencies.*min_count up to 4"),
-        ({"dev": demo_treebank()[:3]}, "share 1 of their sentences"),
+        ({"dev": demo_treebank()[:3]}, "1 of the 3 sentences of dev are in train"),
         ({"dev": [SENTENCES[2]]}, "dev has no sentence of three words"),
         ({"train": []}, "train has no sentences"),
         ({"train": demo_treebank()[2:3]}, "the 0 sentences to train on, .* no pair of words"),

@@ -20,9 +20,11 @@ from attnwidget import (
     explore,
     link,
     load_model,
+    structural_probe,
     train_probe,
 )
 from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.widget import Explorer
 from recording import from_page
 
@@ -33,6 +35,13 @@ SHOWN = SENTENCES[36:]
 @pytest.fixture(scope="module")
 def probe() -> DependencyProbe:
     return train_probe(load_model(), SENTENCES[:36], SHOWN, seeds=1, epochs=8, progress=False)
+
+
+@pytest.fixture(scope="module")
+def structural() -> StructuralProbe:
+    return structural_probe(
+        load_model(), SENTENCES[:36], SHOWN, layers=[1, 2], rank=[2, 8], epochs=2, progress=False
+    )
 
 
 def array(wire: dict) -> NDArray:
@@ -139,13 +148,103 @@ def test_the_explorer_has_a_probe_for_its_arcs(probe: DependencyProbe) -> None:
         explore(load_model("attnwidget/genre"), probe=probe)
 
 
-def test_what_is_no_probe_is_refused(probe: DependencyProbe) -> None:
+def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> None:
+    view = ProbeView(structural, SHOWN, sentence=3, layer=1)
+    assert ProbeView(structural, SHOWN).layer == structural.best_layer
+    view.open()
+    for layer in (1, 2):
+        view.layer = layer
+        found, sent = structural.predictions(SHOWN[3], layer=layer), view._drawn["structure"]
+        assert (view.answers.layer, view.answers.rank, sent["layer"]) == (layer, 8, layer)
+        links = array(sent["links"]).tolist()
+        assert [tuple(link[:2]) for link in links] == list(found.edges)
+        assert [bool(right) for *_, right in links] == [
+            edge in found.gold_edges for edge in found.edges
+        ]
+        assert (array(sent["gold"]) == found.gold_distances).all()
+        assert np.allclose(array(sent["distances"]), found.distances, rtol=1e-6)
+        assert (array(sent["found"]) == found.found).all() and sent["root"] == found.root
+        value = 100 * structural.scores[-1, 0, 0, layer - 1]
+        assert view._source["note"].startswith(f"UUAS {value:.1f} %")
+    drawn = view._drawn
+    view.word = 4
+    assert view._drawn is drawn and view.votes is None and view.vote_metric == {}
+    view.layer = 5
+    assert "layer is 1 or 2, got 5" in view._drawn["problem"] and view._source["note"] == ""
+    view.close()
+
+
+def test_words_that_are_found_are_those_whose_edge_is(structural: StructuralProbe) -> None:
+    for sentence in SHOWN:
+        tree = structural.predictions(sentence)
+        gold, found = {*tree.gold_edges}, tree.found
+        # No word here hangs on punctuation: every edge is that of a word.
+        assert (found >= 0).sum() == len(gold) + 1
+        edges = (found == 1).sum() - (tree.root == tree.gold_root)
+        assert edges == len({*tree.edges} & gold)
+        assert all((found[i] < 0) == (tag in ",.:") for i, tag in enumerate(sentence.xpos))
+
+
+def test_the_next_sentence_where_a_structural_probe_is_right(structural: StructuralProbe) -> None:
+    view = ProbeView(structural, SHOWN, relation="nsubj")
+    view.open()
+    for outcome in ("right", "wrong"):
+        index = view.jump(outcome)
+        assert index is not None
+        found = structural.predictions(SHOWN[index]).found
+        own = [found[i] for i, one in enumerate(SHOWN[index].relations) if one == "nsubj"]
+        assert (outcome == "right") in own
+    view.close()
+
+
+def test_a_structural_probe_is_saved_with_all_its_layers(
+    structural: StructuralProbe, tmp_path: Path
+) -> None:
+    view = ProbeView(structural, SHOWN, sentence=2, word=1, layer=2)
+    caption, table = str(view.caption), view._table()
+    assert "structural probe, layer 2" in caption and "minimum spanning tree" in caption
+    assert list(table.columns)[-3:] == ["linked to", "right or wrong", "predicted depth"]
+    outcomes = {"right": 1, "wrong": 0, "not counted": -1}
+    assert [outcomes[one] for one in table["right or wrong"]] == view.answers.found.tolist()
+    svg = view.figure().svg
+    assert "annotated distances" in svg and "predicted (annotated) distances:" in svg
+    page = view.save(tmp_path / "probe.html").read_text("utf-8")
+    data = json.loads(re.search(r'id="attnw-data">(.*?)</script>', page, re.S)[1])
+    (held,) = data["figures"]
+    drawn = held["own"]["probe"]
+    assert drawn["1"]["structure"]["layer"] == 1 and drawn["2"]["structure"]["layer"] == 2
+    assert "layer is 1 or 2" in drawn["0"]["problem"] and drawn["2"]["sentence"] == 0
+    for suffix in ("svg", "pdf", "png"):
+        assert view.save(tmp_path / f"probe.{suffix}").stat().st_size > 1000
+    view.close()
+
+
+def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralProbe) -> None:
+    explorer = explore(load_model(), "The cat sat.", treebank=list(SHOWN), probe=structural)
+    try:
+        assert explorer.wait()
+        for layer in (1, 2):
+            explorer.layer = layer
+            assert explorer.arcs.answers.layer == layer
+        state = json.loads(json.dumps(explorer.to_state()))
+        given = {"treebank": list(SHOWN), "probe": structural}
+        again = Explorer.from_state(state, load_model(), **given)
+        again.wait()
+        assert again.arcs.answers.layer == 2
+        again.close()
+    finally:
+        explorer.close()
+
+
+def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: StructuralProbe) -> None:
     with pytest.raises(TypeError, match="ProbeView shows a probe, got AttentionModel"):
         ProbeView(probe.model, SHOWN)
     with pytest.raises(ValueError, match="no model is at hand"):
         ProbeView(replace(probe, model=None), SHOWN)
     with pytest.raises(TypeError, match="leave direction out"):
         ProbeView(probe, SHOWN, direction="governor to dependent")
+    with pytest.raises(TypeError, match="leave threshold out"):
+        ProbeView(structural, SHOWN, threshold=0.5)
     with probe.model.disabled([(1, 2)]):
         view = ProbeView(probe, SHOWN)
         view.open()

@@ -27,9 +27,11 @@ from attnwidget.probes.parse_scores import (
     judged,
     offset_governors,
 )
+from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained import untrained_like
-from attnwidget.studies.argument_checks import all_of, each_once, one_of, refuse_no_model
+from attnwidget.studies.argument_checks import each_once, one_of, refuse_no_model
 from attnwidget.studies.model_reader import one_thread
+from attnwidget.studies.shards import Executor
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 Decode = Literal["words", "tree"]
 
+# Of the data-size curve: the sentences that are learned from.
+_EVERY = (16, 8, 4, 2)
 # Shares of the training sentences at which blocks of the online code begin (Voita and Titov 2020).
 _SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
 
@@ -56,11 +60,13 @@ def train_probe(
     untrained: bool = False,
     control: bool = False,
     description_length: bool = False,
+    curve: bool = False,
     skip_unaligned: bool = False,
     batch_size: int = 32,
     cache: str | Path | None = None,
     checkpoint: str | Path | None = None,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> DependencyProbe:
     """Learn to find the governor of each word from the attention of all heads (Clark et al. 2019).
 
@@ -96,6 +102,8 @@ def train_probe(
             for each word type; `selectivity` is the difference.
         description_length: also say how many bits a governor costs in the online code of Voita and
             Titov (2020), learned in one pass.
+        curve: also train it on every 16th, 8th, 4th and 2nd sentence of `train`: how the score
+            grows with the sentences.
         skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
             model, and count them, instead of raising.
         batch_size: sentences that go through the model together.
@@ -104,6 +112,7 @@ def train_probe(
         checkpoint: an .npz file that keeps what was learned; where it exists already, training goes
             on from there, with the same result.
         progress: show progress bars.
+        executor: has workers read the sentences, as in `measure`; training is here.
 
     Returns:
         The probe with its scores. Ctrl-C during training ends it: the result is what was learned by
@@ -111,9 +120,9 @@ def train_probe(
 
     Raises:
         TypeError: no model, or something else than sentences with trees.
-        ValueError: an unknown kind or decoding; a sentence of both `train` and `dev`; vectors
-            missing, given in vain or that know no word; a sentence that the model cannot read; a
-            checkpoint of another training.
+        ValueError: an unknown kind or decoding; a sentence of both `train` and `dev`, found by its
+            words if it has ten or more; vectors missing, given in vain or that know no word; a
+            sentence that the model cannot read; a checkpoint of another training.
         OSError: too little space for the maps.
 
     Example:
@@ -133,10 +142,8 @@ def train_probe(
         )
     if untrained and kind == "distances+words":
         raise ValueError("a probe of distances+words reads no attention: leave untrained out")
-    how = "read them with load_treebank(path)"
-    given = {"train": all_of(Sentence, train, how), "dev": all_of(Sentence, dev, how)}
-    n_repeated = _check_sentences(given["train"], given["dev"])
-    _check_vectors(kind, vectors, given["train"])
+    train, dev, n_repeated = train_and_dev(train, dev)
+    _check_vectors(kind, vectors, train)
     study = _Study(
         kind, vectors, numbers, epochs, learning_rate, decode, progress, description_length
     )
@@ -152,8 +159,9 @@ def train_probe(
                     skip_unaligned=skip_unaligned,
                     batch_size=batch_size,
                     progress=progress,
+                    executor=executor,
                 )
-                for sentences in given.values()
+                for sentences in (train, dev)
             )
             return of_train, of_dev
 
@@ -167,16 +175,17 @@ def train_probe(
         main = study.fit(fits, kind, kind, with_trees[0], both[0])
         scores = study.judge(main, with_trees[1])
         baselines = study.offsets(both[0].sentences, both[1].sentences)
-        judged_control = None
+        judged_control, sizes = None, {len(with_trees[0]): scores} if curve else {}
 
-        def also(name: str, other: Kind) -> ParseScores | None:
+        def also(name: str, other: Kind, every: int = 1) -> ParseScores | None:
             """The scores of another probe; None once Ctrl-C has ended training."""
             if fits.stopped:
                 return None
             try:
                 read_as = read(untrained_like(model)) if name == "untrained" else both
                 drawn = name == "control"
-                to_learn, to_judge = (study.examples(one, other, drawn) for one in read_as)
+                to_learn = study.examples(read_as[0], other, drawn, every)
+                to_judge = study.examples(read_as[1], other, drawn)
                 fitted = study.fit(fits, name, other, to_learn, None)
             except KeyboardInterrupt:
                 fits.stopped = True
@@ -185,6 +194,9 @@ def train_probe(
 
         if kind == "attention+words":
             baselines["distances+words"] = also("distances+words", "distances+words")
+        for every in _EVERY if curve else ():
+            if found := also(f"1/{every} of train", kind, every):
+                sizes[-(-len(both[0]) // every)] = found
         if control:
             judged_control = also("control", kind)
         if untrained:
@@ -212,6 +224,7 @@ def train_probe(
         },
         scores=scores,
         baselines={name: one for name, one in baselines.items() if one is not None},
+        curve=dict(sorted(sizes.items())),
         control=judged_control,
         code=study.code(main, both[0].sentences) if description_length else None,
         mean_pair=_mean_pair(sentences, vectors),
@@ -239,14 +252,17 @@ class _Study:
         self._options: dict[str, Any] = {"epochs": epochs, "learning_rate": learning_rate}
         self.about = {"kind": kind, "seeds": list(seeds), "coded": coded, **self._options}
 
-    def examples(self, features: Features, kind: Kind, drawn: bool = False) -> Examples:
+    def examples(
+        self, features: Features, kind: Kind, drawn: bool = False, every: int = 1
+    ) -> Examples:
         """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
-        form = Form(kind, 0)
+        form, sentences = Form(kind, 0), features.sentences[::every]
         return Examples(
-            features.sentences,
-            [control_governors(one) if drawn else one.governors for one in features.sentences],
+            sentences,
+            [control_governors(one) if drawn else one.governors for one in sentences],
             features if form.reads_maps else None,
             self._vectors if form.reads_words else None,
+            every,
         )
 
     def fit(
@@ -307,25 +323,6 @@ def _predicted(fitted: Fitted, examples: Examples, tree: bool) -> Iterator[NDArr
             yield np.stack([best_tree(one) for one in scores.double().numpy()])
         else:
             yield scores.argmax(-1).numpy()
-
-
-def _check_sentences(train: Sequence[Sentence], dev: Sequence[Sentence]) -> int:
-    """Refuse sentences that are in both; how many of `dev` have the words of another in `train`.
-
-    Sentences with their own names or places are two, though they may say the same.
-    """
-    for name, sentences in (("train", train), ("dev", dev)):
-        if not sentences:
-            raise ValueError(f"{name} holds no sentences: pass those of a treebank")
-    known = set(train)
-    shared = [one for one in dev if one in known]
-    if shared:
-        raise ValueError(
-            f"{len(shared):,} of {len(dev):,} sentences are in train and dev, the first "
-            f"{shared[0].label}: what was learned by heart would count as found"
-        )
-    spelt = {one.words for one in train}
-    return sum(one.words in spelt for one in dev)
 
 
 def _check_vectors(kind: Kind, vectors: WordVectors | None, train: Sequence[Sentence]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,9 +16,10 @@ from attnwidget.kernels.dependency_scores import map_votes, word_factors
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency_answers import CodeLength, ProbePredictions
 from attnwidget.probes.dependency_form import Form
-from attnwidget.probes.features import model_digest, sentence_maps
-from attnwidget.probes.parse_scores import ParseScores
-from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.probes.features import sentence_maps
+from attnwidget.probes.parse_scores import JudgedWords, ParseScores
+from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
+from attnwidget.studies.argument_checks import one_of, refuse_no_model
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.text.counted import counted
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-FORMAT = "attnwidget dependency probe 1"
 # Of a probe, what JSON holds as it is.
-PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
+_PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +54,7 @@ class DependencyProbe(Result):
         scores: on the sentences of `dev`.
         baselines: scores of others on the same words: "right-branching", "offset -1"…,
             "distances+words", "untrained".
+        curve: scores of the same probe by the number of sentences it learned from, or {}.
         control: on the control task, or None.
         code: the description length, or None.
         mean_pair: float64 [2d], the mean over the arcs of `dev` of both words' vectors, the
@@ -65,6 +64,8 @@ class DependencyProbe(Result):
         model: the model, for `predictions`; None where it was loaded without.
         vectors: the word vectors; likewise.
     """
+
+    kind: ClassVar[str] = "dependency probe"
 
     form: Form
     parameters: NDArray[np.float32]
@@ -76,6 +77,7 @@ class DependencyProbe(Result):
     options: Mapping[str, Any]
     scores: ParseScores
     baselines: Mapping[str, ParseScores]
+    curve: Mapping[int, ParseScores]
     control: ParseScores | None
     code: CodeLength | None
     mean_pair: Floats
@@ -152,18 +154,45 @@ class DependencyProbe(Result):
         frame.attrs["model"] = self.model_name
         return frame
 
-    def chart(self) -> alt.VConcatChart:
-        """The probe's score beside those of its baselines; displays without network."""
-        from attnwidget.charts.accuracy_bars import accuracy_bars
+    def chart(self, by: Literal["predictor", "sentences"] = "predictor") -> alt.VConcatChart:
+        """The probe's score beside those of its baselines; displays without network.
 
+        By "sentences" it is the score by how many sentences were learned from, with the baselines
+        as lines, where `train_probe(curve=True)` had it measured; ValueError elsewhere.
+        """
+        from attnwidget.charts.accuracy_bars import accuracy_bars
+        from attnwidget.charts.score_panels import score_panels
+
+        one_of("by", by, ("predictor", "sentences"))
         frame = self.to_frame().rename(columns={"uas": "value"}).assign(task="UAS")
         title = f"Governors found by a probe of {self.form.kind}: {self.model_name}"
+        if by == "sentences":
+            if not self.curve:
+                raise ValueError("there is no curve: pass curve=True to train_probe")
+            lines = {name: one.uas for name, one in self.baselines.items()}
+            return score_panels(
+                self.curve_frame(),
+                along="sentences",
+                title=f"{title}\nby the number of sentences it learned from; 95 % intervals",
+                reference={"UAS": lines},
+            )
         about = (
             f"trained on {counted(self.options['n_train'], 'sentence')}, "
             f"{counted(len(self.seeds), 'seed')}; lines: 95 % intervals over sentences"
         )
         ended = "" if self.complete else "; ended before all was trained"
         return accuracy_bars(frame, title=f"{title}\n{about}{ended}")
+
+    def curve_frame(self) -> pd.DataFrame:
+        """One row a size of `curve`: sentences, series, measure, value, low, high."""
+        import pandas as pd
+
+        rows = [
+            (n, self.form.kind, "UAS", one.uas, *one.interval)
+            for n, one in sorted(self.curve.items())
+        ]
+        columns = ["sentences", "series", "measure", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=columns)
 
     def predictions(self, sentence: Sentence, *, seed: int = 0) -> ProbePredictions:
         """What the probe says of one sentence.
@@ -249,18 +278,15 @@ class DependencyProbe(Result):
         Raises:
             ValueError: the file is called something else than .npz.
         """
-        target = Path(path)
-        if target.suffix != ".npz":
-            raise ValueError(f"a probe is saved as .npz, got {target.name!r}")
         words, code = self.scores.words, self.code
         about = {
-            "format": FORMAT,
-            **{name: getattr(self, name) for name in PLAIN},
+            **{name: getattr(self, name) for name in _PLAIN},
             "form": vars(self.form),
             "seeds": list(self.seeds),
             "options": dict(self.options),
             "relations": list(words.relations),
             "baselines": list(self.baselines),
+            "curve": list(self.curve),
             "bounds": None if code is None else list(code.bounds),
             "n_words": None if code is None else code.n_words,
         }
@@ -271,19 +297,41 @@ class DependencyProbe(Result):
             "sentence": words.sentence,
             "hits": self.scores.hits,
             **{f"hits/{name}": one.hits for name, one in self.baselines.items()},
+            **{f"curve/{n}": one.hits for n, one in self.curve.items()},
         }
         if self.control is not None:
             arrays["control"] = self.control.hits
         if code is not None:
             arrays |= {"bits": code.bits, "uniform_bits": code.uniform_bits}
-        unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
-        try:
-            with unfinished.open("wb") as file:
-                np.savez(file, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return target
+        return write_probe(path, self.kind, about, arrays)
+
+    @classmethod
+    def restored(
+        cls, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> DependencyProbe:
+        """The probe that a file of `save` is about; ValueError where arrays do not fit."""
+        words = JudgedWords(tuple(about["relations"]), arrays["relation"], arrays["sentence"])
+        code = None
+        if about["bounds"] is not None:
+            bounds, n_words = tuple(about["bounds"]), about["n_words"]
+            code = CodeLength(bounds, arrays["bits"], arrays["uniform_bits"], n_words)
+        form, parameters = Form(**about["form"]), arrays["parameters"]
+        expected = (len(about["seeds"]), form.n_parameters)
+        if parameters.shape != expected:
+            raise ValueError(f"its parameters are {parameters.shape}, expected {expected}")
+        return cls(
+            form=form,
+            parameters=parameters,
+            seeds=tuple(about["seeds"]),
+            options=about["options"],
+            scores=ParseScores(arrays["hits"], words),
+            baselines={n: ParseScores(arrays[f"hits/{n}"], words) for n in about["baselines"]},
+            curve={n: ParseScores(arrays[f"curve/{n}"], words) for n in about["curve"]},
+            control=ParseScores(arrays["control"], words) if "control" in arrays else None,
+            code=code,
+            mean_pair=arrays["mean_pair"],
+            **{name: about[name] for name in _PLAIN},
+        )
 
     def _votes(
         self, maps: torch.Tensor, vectors: torch.Tensor | None, own: Mapping[str, torch.Tensor]
@@ -321,11 +369,7 @@ class DependencyProbe(Result):
                 f"the probe was trained on {self.model_name}, of {self.n_layers}×{self.n_heads} "
                 f"heads; {model.name} has {model.n_layers}×{model.n_heads}: pass that model"
             )
-        if model_digest(model) != self.model_digest:
-            raise ValueError(
-                f"the probe was trained on {self.model_name}; {model.name} has other weights, or "
-                "heads that are switched off: pass that model, or train a probe on this one"
-            )
+        refuse_other_model(model, self.model_name, self.model_digest)
 
     def _check_vectors(self, vectors: WordVectors) -> None:
         if vectors.dimension != self.form.dimension:

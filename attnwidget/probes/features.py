@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args, overload
@@ -21,6 +23,7 @@ from attnwidget.studies.batches import batched
 from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.model_reader import ModelReader
 from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.shards import Executor, Workers
 from attnwidget.studies.word_segments import (
     WordSegment,
     WordSegmenter,
@@ -106,6 +109,7 @@ def extract_features(
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> Features:
     """What a model computes for the words of sentences, out of a folder where it is there already.
 
@@ -125,13 +129,15 @@ def extract_features(
             model, and count them, instead of raising.
         batch_size: sentences that go through the model together.
         progress: show a progress bar, which says how much space the file takes.
+        executor: what has workers read the sentences, as in `measure`; this process writes.
 
     Raises:
         OSError: less space is free than the file needs, known before anything is computed; the
             folder cannot be made.
         ValueError: no sentences; one that is too long or has a word without tokens; a layer that
             the model has not; a number that float16 cannot hold.
-        KeyboardInterrupt: by Ctrl-C, after what was computed is safe.
+        WorkersError: as in `measure`, after what was computed is safe.
+        KeyboardInterrupt: by Ctrl-C, likewise.
 
     Example:
         >>> import tempfile
@@ -155,6 +161,7 @@ def extract_features(
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
     kept = [listed[segment.index] for segment in segments]
     key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
+    workers = None if executor is None else Workers(executor, _Extraction(reader, layout))
     file = FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, [len(one) for one in kept])
     # Segments know their place among those that are kept.
     places = {segment.index: place for place, segment in enumerate(segments)}
@@ -163,9 +170,17 @@ def extract_features(
     n_done, saved_at = sum(map(len, done)), time.monotonic()
     what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
     try:
-        with progress_bar(len(segments), what, done=n_done, shown=progress) as bar:
-            for batch in batches:
-                for segment, values in zip(*_read(reader, batch, layout), strict=True):
+        results: Generator[tuple[Sequence[Segment], list[Floats]]]
+        if workers is None:
+            results = ((batch, _read(reader, batch, layout)) for batch in batches)
+        else:
+            results = workers.each(batches, lambda shard: (shard,), first=file.n_batches + 1)
+        with (
+            progress_bar(len(segments), what, done=n_done, shown=progress) as bar,
+            closing(results),
+        ):
+            for batch, found in results:
+                for segment, values in zip(_word_segments(batch), found, strict=True):
                     file.write(places[segment.index], values)
                 file.n_batches += 1
                 bar.update(len(batch))
@@ -175,6 +190,18 @@ def extract_features(
     finally:
         file.close()
     return Features(layout, kept, n_skipped, file.path)
+
+
+@dataclass(frozen=True, eq=False)
+class _Extraction:
+    """What a worker does with the batches of a shard."""
+
+    reader: ModelReader
+    layout: Layout
+
+    def __call__(self, batches: Sequence[Sequence[Segment]]) -> list[list[Floats]]:
+        with self.reader.edits_of_sender():
+            return [_read(self.reader, batch, self.layout) for batch in batches]
 
 
 def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
@@ -193,7 +220,7 @@ def sentence_maps(model: AttentionModel, sentence: Sentence) -> Floats:
     """
     segment, reader = WordSegmenter(model)(sentence.words, 0, sentence.label), _reader(model)
     layout = _layout(model, reader, segment, "maps", None, "float16")
-    return _read(reader, [segment], layout)[1][0].astype(np.float32)
+    return _read(reader, [segment], layout)[0].astype(np.float32)
 
 
 def _reader(model: AttentionModel) -> ModelReader:
@@ -233,11 +260,9 @@ def _layout(
     )
 
 
-def _read(
-    reader: ModelReader, batch: Sequence[Segment], layout: Layout
-) -> tuple[list[WordSegment], list[Floats]]:
+def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list[Floats]:
     """The features of a batch's segments, as the file holds them."""
-    segments = [one for one in batch if isinstance(one, WordSegment)]
+    segments = _word_segments(batch)
     values = [np.zeros(layout.shape(one.n_words), layout.type) for one in segments]
     pooling: list[WordMaps] = []
 
@@ -266,4 +291,8 @@ def _read(
                 f"text {segment.index + 1} of those given has {layout.kind} that {layout.dtype} "
                 "cannot hold: pass dtype='float32', or a model without NaN"
             )
-    return segments, values
+    return values
+
+
+def _word_segments(batch: Sequence[Segment]) -> list[WordSegment]:
+    return [one for one in batch if isinstance(one, WordSegment)]

@@ -35,6 +35,7 @@ class Examples(Sequence["Example"]):
         governors: of each, the governor of every word, from 1, 0 for the root.
         features: their maps, where the probe reads attention.
         vectors: where it reads words.
+        every: from one sentence to the next in `features`; 2 is every second one.
     """
 
     def __init__(
@@ -43,9 +44,10 @@ class Examples(Sequence["Example"]):
         governors: Sequence[Sequence[int]],
         features: Features | None,
         vectors: WordVectors | None,
+        every: int = 1,
     ) -> None:
         self.sentences, self.governors = sentences, governors
-        self.features, self.vectors = features, vectors
+        self.features, self.vectors, self._every = features, vectors, every
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -53,7 +55,7 @@ class Examples(Sequence["Example"]):
     def __getitem__(self, index: Any) -> Any:
         maps = vectors = None
         if self.features is not None:
-            maps = torch.from_numpy(self.features[index].astype(np.float32))
+            maps = torch.from_numpy(self.features[index * self._every].astype(np.float32))
         if self.vectors is not None:
             vectors = torch.from_numpy(self.vectors(self.sentences[index].words))
         return Example(maps, vectors, torch.tensor(self.governors[index]))

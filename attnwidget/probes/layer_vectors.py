@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.probes.features import extract_features
-from attnwidget.probes.saved_arrays import refuse_other_model
-from attnwidget.studies.argument_checks import all_of, each_once
+from attnwidget.studies.argument_checks import each_once
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
-
-_HOW = "read sentences with load_treebank(path)"
 
 
 def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"]) -> tuple[int, ...]:
@@ -42,30 +39,6 @@ def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"])
     return chosen
 
 
-def train_and_dev(
-    train: Iterable[Sentence], dev: Iterable[Sentence]
-) -> tuple[list[Sentence], list[Sentence]]:
-    """The sentences of both as lists.
-
-    Raises:
-        TypeError: something is no `Sentence`: it has no tree.
-        ValueError: one of both is empty, or a sentence is in both. Sentences are the same where
-            words, tree, name and place are: short ones come again under other names in any
-            treebank.
-    """
-    train, dev = all_of(Sentence, train, _HOW), all_of(Sentence, dev, _HOW)
-    for name, given in (("train", train), ("dev", dev)):
-        if not given:
-            raise ValueError(f"{name} has no sentences: pass those of a treebank")
-    if shared := {*train} & {*dev}:
-        first = next(one for one in dev if one in shared)
-        raise ValueError(
-            f"train and dev share {len(shared):,} of their sentences, the first is {first.label}: "
-            "what is trained on is no test; pass different parts of the treebank"
-        )
-    return train, dev
-
-
 @contextmanager
 def cache_folder(cache: str | Path | None) -> Iterator[Path]:
     """The folder that features are kept in: one that is given, or one for the time of the block."""
@@ -76,16 +49,12 @@ def cache_folder(cache: str | Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def layer_vectors(
-    model: AttentionModel, sentence: Sentence, layer: int, *, digest: str
-) -> NDArray[np.float32]:
+def layer_vectors(model: AttentionModel, sentence: Sentence, layer: int) -> NDArray[np.float32]:
     """Float32 [1, m, D]: the words of one sentence after a layer, counted from 0.
 
     Raises:
-        ValueError: the model is no longer the one with this digest; the sentence is too long or has
-            a word without tokens.
+        ValueError: the sentence is too long or has a word without tokens.
     """
-    refuse_other_model(model, model.own_name, digest, "the probe")
     with cache_folder(None) as folder:
         found = extract_features(
             model, [sentence], folder, kind="hidden", layers=[layer + 1], progress=False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from sklearn.linear_model import SGDClassifier
 from tqdm.std import tqdm
 
 from attnwidget.probes.pair_examples import PairBlock, PairExamples
+from attnwidget.studies.checkpoint import Checkpoint, Progress
 
 Floats = NDArray[np.float64]
 
@@ -52,8 +55,9 @@ def train_classifiers(
     epochs: int,
     seed: int,
     bar: tqdm,  # type: ignore[type-arg]
-) -> dict[tuple[str, str], PairClassifier]:
-    """The classifier of each task and predictor, by their names.
+    file: Checkpoint | None = None,
+) -> tuple[dict[tuple[str, str], PairClassifier], bool]:
+    """The classifier of each task and predictor, by their names, and whether all epochs were read.
 
     Logistic losses, one against the rest where there are several classes, with an L2 penalty whose
     strength is the best of `ALPHAS` on a tenth of the sentences, which is not trained on; of equals
@@ -67,9 +71,11 @@ def train_classifiers(
         epochs: how many times pairs are read; after one more that finds their spread.
         seed: of the tenth that is held out and of the order.
         bar: counts epochs.
+        file: keeps the classifiers as they are after each epoch.
 
     Raises:
         ValueError: the sentences that are left to train on have no pair for one of the tasks.
+        KeyboardInterrupt: before the first epoch was done; later Ctrl-C goes back to the last one.
     """
     random = np.random.default_rng(seed)
     order = random.permutation(len(examples))
@@ -91,25 +97,67 @@ def train_classifiers(
         for alpha in ALPHAS
     }
     bar.update()
-    for _ in range(epochs):
-        for block in examples.blocks(random.permutation(kept).tolist()):
-            for (task, predictor, _), one in tried.items():
-                own = block.of(task)
-                if own.any():
-                    vectors = block.vectors[predictor][own] / scales[predictor]
-                    one.partial_fit(vectors, block.labels(task)[own], classes=classes[task])
-        bar.update()
-    made = {
-        key: PairClassifier(
+    stored = file.load() if file is not None else Progress()
+    done = int(stored.states["training"]["epochs"]) if stored.states else 0
+    for (task, predictor, alpha), one in tried.items() if done else ():
+        state = stored.states[f"{task} {predictor} {alpha}"]
+        _restore(one, state, classes[task], len(scales[predictor]))
+    made = _made(tried, scales) if done else {}
+    complete = True
+    try:
+        for epoch in range(epochs):
+            # Those of epochs that are done are drawn too, so that the others are as ever.
+            order = random.permutation(kept).tolist()
+            for block in examples.blocks(order if epoch >= done else []):
+                for (task, predictor, _), one in tried.items():
+                    own = block.of(task)
+                    if own.any():
+                        vectors = block.vectors[predictor][own] / scales[predictor]
+                        one.partial_fit(vectors, block.labels(task)[own], classes=classes[task])
+            made = _made(tried, scales)
+            bar.update()
+            if file is not None and epoch >= done:
+                states = {" ".join(map(str, key)): _state(one) for key, one in tried.items()}
+                states["training"] = {"epochs": np.array(epoch + 1)}
+                file.save(Progress(states=states))
+    except KeyboardInterrupt:
+        if not made:
+            raise
+        complete = False
+    return _best(made, list(examples.blocks(held))), complete
+
+
+def _made(
+    tried: dict[tuple[str, str, float], SGDClassifier], scales: dict[str, Floats]
+) -> dict[tuple[str, str, float], PairClassifier]:
+    """The classifiers as they are now."""
+    return {
+        (task, predictor, alpha): PairClassifier(
             one.coef_.astype(np.float64),
             one.intercept_.astype(np.float64),
             one.classes_,
-            scales[key[1]],
-            key[2],
+            scales[predictor],
+            alpha,
         )
-        for key, one in tried.items()
+        for (task, predictor, alpha), one in tried.items()
     }
-    return _best(made, list(examples.blocks(held)))
+
+
+def _state(one: SGDClassifier) -> dict[str, NDArray[Any]]:
+    """All that training goes on from: weights, their means, and how often they were changed."""
+    learned = {name: own for name, own in vars(one).items() if name not in one.get_params()}
+    numbers = (np.ndarray, float, int)
+    return {name: np.array(own) for name, own in learned.items() if isinstance(own, numbers)}
+
+
+def _restore(
+    one: SGDClassifier, state: Mapping[str, NDArray[Any]], classes: NDArray[np.int64], width: int
+) -> None:
+    """Go on from a `_state`, of vectors of so many numbers."""
+    # A first step makes what is no number.
+    one.partial_fit(np.zeros((len(classes), width), np.float32), classes, classes=classes)
+    for name, values in state.items():
+        setattr(one, name, values if values.ndim else values.item())
 
 
 def _best(

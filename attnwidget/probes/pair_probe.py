@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.probes.features import extract_features
-from attnwidget.probes.layer_vectors import cache_folder, train_and_dev
+from attnwidget.probes.layer_vectors import cache_folder
 from attnwidget.probes.pair_classifiers import (
     PREDICTORS,
     TASKS,
@@ -20,9 +20,12 @@ from attnwidget.probes.pair_classifiers import (
 )
 from attnwidget.probes.pair_examples import PairExamples
 from attnwidget.probes.pair_result import PairProbe, pair_scores
+from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
+from attnwidget.studies.checkpoint import Checkpoint, digest_of
 from attnwidget.studies.progress_bar import progress_bar
 from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.studies.shards import Executor
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ def probe_pairs(
     cache: str | Path | None = None,
     skip_unaligned: bool = False,
     progress: bool = True,
+    executor: Executor | None = None,
+    checkpoint: str | Path | None = None,
 ) -> PairProbe:
     """Whether the attention of all heads from one word to another tells their relation.
 
@@ -74,13 +79,18 @@ def probe_pairs(
         skip_unaligned: leave out sentences that have a word without tokens or are too long for the
             model, and count them, instead of raising.
         progress: show progress bars.
+        executor: has workers read the sentences, as in `measure`; training is here.
+        checkpoint: an .npz file to go on from after the last whole epoch, with the same result.
 
     Raises:
         TypeError: no model, or sentences without trees.
-        ValueError: no sentences, or one in both parts; an unknown direction; no relation, or a
+        ValueError: no sentences, or one in both parts, found by its words if it has ten or more; a
+            checkpoint of something else; an unknown direction; no relation, or a
             single one, with so many dependencies; no pair without a dependency; a sentence that is
             too long or has a word without tokens.
         RuntimeError: the model was closed.
+        KeyboardInterrupt: before the first epoch was done; later Ctrl-C keeps what was learned
+            until the last one, and the result says so.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, probe_pairs
@@ -94,7 +104,7 @@ def probe_pairs(
         True
     """
     refuse_no_model(model)
-    train, dev = train_and_dev(train, dev)
+    train, dev, _ = train_and_dev(train, dev)
     one_of("direction", direction, (*DIRECTIONS, "both"))
     for name, number in (("min_count", min_count), ("epochs", epochs)):
         if number < 1:
@@ -102,7 +112,14 @@ def probe_pairs(
     directions = DIRECTIONS if direction == "both" else (direction,)
     with cache_folder(cache) as folder:
         read = [
-            extract_features(model, part, folder, skip_unaligned=skip_unaligned, progress=progress)
+            extract_features(
+                model,
+                part,
+                folder,
+                skip_unaligned=skip_unaligned,
+                progress=progress,
+                executor=executor,
+            )
             for part in (train, dev)
         ]
         counts = relation_counts(read[0].sentences, min_count)
@@ -110,8 +127,19 @@ def probe_pairs(
             PairExamples(one.sentences, one, tuple(counts), directions, seed) for one in read
         ]
         _refuse_no_pairs(examples)
+        about = {
+            "model": read[0].model_digest,
+            "sentences": digest_of(read[0].sentences),
+            "relations": list(counts),
+            "directions": list(directions),
+            "epochs": epochs,
+            "seed": seed,
+        }
+        file = None if checkpoint is None else Checkpoint(checkpoint, about)
         with progress_bar(epochs + 1, "epoch", shown=progress) as bar:
-            found = train_classifiers(examples[0], len(counts), epochs=epochs, seed=seed, bar=bar)
+            found, complete = train_classifiers(
+                examples[0], len(counts), epochs=epochs, seed=seed, bar=bar, file=file
+            )
         accuracies, n_pairs, confusion = pair_scores(found, examples[1], len(counts))
     shape = len(directions), read[0].n_layers, read[0].n_heads
     return PairProbe(
@@ -128,7 +156,9 @@ def probe_pairs(
         n_train=len(read[0]),
         n_dev=len(read[1]),
         n_skipped=sum(one.n_skipped for one in read),
+        complete=complete,
         model_name=model.name,
+        model_digest=read[0].model_digest,
         stack="encoder" if getattr(model.hf_model.config, "is_encoder_decoder", False) else "self",
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.probes.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pair_examples import PairExamples
+from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
 from attnwidget.studies.results import HeadMetrics, Result
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -56,9 +60,13 @@ class PairProbe(Result):
         n_train: sentences trained on, with the tenth that chose the penalties.
         n_dev: sentences scored.
         n_skipped: sentences left out of both: too long, or a word without tokens.
+        complete: False where Ctrl-C ended training: it is what was learned until the last epoch.
         model_name: what was probed.
+        model_digest: what tells it from any other model.
         stack: "self", or "encoder" of an encoder-decoder.
     """
+
+    kind: ClassVar[str] = "probe of pairs"
 
     directions: tuple[str, ...]
     relations: tuple[str, ...]
@@ -73,7 +81,9 @@ class PairProbe(Result):
     n_train: int
     n_dev: int
     n_skipped: int
+    complete: bool
     model_name: str
+    model_digest: str
     stack: str
 
     @property
@@ -142,13 +152,39 @@ class PairProbe(Result):
             title=f"Pairs of words by the attention between them: {self.model_name}\n"
             f"{' and '.join(self.directions)}; {counted(self.n_train, 'sentence')} to train, "
             f"{counted(self.n_dev, 'sentence')} scored\n"
-            f"relations with at least {self.min_count:,} dependencies; 95 % intervals",
+            f"relations with at least {self.min_count:,} dependencies; 95 % intervals"
+            f"{'' if self.complete else '; training was interrupted'}",
         )
+
+    def of_model(self, model: AttentionModel) -> PairProbe:
+        """The probe, where it is of this model.
+
+        Raises:
+            ValueError: it is another model than the one it was trained on.
+        """
+        refuse_other_model(model, self.model_name, self.model_digest)
+        return self
+
+    def save(self, path: str | Path) -> Path:
+        """Write scores and coefficients into an .npz file that `load_probe` reads; its path.
+
+        The file holds arrays and JSON, nothing that runs.
+        """
+        arrays = {name: own for name, own in vars(self).items() if isinstance(own, np.ndarray)}
+        about = {name: own for name, own in vars(self).items() if name not in arrays}
+        return write_probe(path, self.kind, about, arrays)
+
+    @classmethod
+    def restored(cls, about: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PairProbe:
+        """The probe that a file of `save` is about."""
+        about |= {name: tuple(about[name]) for name in ("directions", "relations")}
+        return cls(**about | dict(arrays))
 
     def __repr__(self) -> str:
         return (
             f"PairProbe({self.model_name}: dependency {self.dependency_accuracy:.1%}, "
-            f"which of {counted(len(self.relations), 'relation')} {self.relation_accuracy:.1%})"
+            f"which of {counted(len(self.relations), 'relation')} {self.relation_accuracy:.1%}"
+            f"{'' if self.complete else ', interrupted'})"
         )
 
 

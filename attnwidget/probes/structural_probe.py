@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from attnwidget.probes.features import extract_features
-from attnwidget.probes.layer_vectors import cache_folder, chosen_layers, train_and_dev
+from attnwidget.probes.layer_vectors import cache_folder, chosen_layers
 from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.probes.structural_runs import StructuralRuns, scores_of
 from attnwidget.probes.structural_scores import GoldTree, chain_scores, punctuation_rule
 from attnwidget.probes.structural_training import VectorTrees
+from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained import untrained_like
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.checkpoint import Checkpoint, digest_of
 from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.shards import Executor
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def structural_probe(
     skip_unaligned: bool = False,
     progress: bool = True,
     checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
 ) -> StructuralProbe:
     """Whether a linear map turns a layer's vectors into trees (Hewitt and Manning 2019).
 
@@ -80,10 +83,12 @@ def structural_probe(
             model, and count them, instead of raising.
         progress: show progress bars.
         checkpoint: an .npz file to go on from after the last whole epoch.
+        executor: has workers read the sentences, as in `measure`; training is here.
 
     Raises:
         TypeError: no model, or sentences without trees.
-        ValueError: no sentences, or one in both parts; a layer that the model has not, a rank above
+        ValueError: no sentences, or one in both parts, found by its words if it has ten or more; a
+            layer that the model has not, a rank above
             the width of its vectors; a checkpoint of something else; a sentence that is too long or
             has a word without tokens.
         RuntimeError: the model was closed.
@@ -101,7 +106,7 @@ def structural_probe(
         ((1, 2), ['probe', 'chain'])
     """
     refuse_no_model(model)
-    train, dev = train_and_dev(train, dev)
+    train, dev, _ = train_and_dev(train, dev)
     chosen = chosen_layers(model, layers)
     for name, number in (("seeds", seeds), ("epochs", epochs), ("batch_size", batch_size)):
         if number < 1:
@@ -120,6 +125,7 @@ def structural_probe(
                     layers=[layer + 1 for layer in chosen],
                     skip_unaligned=skip_unaligned,
                     progress=progress,
+                    executor=executor,
                 )
                 for part in (train, dev)
             ]

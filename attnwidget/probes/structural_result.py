@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from attnwidget.charts.score_panels import score_panels
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.probes.layer_vectors import layer_vectors
-from attnwidget.probes.saved_arrays import read_probe, refuse_other_model, write_probe
+from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
 from attnwidget.probes.structural_runs import StructuralRun
 from attnwidget.probes.structural_scores import MEASURES, Floats, GoldTree, Punctuation
 from attnwidget.studies.argument_checks import all_of, one_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-_KIND = "structural probe"
 _SAID = (
     *("layers", "ranks", "n_seeds", "n_train", "n_dev", "n_skipped", "punctuation", "complete"),
     *("model_name", "model_digest"),
@@ -73,6 +72,21 @@ class PredictedTree:
     gold_root: int
 
     @property
+    def found(self) -> NDArray[np.int64]:
+        """Int64 [m]: 1 where the edge of a word and its governor is predicted, 0 where it is not.
+
+        -1 where it is no gold edge: of punctuation. The root has 1 where it is `root`.
+        """
+        gold = {*self.gold_edges}
+        found = np.full(len(self.sentence), -1)
+        for word, governor in enumerate(self.sentence.governors):
+            edge = min(word, governor - 1), max(word, governor - 1)
+            if edge in gold:
+                found[word] = edge in self.edges
+        found[self.gold_root] = self.root == self.gold_root
+        return found
+
+    @property
     def uuas(self) -> float:
         """The share of gold edges that are predicted; NaN where there are none."""
         if not self.gold_edges:
@@ -105,6 +119,8 @@ class StructuralProbe:
         model: the same, for `predictions`; None where it is not at hand.
     """
 
+    kind: ClassVar[str] = "structural probe"
+
     layers: tuple[int, ...]
     ranks: tuple[int, ...]
     runs: tuple[StructuralRun, ...]
@@ -121,6 +137,26 @@ class StructuralProbe:
     model_name: str
     model_digest: str
     model: AttentionModel | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was trained with, and on what."""
+        told = ("layers", "ranks", "n_seeds", "n_train", "n_dev", "n_skipped")
+        return {name: getattr(self, name) for name in told}
+
+    @property
+    def best_layer(self) -> int:
+        """The layer whose UUAS is best with the largest rank, from 0."""
+        return self._chosen(None, None)[0]
+
+    def of_model(self, model: AttentionModel) -> StructuralProbe:
+        """The probe with a model at hand, for one that was loaded without.
+
+        Raises:
+            ValueError: it is another model than the one it was trained on.
+        """
+        refuse_other_model(model, self.model_name, self.model_digest)
+        return replace(self, model=model)
 
     @property
     def uuas(self) -> Floats:
@@ -218,10 +254,11 @@ class StructuralProbe:
         if self.model is None:
             raise ValueError(
                 f"the model {self.model_name!r} is not at hand to read the sentence: pass it to "
-                "load_structural_probe(path, model)"
+                "load_probe(path, model), or to probe.of_model(model)"
             )
+        refuse_other_model(self.model, self.model_name, self.model_digest)
         run = next(run for run in self.runs if run.rank == rank)
-        vectors = layer_vectors(self.model, sentence, layer, digest=self.model_digest)
+        vectors = layer_vectors(self.model, sentence, layer)
         distances, depths = run.at(self.layers.index(layer)).predicted(vectors)
         gold = GoldTree.of(sentence, self.punctuation)
         return PredictedTree(
@@ -241,7 +278,7 @@ class StructuralProbe:
     def save(self, path: str | Path) -> Path:
         """Write maps, scores and what they are of into an .npz file; returns its path.
 
-        `load_structural_probe` reads it; the file holds arrays and JSON, nothing that runs.
+        `load_probe` reads it; the file holds arrays and JSON, nothing that runs.
         """
         about = {name: getattr(self, name) for name in _SAID}
         about["runs"] = [{name: getattr(run, name) for name in _RUN_SAID} for run in self.runs]
@@ -250,7 +287,18 @@ class StructuralProbe:
             arrays["untrained"] = self.untrained
         for i, run in enumerate(self.runs):
             arrays |= {f"run {i} {name}": getattr(run, name) for name in _RUN_ARRAYS}
-        return write_probe(path, _KIND, about, arrays)
+        return write_probe(path, self.kind, about, arrays)
+
+    @classmethod
+    def restored(cls, about: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> StructuralProbe:
+        """The probe that a file of `save` is about."""
+        runs = []
+        for i, own in enumerate(about.pop("runs")):
+            own |= {name: arrays[f"run {i} {name}"] for name in _RUN_ARRAYS}
+            runs.append(StructuralRun(**own))
+        about |= {name: tuple(about[name]) for name in ("layers", "ranks")}
+        about |= {name: arrays[name] for name in ("scores", "deviations", "chain")}
+        return cls(**about, runs=tuple(runs), untrained=arrays.get("untrained"))
 
     def __repr__(self) -> str:
         layer, rank = self._chosen(None, None)
@@ -278,47 +326,3 @@ class StructuralProbe:
             for place, layer in enumerate(self.layers)
             for m, measure in enumerate(MEASURES)
         ]
-
-
-def load_structural_probe(path: str | Path, model: AttentionModel | None = None) -> StructuralProbe:
-    """A structural probe as `StructuralProbe.save` wrote it.
-
-    Args:
-        path: the file.
-        model: what was probed, for `predictions`.
-
-    Raises:
-        ValueError: the file holds no structural probe, or that of another model.
-        OSError: it cannot be read.
-        TypeError: no model.
-
-    Example:
-        >>> import tempfile
-        >>> from attnwidget import demo_treebank, load_model, structural_probe
-        >>> from attnwidget.probes.structural_result import load_structural_probe
-        >>> trees, model = demo_treebank()[:12], load_model()
-        >>> probe = structural_probe(
-        ...     model, trees[:8], trees[8:], layers=[2], rank=4, epochs=1, progress=False
-        ... )
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     again = load_structural_probe(probe.save(f"{folder}/probe.npz"), model)
-        >>> again.predictions(trees[0]).distances.shape
-        (14, 14)
-    """
-    about, arrays = read_probe(path, _KIND)
-    if model is not None:
-        refuse_other_model(model, about["model_name"], about["model_digest"], str(path))
-    runs = []
-    for i, own in enumerate(about.pop("runs")):
-        own |= {name: arrays[f"run {i} {name}"] for name in _RUN_ARRAYS}
-        runs.append(StructuralRun(**own))
-    about |= {name: tuple(about[name]) for name in ("layers", "ranks")}
-    return StructuralProbe(
-        **about,
-        runs=tuple(runs),
-        scores=arrays["scores"],
-        deviations=arrays["deviations"],
-        chain=arrays["chain"],
-        untrained=arrays.get("untrained"),
-        model=model,
-    )

@@ -111,8 +111,8 @@ class StructuralRuns:
         self._bar.update(self._epochs - training.epoch)
         if not training.epoch:
             return None
-        distance, depth = (task.best.numpy() for task in training.tasks)
-        losses = np.stack([task.best_loss.numpy() for task in training.tasks])
+        distance, depth = (np.stack([one.best.numpy() for one in task]) for task in training.tasks)
+        losses = np.array([[one.best_loss for one in task] for task in training.tasks])
         complete = training.ended or training.epoch >= self._epochs
         return StructuralRun(rank, seed, training.epoch, distance, depth, losses, complete)
 

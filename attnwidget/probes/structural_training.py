@@ -6,6 +6,7 @@ sentences does not fall, the best parameters kept, and an end once the best is t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from attnwidget.kernels.structural_probe import (
     depth_loss,
@@ -31,9 +33,6 @@ _LEAST_GAIN = 1e-4
 """A loss is the best one if it is lower by more than this."""
 _PATIENCE = 4
 """Training ends when the best epoch is more epochs back than this."""
-_PLATEAU = 1e-4
-"""Share of the lowest loss that a loss has to fall by, or the rate is divided."""
-_DECAYS, _EPSILON = (0.9, 0.999), 1e-8
 
 
 class VectorTrees:
@@ -103,7 +102,7 @@ class TreeBatch:
     lengths: Tensor
     gold: tuple[Tensor, Tensor]
 
-    def losses(self, task: int, layers: Tensor, maps: Tensor) -> Tensor:
+    def losses(self, task: int, layers: list[int], maps: Tensor) -> Tensor:
         """Losses [K, B] of a task (of `TASKS`) for the maps [K, D, r] of K layers."""
         own = self.vectors if len(layers) == len(self.vectors) else self.vectors[layers]
         words = (own @ maps)[:, self.words]  # [K, B, m, r]
@@ -112,63 +111,61 @@ class TreeBatch:
         return depth_loss(squared_lengths(words), self.gold[1], self.lengths)
 
 
-class LayerwiseDescent:
-    """Adam for one map a layer, each with a rate, a best state and an end of its own.
+class MapDescent:
+    """Adam for the map of one layer, with a rate, a best state and an end of its own.
 
     Args:
-        start: [D, r], where every layer begins.
-        n_layers: how many layers, L.
-        rate: the learning rate that all begin with.
+        start: [D, r], where it begins.
+        rate: the learning rate at the beginning.
+
+    Attributes:
+        map: [D, r], as it is now.
+        best: [D, r], as it was after the epoch with the lowest loss.
+        best_loss: that loss.
+        done: whether it is too long ago.
     """
 
-    def __init__(self, start: Tensor, n_layers: int, rate: float) -> None:
-        self.maps = start.repeat(n_layers, 1, 1)
-        self.best = self.maps.clone()
-        self._mean, self._square = torch.zeros_like(self.maps), torch.zeros_like(self.maps)
-        self._steps = torch.zeros(n_layers, dtype=torch.int64)
-        self._rates = torch.full((n_layers,), rate, dtype=torch.float64)
-        self._lowest = torch.full((n_layers,), torch.inf, dtype=torch.float64)
-        self.best_loss, self.best_epoch = self._lowest.clone(), self._steps.clone()
-        self._done = torch.zeros(n_layers, dtype=torch.bool)
+    def __init__(self, start: Tensor, rate: float) -> None:
+        self.map = torch.nn.Parameter(start.clone())
+        self.best, self.best_loss, self._best_epoch = start, np.inf, 0
+        self.done = False
+        self._adam = torch.optim.Adam([self.map], lr=rate)
+        self._plateau = ReduceLROnPlateau(self._adam, factor=0.1, patience=0)
 
     @property
-    def active(self) -> Tensor:
-        """Int64 [K]: the layers that go on."""
-        return (~self._done).nonzero()[:, 0]
+    def rate(self) -> float:
+        """The learning rate now."""
+        return float(self._adam.param_groups[0]["lr"])
 
-    def step(self, layers: Tensor, slopes: Tensor) -> None:
-        """Change the maps of some layers [K] by their gradients [K, D, r] (Kingma and Ba 2015)."""
-        first, second = _DECAYS
-        self._steps[layers] += 1
-        self._mean[layers] = first * self._mean[layers] + (1 - first) * slopes
-        self._square[layers] = second * self._square[layers] + (1 - second) * slopes.square()
-        steps = self._steps[layers].double()
-        rates = self._rates[layers] / (1 - first**steps)
-        scale = (1 - second**steps).sqrt().to(slopes.dtype)[:, None, None]
-        lengths = self._square[layers].sqrt() / scale + _EPSILON
-        self.maps[layers] -= rates.to(slopes.dtype)[:, None, None] * self._mean[layers] / lengths
+    def step(self) -> None:
+        """Change the map by its gradient, which is forgotten."""
+        self._adam.step()
+        self._adam.zero_grad()
 
-    def after_epoch(self, epoch: int, losses: Tensor) -> None:
-        """Keep what is best, slow down or end by the dev losses [K] of the active layers."""
-        for layer, loss in zip(self.active.tolist(), losses.tolist(), strict=True):
-            if loss < self._lowest[layer] * (1 - _PLATEAU):
-                self._lowest[layer] = loss
-            else:
-                self._rates[layer] *= 0.1
-            if loss < self.best_loss[layer] - _LEAST_GAIN:
-                self.best_loss[layer], self.best_epoch[layer] = loss, epoch
-                self.best[layer] = self.maps[layer]
-            elif self.best_epoch[layer] < epoch - _PATIENCE:
-                self._done[layer] = True
+    def after_epoch(self, epoch: int, loss: float) -> None:
+        """Keep what is best, slow down or end by the loss on the dev sentences."""
+        self._plateau.step(loss)
+        if loss < self.best_loss - _LEAST_GAIN:
+            self.best_loss, self._best_epoch = loss, epoch
+            self.best = self.map.detach().clone()
+        elif self._best_epoch < epoch - _PATIENCE:
+            self.done = True
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that training goes on from, by name."""
-        return {name: values.numpy().copy() for name, values in vars(self).items()}
+        """All that training goes on from after an epoch, by name."""
+        now = {name: values.numpy().copy() for name, values in self._adam.state[self.map].items()}
+        tensors = {"map": self.map.detach().numpy().copy(), "best": self.best.numpy()}
+        numbers = (self.best_loss, self._best_epoch, self.done, self.rate, self._plateau.best)
+        return {**now, **tensors, "numbers": np.array(numbers)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a `state`."""
-        for name in vars(self):
-            setattr(self, name, torch.from_numpy(np.array(state[name])))
+        read = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
+        loss, epoch, done, rate, lowest = read.pop("numbers").tolist()
+        self.best_loss, self._best_epoch, self.done = loss, int(epoch), bool(done)
+        self._adam.param_groups[0]["lr"], self._plateau.best = rate, lowest
+        self.map.data, self.best = read.pop("map"), read.pop("best")
+        self._adam.state[self.map] = read
 
 
 class StructuralTraining:
@@ -181,6 +178,10 @@ class StructuralTraining:
         seed: of the start and of the order of the sentences; the same for all layers.
         batch_size: sentences a step.
         rate: the learning rate at the beginning.
+
+    Attributes:
+        tasks: for each of `TASKS` the map of each layer.
+        epoch: how many times the sentences were read.
     """
 
     def __init__(
@@ -196,54 +197,59 @@ class StructuralTraining:
         self._train, self._dev, self._seed, self._size = train, dev, seed, batch_size
         random = torch.Generator().manual_seed(seed)
         starts = (torch.rand(2, train.dim, rank, generator=random) * 2 - 1) * _START
-        self.tasks = [LayerwiseDescent(start, train.n_layers, rate) for start in starts]
+        self.tasks = [[MapDescent(one, rate) for _ in range(train.n_layers)] for one in starts]
         self.epoch = 0
 
     @property
     def ended(self) -> bool:
         """Whether no loss fell for too long."""
-        return not any(len(task.active) for task in self.tasks)
+        return all(one.done for task in self.tasks for one in task)
 
     def run_epoch(self) -> None:
         """Read all sentences once, then judge by the dev sentences."""
         random = np.random.default_rng([self._seed, self.epoch])
         order = random.permutation(len(self._train)).tolist()
         for start in range(0, len(order), self._size):
-            self._step(self._train.batch(order[start : start + self._size]))
-        for task, losses in enumerate(self.dev_losses()):
-            self.tasks[task].after_epoch(self.epoch, losses)
+            batch = self._train.batch(order[start : start + self._size])
+            for task, active, losses in self._losses(batch):
+                # Layers share no parameter: the gradient of the sum is each one's own.
+                losses.mean(-1).sum().backward()
+                for layer in active:
+                    self.tasks[task][layer].step()
+        for (task, layer), loss in self._dev_losses().items():
+            self.tasks[task][layer].after_epoch(self.epoch, loss)
         self.epoch += 1
-
-    def dev_losses(self) -> list[Tensor]:
-        """For each task the mean loss [K] over the dev sentences, of its active layers."""
-        sums = [torch.zeros(len(task.active), dtype=torch.float64) for task in self.tasks]
-        with torch.no_grad():
-            for batch in self._dev.batches(self._size):
-                for number, task in enumerate(self.tasks):
-                    layers = task.active
-                    losses = batch.losses(number, layers, task.maps[layers])
-                    sums[number] += losses.double().sum(-1)
-        return [one / len(self._dev) for one in sums]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that training goes on from, by name."""
-        own = {f"{TASKS[i]}/{k}": v for i in (0, 1) for k, v in self.tasks[i].state().items()}
-        return {"epoch": np.array(self.epoch), **own}
+        maps = {f"{name}/{key}": v for name, one in self._maps() for key, v in one.state().items()}
+        return {"epoch": np.array(self.epoch), **maps}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a `state`."""
         self.epoch = int(state["epoch"])
-        for name, task in zip(TASKS, self.tasks, strict=True):
-            own = {k.partition("/")[2]: v for k, v in state.items() if k.startswith(f"{name}/")}
-            task.restore(own)
+        for name, one in self._maps():
+            start = f"{name}/"
+            one.restore({k.removeprefix(start): v for k, v in state.items() if k.startswith(start)})
 
-    def _step(self, batch: TreeBatch) -> None:
+    def _maps(self) -> Iterator[tuple[str, MapDescent]]:
+        for name, task in zip(TASKS, self.tasks, strict=True):
+            yield from ((f"{name} {layer}", one) for layer, one in enumerate(task))
+
+    def _losses(self, batch: TreeBatch) -> Iterator[tuple[int, list[int], Tensor]]:
+        """For each task its K layers that go on, and their losses [K, B]."""
         for number, task in enumerate(self.tasks):
-            layers = task.active
-            if not len(layers):
-                continue
-            maps = task.maps[layers].requires_grad_()
-            # Layers share no parameter: the gradient of the sum is each one's own.
-            batch.losses(number, layers, maps).mean(-1).sum().backward()
-            if maps.grad is not None:
-                task.step(layers, maps.grad)
+            active = [layer for layer, one in enumerate(task) if not one.done]
+            if active:
+                maps = torch.stack([task[layer].map for layer in active])
+                yield number, active, batch.losses(number, active, maps)
+
+    @torch.no_grad()
+    def _dev_losses(self) -> dict[tuple[int, int], float]:
+        """The mean loss over the dev sentences, by task and layer."""
+        sums: Counter[tuple[int, int]] = Counter()
+        for batch in self._dev.batches(self._size):
+            for task, active, losses in self._losses(batch):
+                for layer, loss in zip(active, losses.double().sum(-1).tolist(), strict=True):
+                    sums[task, layer] += loss
+        return {key: total / len(self._dev) for key, total in sums.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -62,6 +64,66 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
     # From a cell.
     notebook.run_in_kernel("view.word = 1")
     expect(readout).to_contain_text("of all heads, most by L")
+    assert overflowing(root) == []
+    if AXE.is_file():
+        for theme in ("dark", "light"):
+            notebook.use_theme(theme)
+            expect(root).to_have_attribute("data-theme", theme)
+            page.wait_for_timeout(300)
+            assert complaints(page) == []
+
+
+STRUCTURE = """
+from attnwidget import ProbeView, demo_treebank, structural_probe
+trees = demo_treebank()[:34]
+given = {"layers": [1, 2], "rank": 8, "epochs": 2, "progress": False}
+probe = structural_probe(model, trees[:30], trees[30:], **given)
+view = ProbeView(probe, trees[30:], sentence=1, layer=2)
+grid = HeadGrid(attention)
+both = link(view, grid)
+"""
+
+
+def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNotebook) -> None:
+    notebook = in_lab([SETUP + STRUCTURE, "view"])
+    for cell in range(2):
+        notebook.run_cell(cell)
+    page, root = notebook.page, notebook.output(1).locator(".attnw-root")
+    words = root.get_by_role("listbox").get_by_role("option")
+    readout, title = root.locator(".attnw-arcs-readout"), root.locator(".attnw-arcs-title")
+    canvas = root.locator(".attnw-arcs-matrices .attnw-drawn canvas")
+    expect(canvas).to_have_attribute("aria-label", re.compile("predicted distances between"))
+    expect(title).to_contain_text("structural probe · layer 2")
+    expect(root.get_by_text("probability from")).to_be_hidden()
+    alone = canvas.screenshot()
+
+    # A word marks its row and column, a cell its word.
+    words.nth(2).click()
+    notebook.wait_for_value("view.word", 2)
+    expect(readout).to_contain_text("predicted (annotated) distances:")
+    page.mouse.move(1, 1)
+    assert canvas.screenshot() != alone
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.click(position={"x": box["width"] - 12, "y": 20 + 6})
+    notebook.wait_for_value("view.word", 0)
+    expect(root.get_by_role("listbox").get_by_role("option", selected=True)).to_have_count(1)
+
+    # By keys alone: two words, the other layer, which the linked grid steps to as well.
+    root.get_by_role("listbox").focus()
+    page.keyboard.press("End")
+    expect(readout).to_contain_text(" apart, predicted ")
+    page.keyboard.press("Escape")
+    notebook.wait_for_value("view.word", None)
+    page.keyboard.press("[")
+    notebook.wait_for_value("view.layer", 1)
+    expect(title).to_contain_text("layer 1")
+    assert notebook.value("grid.layer") == 1
+    notebook.run_in_kernel("grid.layer = 5")
+    expect(root).to_contain_text("layer is 1 or 2, got 5")
+    notebook.run_in_kernel("grid.layer = 2")
+    expect(title).to_contain_text("layer 2")
+
     assert overflowing(root) == []
     if AXE.is_file():
         for theme in ("dark", "light"):

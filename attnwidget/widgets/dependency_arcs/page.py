@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnwidget.capture.advice import on_page
+from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.studies.governors import predict_governors
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
@@ -49,12 +50,14 @@ def _page_of_probe(view: ProbeView) -> Page:
     # The sentence is the only one there.
     state["_source"] = {**view._source, "count": 1}
     state["sentence"] = 0
+    layers = range(view.n_layers) if isinstance(view.probe, StructuralProbe) else ()
+    drawn = {str(layer): readable(view.drawn_in(layer)) for layer in layers}
     part = Part(
         title="What a probe answers",
         state=state,
         shapes={stack: shape},
         relations=view._relations(),
-        own={"probe": True},
+        own={"probe": {name: one | {"sentence": 0} for name, one in drawn.items()}},
         remark="holds the sentence shown: others need a notebook",
     )
     return Page({"dependency_arcs": part})

@@ -58,6 +58,7 @@ def sentence_to_wire(
         "governors": to_wire(np.array(sentence.governors[words], np.int32)),
         "head": head,
         "predicted": shown,
+        "structure": None,
         "problem": problem,
     }
 

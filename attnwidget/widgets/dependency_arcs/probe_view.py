@@ -1,4 +1,4 @@
-"""ProbeView: what a trained probe answers for a sentence, and which heads it went by."""
+"""ProbeView: what a trained probe answers for a sentence, and what it went by."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from attnwidget.capture.call import YOURS
 from attnwidget.capture.head import Head
 from attnwidget.probes.dependency_answers import ProbePredictions
 from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.structural_result import PredictedTree, StructuralProbe
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too_long
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
@@ -30,18 +31,23 @@ _KEPT = 50
 
 
 class ProbeView(DependencyArcs):
-    """A sentence with its annotated arcs above, and below those that a trained probe answers.
+    """A sentence with its annotated arcs above, and below what a trained probe answers.
 
-    Below are the governors of `train_probe`'s probe: solid where they are the annotated ones,
+    Of `train_probe`'s probe below are the governors: solid where they are the annotated ones,
     dashed elsewhere, the likelier the thicker; a word that it takes for the root has an arc to
     "root" at the edge. Choose a word, by a click or `word`, and see which heads its governor was
     found by: their votes, weight times attention, whose sum over all heads is the score of the arc.
     The three that spoke for it most are then `selected`, also in a linked `HeadGrid`.
 
-    `probe` is what `train_probe` gave, or `load_probe` with its model; `sentences` are those of a
+    Of `structural_probe`'s probe below is the predicted tree of `layer`, by the largest rank: links
+    between words, which have no direction, solid where the annotated tree has them, and the word
+    that is taken for the root. Two matrices have the distances between all words in the annotated
+    tree and as predicted; a word that is chosen is marked in both. It opens on the best layer.
+
+    `probe` is what one of both gave, or `load_probe` with its model; `sentences` are those of a
     treebank, best others than it was trained on. Further options are those of `DependencyArcs`,
-    without a direction. An unknown one raises TypeError, a probe without its model ValueError, a
-    value out of range traitlets.TraitError.
+    without a direction, and of a structural probe without a threshold. An unknown one raises
+    TypeError, a probe without its model ValueError, a value out of range traitlets.TraitError.
 
     Example:
         >>> from attnwidget import ProbeView, demo_treebank, load_model, train_probe
@@ -55,16 +61,19 @@ class ProbeView(DependencyArcs):
     word = traitlets.Int(
         None,
         allow_none=True,
-        help="The word whose governor's votes are shown, counted from 0; None for no word.",
+        help="The word whose votes or distances are shown, counted from 0; None for no word.",
     ).tag(sync=True)
 
     def __init__(
-        self, probe: DependencyProbe, sentences: Iterable[Sentence], **traits: Any
+        self,
+        probe: DependencyProbe | StructuralProbe,
+        sentences: Iterable[Sentence],
+        **traits: Any,
     ) -> None:
-        if not isinstance(probe, DependencyProbe):
+        if not isinstance(probe, (DependencyProbe, StructuralProbe)):
             raise TypeError(
-                f"ProbeView shows a probe, got {type(probe).__name__}: pass what train_probe or "
-                "load_probe(path, model) gave"
+                f"ProbeView shows a probe, got {type(probe).__name__}: pass what train_probe, "
+                "structural_probe or load_probe(path, model) gave"
             )
         if probe.model is None:
             raise ValueError(
@@ -73,8 +82,13 @@ class ProbeView(DependencyArcs):
             )
         if "direction" in traits:
             raise TypeError("a probe finds governors in one direction: leave direction out")
+        if isinstance(probe, StructuralProbe):
+            if "threshold" in traits:
+                raise TypeError("links of a tree have no weight: leave threshold out")
+            traits = {"layer": probe.best_layer, **traits}
         self._probe = probe
-        self._answers: OrderedDict[int, ProbePredictions] = OrderedDict()
+        self._answers: OrderedDict[tuple[int, int], ProbePredictions | PredictedTree]
+        self._answers = OrderedDict()
         super().__init__(probe.model, sentences, **traits)
 
     def _given(self) -> dict[str, Any]:
@@ -84,20 +98,20 @@ class ProbeView(DependencyArcs):
         return code_of("ProbeView", self._given(), self._chosen())
 
     @property
-    def probe(self) -> DependencyProbe:
+    def probe(self) -> DependencyProbe | StructuralProbe:
         """What was trained."""
         return self._probe
 
     @property
-    def answers(self) -> ProbePredictions:
-        """What the probe says of the sentence shown.
+    def answers(self) -> ProbePredictions | PredictedTree:
+        """What the probe says of the sentence shown, a structural one of the layer shown.
 
         Raises:
             ValueError: it is too long for the model, has a word without tokens, or the model has
-                changed since the probe was trained.
+                changed since the probe was trained; the layer was not probed.
         """
         with self._lock:
-            return self._answer(self.sentence)
+            return self._answer(self.sentence, self.layer)
 
     @property
     def votes(self) -> NDArray[np.float64] | None:
@@ -106,17 +120,19 @@ class ProbeView(DependencyArcs):
         From dependent to governor, and back; None without a word, and of a probe that reads no
         attention.
         """
-        if self.word is None:
+        answers = self.answers if self.word is not None else None
+        if not isinstance(answers, ProbePredictions) or answers.votes is None:
             return None
-        return _votes(self.answers, self.word)
+        found: NDArray[np.float64]
+        found = answers.votes[..., self.word, int(answers.governors[self.word])]
+        return found
 
     @property
     def vote_metric(self) -> dict[str, NDArray[np.float64]]:
         """The votes of both directions together, as `metrics` of a `HeadGrid`; {} for none."""
-        votes = self.votes
-        if votes is None or self.word is None:
+        votes, answers = self.votes, self.answers
+        if votes is None or self.word is None or not isinstance(answers, ProbePredictions):
             return {}
-        answers = self.answers
         governor = int(answers.governors[self.word])
         words = answers.sentence.words
         named = words[governor - 1] if governor else "root"
@@ -136,7 +152,7 @@ class ProbeView(DependencyArcs):
 
     @traitlets.observe("word")
     def _select_voters(self, change: object) -> None:
-        votes = self.votes
+        votes = self.votes if isinstance(self._probe, DependencyProbe) else None
         if votes is not None:
             strongest = np.argsort(-votes.sum(-1), axis=None, kind="stable")[:_SELECTED]
             (stack, (_, n_heads)) = next(iter(self._shapes().items()))
@@ -147,42 +163,62 @@ class ProbeView(DependencyArcs):
     def _other_arcs(self, change: object) -> None:
         """Heads say nothing about the arcs of a probe."""
 
-    @traitlets.observe("sentence")
-    def _other_sentence(self, change: object) -> None:
-        if self._drawn:
+    @traitlets.observe("sentence", "layer")
+    def _other_answers(self, change: dict[str, Any]) -> None:
+        reads_layer = isinstance(self._probe, StructuralProbe)
+        if self._drawn and (change["name"] == "sentence" or reads_layer):
             with self._answering():
                 self._draw()
 
-    def _answer(self, index: int) -> ProbePredictions:
-        if index not in self._answers:
-            self._answers[index] = self._probe.predictions(self.sentences[index])
+    def _answer(self, index: int, layer: int) -> ProbePredictions | PredictedTree:
+        probe, sentence = self._probe, self.sentences[index]
+        key = index, layer if isinstance(probe, StructuralProbe) else 0
+        if key not in self._answers:
+            self._answers[key] = (
+                probe.predictions(sentence, layer=layer)
+                if isinstance(probe, StructuralProbe)
+                else probe.predictions(sentence)
+            )
             while len(self._answers) > _KEPT:
                 self._answers.popitem(last=False)
-        self._answers.move_to_end(index)
-        return self._answers[index]
+        self._answers.move_to_end(key)
+        return self._answers[key]
 
     def _compute(self) -> None:
         self._answers.clear()
         super()._compute()
-        scores = self._probe.scores
-        low, high = scores.interval
-        self._source = {
-            **self._source,
-            "probe": f"probe of {self._probe.form.kind}",
-            "note": f"UAS {100 * scores.uas:.1f} % ({100 * low:.1f} to {100 * high:.1f}) on "
-            f"{self._probe.options['n_dev']:,} sentences",
-        }
 
     def _draw(self) -> None:
+        self._drawn, self._source = self.drawn_in(self.layer), self._source | self._about()
+        self._measure()
+
+    def _about(self) -> dict[str, Any]:
+        """What the page says of the probe; its score is that of the layer shown."""
+        probe = self._probe
+        if isinstance(probe, DependencyProbe):
+            measure, value, (low, high) = "UAS", probe.scores.uas, probe.scores.interval
+            about: dict[str, Any] = {"probe": f"probe of {probe.form.kind}"}
+        else:
+            about = {"probe": "structural probe", "probed": list(probe.layers)}
+            if self.layer not in probe.layers:
+                return about | {"note": ""}
+            measure = "UUAS"
+            value, low, high = probe.scores[-1, :, 0, probe.layers.index(self.layer)]
+        of = f"on {probe.options['n_dev']:,} sentences"
+        score = f"{measure} {100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f}) {of}"
+        return about | {"note": score}
+
+    def drawn_in(self, layer: int) -> dict[str, Any]:
+        """What the page draws of the sentence shown, of a layer where the probe reads one."""
         sentence = self.sentences[self.sentence]
         problem, answers = too_long(sentence), None
         if not problem:
             try:
-                answers = self._answer(self.sentence)
+                answers = self._answer(self.sentence, layer)
             except ValueError as error:
                 problem = on_page(error)
         drawn = sentence_to_wire(self.sentence, sentence, None, None, problem)
-        if answers is not None:
+        if isinstance(answers, ProbePredictions):
             governors = np.stack([answers.governors] * 2).astype(np.int32)
             drawn["predicted"] = {
                 "governors": to_wire(governors),
@@ -190,8 +226,9 @@ class ProbeView(DependencyArcs):
                 "root": to_wire(answers.probabilities[:, 0].astype(np.float32)),
                 "votes": _strongest_votes(answers),
             }
-        self._drawn = drawn
-        self._measure()
+        elif answers is not None:
+            drawn["structure"] = _structure(answers)
+        return drawn
 
     def _next(self, right: bool, start: int, step: int, seconds: float) -> tuple[int | None, int]:
         count, until = len(self.sentences), monotonic() + seconds
@@ -210,26 +247,37 @@ class ProbeView(DependencyArcs):
         if not words or too_long(sentence):
             return False
         try:
-            answers = self._answer(index)
+            answers = self._answer(index, self.layer)
         except ValueError:
             return False  # said when it is shown
+        if isinstance(answers, PredictedTree):
+            return bool((answers.found[words] == right).any())
         found = answers.governors[words]
         strong = answers.probabilities[words, found] >= self.threshold
         return bool((((found == np.array(sentence.governors)[words]) == right) & strong).any())
 
     def __repr__(self) -> str:
+        probe = self._probe
+        kind = probe.form.kind if isinstance(probe, DependencyProbe) else "structural probe"
         return (
-            f"ProbeView({self._probe.form.kind} of {self._probe.model_name}, sentence "
-            f"{self.sentence} of {len(self.sentences)}, {self.relation})"
+            f"ProbeView({kind} of {probe.model_name}, sentence {self.sentence} of "
+            f"{len(self.sentences)}, {self.relation})"
         )
 
 
-def _votes(answers: ProbePredictions, word: int) -> NDArray[np.float64] | None:
-    """Votes for the governor that a word got, float64 [L, H, 2]."""
-    if answers.votes is None:
-        return None
-    found: NDArray[np.float64] = answers.votes[..., word, int(answers.governors[word])]
-    return found
+def _structure(tree: PredictedTree) -> dict[str, Any]:
+    """A predicted tree as the page draws it."""
+    gold = {*tree.gold_edges}
+    links = [(*edge, edge in gold) for edge in tree.edges]
+    return {
+        "layer": tree.layer,
+        "links": to_wire(np.array(links, np.int32).reshape(-1, 3)),
+        "found": to_wire(tree.found.astype(np.int32)),
+        "root": tree.root,
+        "gold": to_wire(tree.gold_distances.astype(np.int32)),
+        "distances": to_wire(tree.distances.astype(np.float32)),
+        "depths": to_wire(tree.depths.astype(np.float32)),
+    }
 
 
 def _strongest_votes(answers: ProbePredictions) -> dict[str, Any] | None:

@@ -34,6 +34,7 @@ from attnwidget.widgets.shared.relation_choice import (
     refuse_other_model,
 )
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
+from attnwidget.widgets.shared.traits import Jump
 
 #: Seconds that a search may keep the page waiting.
 _PATIENCE = 5.0
@@ -77,7 +78,7 @@ class DependencyArcs(RelationChoice):
     _measured = traitlets.Any(None).tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
     # What the page asks for and what came of it, numbered.
-    _jump = traitlets.Dict().tag(sync=True)
+    _jump = Jump().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -233,6 +234,8 @@ class DependencyArcs(RelationChoice):
     @traitlets.observe("_jump")
     def _asked_to_jump(self, change: dict[str, Any]) -> None:
         asked = change["new"]
+        if not asked:
+            return
         with self._answering():
             found, looked_at = self._jump_within(asked["outcome"], asked["step"], _PATIENCE)
             # What was read is kept, so that the same question again goes on from there.

@@ -203,8 +203,9 @@ export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Width
     const x1 = centreOf(row, arc.dependent);
     if (isIn(row, arc.governor)) {
       const governor = centreOf(row, arc.governor);
-      const x0 = governor + Math.sign(x1 - governor) * PORT;
-      return { ...arc, x0, x1, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
+      const inwards = Math.sign(x1 - governor) * PORT;
+      const ends = { x0: governor + inwards, x1: arc.isLink ? x1 - inwards : x1 };
+      return { ...arc, ...ends, depth: 10 + 15 * Math.sqrt(length(arc)), edge: undefined };
     }
     const { text, width } = governorName(tree, arc, widths);
     const depth = 8 + LEVEL * (levels[far.indexOf(arc)] ?? 0);

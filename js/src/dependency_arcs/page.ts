@@ -41,8 +41,8 @@ export interface OwnArcs {
     baseline: WireArray;
     offsets: WireArray;
   } | null;
-  /** Of a probe's answers for one sentence. */
-  probe?: boolean;
+  /** Of a probe's answers for one sentence: what is drawn, by layer where the probe has several. */
+  probe?: Record<string, DrawnSentence>;
   /** Whether choosing a relation shows a sentence that has it, as in an explorer. */
   follows: boolean;
 }
@@ -84,10 +84,21 @@ function measuredOf(found: OwnArcs["measured"], head: Head | null, { relation, d
 
 const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32Array(), [0]) };
 
+/** What a probe answers is held as it was drawn. */
+function pageOfProbe(state: ArcsState, drawn: Record<string, DrawnSentence>) {
+  const model = localModel(state);
+  const show = () => {
+    const found = drawn[model.get("layer")];
+    if (found) model.set("_drawn", found);
+  };
+  model.on("change:layer", show);
+  show();
+  return model;
+}
+
 /** Arcs over the sentences that the page holds. */
 export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { sentences }) => {
-  // What a probe answers is held as it was drawn.
-  if (own.probe) return localModel<ArcsState>({ ...state, _measured: null });
+  if (own.probe) return pageOfProbe({ ...state, _measured: null }, own.probe);
   const now: ArcsState = { ...state, _drawn: null, _measured: null };
   const model = localModel(now);
   const { first, held } = sentences as HeldSentences;

@@ -21,6 +21,8 @@ export const LINE = 20;
 export const BASELINE = 15;
 /** Room under the words for right or wrong and the arrow head. */
 export const MARKS = 18;
+/** Under the words, where links begin: they have neither of both. */
+const UNDER = 5;
 /** The highest bar under a word. */
 export const BARS = 22;
 const CORNER = 7;
@@ -134,10 +136,13 @@ export function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): str
 /** Height of the predicted arcs of a row, with their marks and the bars that a page shows. */
 export const hangingHeight = (arcs: HangingArc[]) => Math.ceil(MARKS + Math.max(BARS, ...arcs.map(({ depth }) => depth)) + 4);
 
-/** The arcs under the words of a row, from the words' bottom on, the strongest over the others; no arc crosses a name. */
+const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong");
+
+/** The arcs under the words of a row, from the words' bottom on, the strongest over the others; no arc crosses a name or a mark. */
 export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
-  const colourOf = ({ right }: HangingArc) => (right ? theme.right : theme.wrong);
+  const colourOf = (arc: HangingArc) => theme[outcomeOf(arc)];
   const names = arcs.flatMap((arc) => edgeName(arc.edge, MARKS + 2 + arc.depth, colourOf(arc), theme));
+  const marks = arcs.filter(isWhole).map((arc) => group(arc, markOn(arc, theme), "attnw-mark"));
   const drawn = [...arcs]
     .sort((a, b) => a.weight - b.weight)
     .map((arc) => {
@@ -151,14 +156,20 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
         "stroke-opacity": opacity,
         ...(arc.right ? {} : { "stroke-dasharray": DASH }),
       };
-      const parts = [
-        line(hangingPath(arc, MARKS + 2), colour, look),
-        arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }),
-        verdict(arc.x1, 5, arc.right ? "right" : "wrong", theme),
-      ];
-      return group(arc, parts, arc.right ? "attnw-right" : "attnw-wrong");
+      const parts = [line(hangingPath(arc, isWhole(arc) ? UNDER : MARKS + 2), colour, look)];
+      if (!arc.isLink) parts.push(arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }));
+      if (!isWhole(arc)) parts.push(verdict(arc.x1, 5, outcomeOf(arc), theme));
+      return group(arc, parts, `attnw-${outcomeOf(arc)}`);
     });
-  return [...drawn, ...names];
+  return [...drawn, ...marks, ...names];
+}
+
+/** A link with both words in the row: it has no arrow, and its mark stands on it. */
+const isWhole = ({ isLink, edge }: HangingArc) => Boolean(isLink) && !edge;
+
+function markOn(arc: HangingArc, theme: Theme): Shape[] {
+  const [x, y] = [px((arc.x0 + arc.x1) / 2), px(UNDER + arc.depth)];
+  return onGround(verdict(x, y, outcomeOf(arc), theme), 14, x, y, theme);
 }
 
 /** How strong other arcs stay beside those of a word. */
@@ -179,7 +190,13 @@ export const barAt = (x: number, share: number) => ({
 });
 
 /** What right and wrong arcs look like, in words beside their marks. */
-export const LEGEND = [
-  ["right", "solid: the annotated governor"],
-  ["wrong", "dashed: another word"],
-] as const;
+export const legendOf = ({ reading }: Pick<Scene, "reading">): [Outcome, string][] =>
+  reading?.structure
+    ? [
+        ["right", "solid: annotated too"],
+        ["wrong", "dashed: not annotated"],
+      ]
+    : [
+        ["right", "solid: the annotated governor"],
+        ["wrong", "dashed: another word"],
+      ];

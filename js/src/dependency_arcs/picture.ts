@@ -1,12 +1,15 @@
 import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
 import { caption } from "../shared/caption.js";
+import { barTexts } from "../shared/colour_bar.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { ArcsState } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";
 import { centreOf, hangingIn, type Row, rowsOf, type Widths, WORD_SIZE, widthsIn } from "./arcs_layout.js";
-import { annotatedArcs, BASELINE, barAt, hangingHeight, LEGEND, LINE, pointing, predictedArcs, verdict } from "./paint.js";
-import { captionOf, type Scene, sceneOf, sharesOf, sourceTexts, tableOf, voted, votedWord } from "./scene.js";
+import { matricesOf, paintMatrices } from "./distances_paint.js";
+import { annotatedArcs, BASELINE, barAt, hangingHeight, LINE, legendOf, pointing, predictedArcs, verdict } from "./paint.js";
+import { captionOf, DISTANCES, heldWord, type Scene, sceneOf, sharesOf, sourceTexts, tableOf, voted } from "./scene.js";
+import { edges } from "./structure.js";
 
 /** Between two rows of words. */
 const BETWEEN = 16;
@@ -38,7 +41,7 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
     sheet.figure(Math.ceil(across), y, () => sheet.pen.add(...drawn));
     if (scene.reading) {
       let x = 5;
-      const marks = LEGEND.flatMap(([outcome, text]) => {
+      const marks = legendOf(scene).flatMap(([outcome, text]) => {
         const start = { x: x + 8, y: 11, fill: theme[outcome], "font-size": AXIS_LABEL_SIZE };
         const parts = [verdict(x, 7, outcome, theme), shape("text", start, text)];
         x += 32 + widths.relation(text);
@@ -47,14 +50,26 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
       sheet.place(x - 24, 14, () => sheet.pen.add(...marks));
       for (const text of voted(scene)) sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
     }
+    drawMatrices(sheet, scene);
   }
   return { sheet, caption: said, table: tableOf(scene, request.brief) };
 };
 
+/** The distances of a structural probe beside those of the tree. */
+function drawMatrices(sheet: Sheet, scene: Scene): void {
+  const matrices = matricesOf(scene, sheet.look);
+  const structure = scene.reading?.structure;
+  if (!matrices || !structure) return;
+  sheet.gap();
+  const { width, height } = matrices.layout;
+  sheet.figure(width, height, (pen) => paintMatrices(pen, matrices, sheet.look, heldWord(scene)));
+  sheet.colourBar(barTexts("linear", structure.most, edges), DISTANCES);
+}
+
 /** A row of words with the arcs that end there. */
 function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
   const { tree, reading, shown } = scene;
-  const word = votedWord(scene);
+  const word = heldWord(scene);
   const look = { y: row.height + BASELINE, fill: theme.text, "font-size": WORD_SIZE };
   const words = tree.words.slice(row.start, row.end).map((text, i) => {
     const x = centreOf(row, row.start + i);

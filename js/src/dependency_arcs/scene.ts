@@ -4,6 +4,7 @@ import { signedValue } from "../shared/quantity.js";
 import { ALL, type ArcsState, DIRECTIONS, type DrawnSentence, type Votes } from "../shared/relation_types.js";
 import { headName, paperName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
+import { type Distances, edges, linkedTo, nearestText, pairText, readingOfStructure } from "./structure.js";
 
 /** Weights that a readout names. */
 const NAMED = 8;
@@ -29,6 +30,8 @@ export interface Predicted extends Arc {
   weight: number;
   /** Whether the governor is the annotated one. */
   right: boolean;
+  /** Of a structural probe: two words that belong together, and not which of them is the governor. */
+  isLink?: boolean;
 }
 
 export interface Tree {
@@ -40,7 +43,7 @@ export interface Tree {
   root: number;
 }
 
-/** One attention head on one tree. */
+/** One attention head, or a probe, on one tree. */
 export interface Reading {
   /** Of every word but the root, in their order. */
   predicted: Predicted[];
@@ -48,6 +51,8 @@ export interface Reading {
   weight(from: number, to: number): number;
   /** Of a probe: the heads that spoke for a word's governor, and against it. */
   votes?: ((word: number) => string) | undefined;
+  /** Of a structural probe; `weight` is a distance then. */
+  structure?: Distances;
 }
 
 export function decodeTree({ words, relations, governors: sent }: DrawnSentence): Tree {
@@ -59,6 +64,7 @@ export function decodeTree({ words, relations, governors: sent }: DrawnSentence)
 }
 
 export function decodeReading(drawn: DrawnSentence, tree: Tree, direction: ArcsState["direction"]): Reading | undefined {
+  if (drawn.structure) return readingOfStructure(drawn.structure, tree);
   if (!drawn.predicted) return undefined;
   const m = tree.words.length;
   const map = asFloat32(drawn.predicted.map);
@@ -131,25 +137,33 @@ export function sceneOf(state: ArcsState): Scene | undefined {
   if (!drawn) return undefined;
   const tree = decodeTree(drawn);
   const reading = decodeReading(drawn, tree, direction);
-  const isOwn = ({ dependent }: Predicted) => hasRelation(relation, tree.relations[dependent] ?? "");
+  // A link that is not annotated has no relation.
+  const isOwn = ({ dependent, isLink, right }: Predicted) =>
+    isLink && !right ? relation === ALL : hasRelation(relation, tree.relations[dependent] ?? "");
   const own = (reading?.predicted ?? []).filter(isOwn);
   const shown = own.filter(({ weight }) => weight >= threshold);
-  const probe = state._source.probe;
+  const layer = reading?.structure ? ` · layer ${reading.structure.layer}` : "";
+  const probe = state._source.probe && state._source.probe + layer;
   const [head, arcs] = drawn.head
     ? [`${headName(drawn.head)} · ${paperName(drawn.head)}`, direction]
     : probe
       ? [probe, "annotated and predicted arcs"]
       : [NO_HEAD, "annotated arcs"];
   const title = [head, relation === ALL ? "all relations" : relation, arcs].join(" · ");
-  const rightness = reading ? rightnessText(own, state._measured) : "";
+  const outcomes = reading?.structure ? foundIn(tree, reading.structure, relation) : own.map(({ right }) => right);
+  const rightness = reading ? rightnessText(outcomes, state._measured) : "";
   return { state, drawn, tree, reading, own, shown, title, rightness };
 }
 
+/** Of the words of a relation that count: whether a structural probe found what they hang on. */
+const foundIn = ({ relations }: Tree, { found }: Distances, relation: string): boolean[] =>
+  relations.flatMap((own, word) => (hasRelation(relation, own) ? (found(word) ?? []) : []));
+
 const verdict = (right: boolean) => (right ? "right" : "wrong");
 
-function rightnessText(own: Predicted[], measured: ArcsState["_measured"]): string {
-  const right = own.filter((arc) => arc.right).length;
-  const here = own.length ? `right on ${right} of ${counted(own.length, "word")} here` : "no such word here";
+function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): string {
+  const right = outcomes.filter(Boolean).length;
+  const here = outcomes.length ? `right on ${right} of ${counted(outcomes.length, "word")} here` : "no such word here";
   if (!measured) return here;
   const { correct, n, baseline, offset } = measured;
   return (
@@ -161,25 +175,44 @@ function rightnessText(own: Predicted[], measured: ArcsState["_measured"]): stri
 /** Whose sentence it is, and what its words are. */
 export const sourceTexts = ({ drawn, state: { _source } }: Scene) => [_source.model, drawn.name, _source.note].filter(Boolean);
 
+/** What both matrices are of. */
+export const DISTANCES = "distances between words, in edges of the tree";
+
 /** What is shown, in words; `brief` where the table has its first rows alone. */
 export function captionOf(scene: Scene, brief = false): Caption {
   const { drawn, own, shown, reading, rightness } = scene;
   const { relation, direction, threshold, _source } = scene.state;
   const probe = _source.probe;
+  const structure = reading?.structure;
   const what = probe ? "probability" : "weight";
   const [model = "", ...source] = sourceTexts(scene);
   const hidden = own.length - shown.length;
   const words = drawn.problem ? 0 : listed(scene).length;
   const cut = `the table lists the first ${MOST_ROWS} of ${words} words`;
-  const predictions = [
-    ...(probe ? [rightness] : [direction, rightness, "special tokens left out, nothing renormalised"]),
-    "solid where the predicted governor is the annotated one, dashed elsewhere",
-  ];
+  const predictions = structure
+    ? [
+        rightness,
+        "below the minimum spanning tree of the predicted distances, without punctuation: solid where annotated, dashed elsewhere",
+      ]
+    : [
+        ...(probe ? [rightness] : [direction, rightness, "special tokens left out, nothing renormalised"]),
+        "solid where the predicted governor is the annotated one, dashed elsewhere",
+      ];
   return caption(`Dependency arcs${reading ? ": annotated above, predicted below" : ""}`, {
     model,
-    head: drawn.head ? headNames([drawn.head]) : (probe ?? NO_HEAD),
-    quantity: reading ? (probe ? "probability of each governor" : "attention weights between words") : "",
-    scale: reading ? `width and opacity: square root of the ${what}` : "",
+    head: drawn.head ? headNames([drawn.head]) : structure ? `${probe}, layer ${structure.layer}` : (probe ?? NO_HEAD),
+    quantity: reading
+      ? structure
+        ? DISTANCES
+        : probe
+          ? "probability of each governor"
+          : "attention weights between words"
+      : "",
+    scale: structure
+      ? `linear, 0 to ${edges(structure.most)} in both matrices`
+      : reading
+        ? `width and opacity: square root of the ${what}`
+        : "",
     notes: [
       ...[...source, `sentence ${drawn.sentence}`],
       relation === ALL ? "all relations" : `relation ${relation}`,
@@ -194,19 +227,20 @@ export function captionOf(scene: Scene, brief = false): Caption {
 
 /** What a word gives to every word, or gets from it, as shares of the most. */
 export function sharesOf({ tree, reading, state }: Scene, word: number): number[] {
+  if (reading?.structure) return [];
   const forward = state.direction === DIRECTIONS[0] || Boolean(state._source.probe);
   const weights = tree.words.map((_, other) => (forward ? reading?.weight(word, other) : reading?.weight(other, word)) ?? 0);
   const most = Math.max(...weights);
   return weights.map((weight) => (most > 0 ? weight / most : 0));
 }
 
-/** The word whose votes are shown. */
-export const votedWord = ({ reading, state: { word } }: Scene): number | undefined =>
-  reading?.votes ? (word ?? undefined) : undefined;
+/** The word of a probe that a picture marks. */
+export const heldWord = ({ reading, state: { word } }: Scene): number | undefined =>
+  reading?.votes || reading?.structure ? (word ?? undefined) : undefined;
 
-/** Of a probe: the chosen word with its governors, and the heads that voted for the predicted one. */
+/** Of a probe: the chosen word with its governors, and what the probe went by. */
 export function voted(scene: Scene): string[] {
-  const word = votedWord(scene);
+  const word = heldWord(scene);
   if (word === undefined) return [];
   const { arc, to } = wordTexts(scene, word);
   return [arc, to];
@@ -222,6 +256,17 @@ export function tableOf(scene: Scene, brief = false): Table {
   if (drawn.problem) return { columns: ["problem"], rows: [[drawn.problem]] };
   const word = (i = -1) => (i < 0 ? "" : `${i + 1} ${tree.words[i] ?? ""}`);
   const governor = (i: number) => (i < 0 ? ROOT : word(i));
+  const structure = reading?.structure;
+  if (structure) {
+    const rows = listed(scene).map((i) => {
+      const found = structure.found(i);
+      const outcome = found === undefined ? "not counted" : verdict(found);
+      const linked = linkedTo(reading, i).map(governor).join(", ");
+      return [word(i), tree.relations[i] ?? "", word(tree.governors[i]), linked, outcome, edges(structure.depth(i))];
+    });
+    const columns = ["word", "relation", "governor", "linked to", "right or wrong", "predicted depth"];
+    return { columns, rows: brief ? rows.slice(0, MOST_ROWS) : rows };
+  }
   const predicted = new Map(reading?.predicted.map((arc) => [arc.dependent, arc]));
   const print = alignedWeights(Math.max(...[...predicted.values()].map(({ weight }) => weight), 0));
   const rows = listed(scene).map((i) => {
@@ -249,12 +294,21 @@ function strongest(tree: Tree, word: number, weight: (other: number) => number):
 }
 
 /** What a word attends to and who attends to it, and the governor that follows. */
-export function wordTexts({ tree, reading }: Scene, word: number) {
+export function wordTexts({ tree, reading }: Scene, word: number, other?: number) {
   const textOf = (i: number) => tree.words[i] ?? "";
   const governor = tree.governors[word] ?? -1;
   const relation = governor < 0 ? "root" : `${tree.relations[word] ?? ""} of ${textOf(governor)}`;
   const annotated = `${textOf(word)}: ${relation}`;
   if (!reading) return { arc: annotated, from: "", to: "" };
+  const { structure } = reading;
+  if (structure) {
+    const linked = linkedTo(reading, word).map((i) => (i < 0 ? ROOT : textOf(i)));
+    return {
+      arc: `${annotated} · ${linked.length ? `linked to ${linked.join(", ")}` : "punctuation, not linked"}`,
+      from: other === undefined ? "" : pairText(tree, structure, word, other),
+      to: nearestText(tree, structure, word),
+    };
+  }
   const found = reading.predicted.find(({ dependent }) => dependent === word);
   const to = found && (found.governor < 0 ? ROOT : textOf(found.governor));
   const predicted = found && ` · predicted ${to} with ${digits(found.weight)}, ${verdict(found.right)}`;
@@ -276,10 +330,11 @@ export function figureNames({ tree, shown, drawn, state }: Scene) {
   const right = shown.filter((arc) => arc.right).length;
   const root = tree.words[tree.root] ?? "none";
   const head = drawn.head ? headName(drawn.head) : (state._source.probe ?? "no head");
+  const what = shown.some(({ isLink }) => isLink) ? "link" : "arc";
   return {
     annotated: `dependency tree of ${counted(tree.words.length, "word")}, root ${root}; the table lists its arcs`,
     predicted:
-      `${counted(shown.length, "arc")} that ${head} predicts${state._source.probe ? "" : `, ${state.direction}`}: ${right} right, ` +
+      `${counted(shown.length, what)} that ${head} predicts${state._source.probe ? "" : `, ${state.direction}`}: ${right} right, ` +
       `${shown.length - right} wrong; the table lists them`,
   };
 }

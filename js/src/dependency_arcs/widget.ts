@@ -1,4 +1,4 @@
-import { captionText, type Table } from "../shared/caption.js";
+import { captionText } from "../shared/caption.js";
 import { choice, type controlRow, MARKS, type Outcome, slider } from "../shared/controls.js";
 import { element } from "../shared/dom.js";
 import { pageRuler } from "../shared/labels.js";
@@ -11,7 +11,9 @@ import { placed, svgElement } from "../shared/svg.js";
 import { textFrame } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
 import { hangingIn, type Row, rowsOf, type Widths, widthsIn } from "./arcs_layout.js";
-import { annotatedArcs, BARS, MARKS as BELOW, hangingHeight, LEGEND, LINE, predictedArcs } from "./paint.js";
+import { foldedTable } from "./arcs_table.js";
+import { distancesFigure } from "./distances_figure.js";
+import { annotatedArcs, BARS, MARKS as BELOW, hangingHeight, LINE, legendOf, predictedArcs } from "./paint.js";
 import { captionOf, figureNames, type Scene, sceneOf, sharesOf, tableOf, wordTexts } from "./scene.js";
 
 const WATCHED: (keyof ArcsState)[] = [
@@ -20,6 +22,7 @@ const WATCHED: (keyof ArcsState)[] = [
 ];
 const HINT = "Point at a word for its attention, click to hold it.";
 const PROBE_HINT = "Click a word for its likeliest governors, and for the heads that its governor was found by.";
+const STRUCTURE_HINT = "Click a word for its distances to all others; point at a cell for two words.";
 const KEYS = [
   ["← →", "move between words; Home and End to the first and last"],
   ["Enter or Space, click", "hold the word, again to let it go"],
@@ -40,7 +43,7 @@ function render(context: RenderContext<ArcsState>): void {
   const { schedule } = mounted;
   const frame = textFrame(mounted, context, {
     ...{ name: "arcs", variable: "arcs", keys: KEYS, missed, controls, letGo },
-    ...{ places: ["sentence"], sought: ["sentence", "on which"] },
+    ...{ places: ["sentence"], sought: ["sentence", `on which the ${model.get("_source").probe ? "probe" : "head"}`] },
     counts: () => [model.get("_source").count],
     onJump: (outcome) => {
       sought = outcome;
@@ -55,13 +58,16 @@ function render(context: RenderContext<ArcsState>): void {
   const readout = element(body, "div", { class: "attnw-arcs-readout" });
   const lines = [element(readout, "p"), element(readout, "p"), element(readout, "p")];
   const legend = element(body, "p", { class: "attnw-arcs-legend" });
-  for (const [outcome, text] of LEGEND) element(legend, "span", { class: `attnw-${outcome}` }, `${MARKS[outcome]} ${text}`);
+  const outcomes = (["right", "wrong"] as const).map((one) => element(legend, "span", { class: `attnw-${one}` }));
   const shading = element(legend, "span", { class: "attnw-arcs-shading" });
+  const distances = distancesFigure(body, signal, { point, pin });
   const caption = element(body, "p", { class: "attnw-arcs-caption", "data-caption": "" });
   const fillTable = foldedTable(body, signal);
 
   let scene: Scene | undefined;
   let hovered: number | undefined;
+  /** The column of the cell that is pointed at. */
+  let beside: number | undefined;
   let held: number | undefined;
   let cursor: number | undefined;
   /** What the last jump was for. */
@@ -72,6 +78,7 @@ function render(context: RenderContext<ArcsState>): void {
     const named = (relation: string) => (relation === ALL ? "all relations" : relation);
     const updateRelation = choice(row, "relation", signal, (relation) => save(model, { relation }), named);
     const updateDirection = choice<Direction>(row, "direction", signal, (direction) => save(model, { direction }));
+    const updateLayer = choice(row, "layer", signal, (layer) => save(model, { layer: Number(layer) }));
     const strength = element(row, "label");
     const of = element(strength, "span");
     const input = slider(strength, { max: 1, step: 0.01 });
@@ -79,10 +86,12 @@ function render(context: RenderContext<ArcsState>): void {
     const pick = () => save(model, { threshold: input.valueAsNumber });
     input.addEventListener("input", pick, { signal });
     return (): void => {
-      const { relations = [] } = model.get("_source");
+      const { relations = [], probe, probed = [] } = model.get("_source");
       updateRelation(relations, model.get("relation"));
-      updateDirection(model.get("_source").probe ? [] : DIRECTIONS, model.get("direction"));
-      of.textContent = model.get("_source").probe ? "probability from " : "weight from ";
+      updateDirection(probe ? [] : DIRECTIONS, model.get("direction"));
+      updateLayer(probed.map(String), String(model.get("layer")));
+      strength.hidden = probed.length > 0;
+      of.textContent = probe ? "probability from " : "weight from ";
       input.value = String(model.get("threshold"));
       from.textContent = digits(model.get("threshold"));
     };
@@ -93,9 +102,9 @@ function render(context: RenderContext<ArcsState>): void {
     return `None so far: ${counted(left, "sentence")} left, ask again to go on.`;
   }
 
-  function point(word: number | undefined): void {
-    if (word === hovered) return;
-    hovered = word;
+  function point(word?: number, other?: number): void {
+    if (word === hovered && other === beside) return;
+    [hovered, beside] = [word, other];
     if (word !== undefined) cursor = undefined;
     schedule();
   }
@@ -119,7 +128,7 @@ function render(context: RenderContext<ArcsState>): void {
     const before = JSON.stringify(scene?.tree);
     scene = sceneOf(snapshot(model, WATCHED));
     // What points at a word stays from one head to the next.
-    if (JSON.stringify(scene?.tree) !== before) hovered = held = cursor = undefined;
+    if (JSON.stringify(scene?.tree) !== before) hovered = beside = held = cursor = undefined;
     if (scene?.state._source.probe) held = scene.state.word ?? undefined;
     frame.update();
     if (!scene) return;
@@ -127,9 +136,13 @@ function render(context: RenderContext<ArcsState>): void {
     const title = reading ? `${scene.title} · ${rightness}` : "";
     frame.tell(title, drawn.problem || `sentence ${drawn.sentence}: ${title}`);
     legend.hidden = readout.hidden = !reading;
-    const whose = whoseBars(state);
-    shading.textContent = `bars: ${whose}`;
+    for (const [i, [outcome, text]] of legendOf(scene).entries()) {
+      const node = outcomes[i];
+      if (node) node.textContent = `${MARKS[outcome]} ${text}`;
+    }
+    shading.textContent = reading?.structure ? "" : `bars: ${whoseBars(state)}`;
     figure.draw(scene, look);
+    distances.draw(scene, look);
     revealChosen(scene);
     caption.textContent = captionText(captionOf(scene));
     fillTable(tableOf(scene), scene.title);
@@ -144,21 +157,24 @@ function render(context: RenderContext<ArcsState>): void {
     [revealed, sought] = [now, undefined];
   }
 
-  function paint(): void {
+  function paint(look: Look): void {
     if (!scene) return;
     const word = hovered ?? cursor ?? held;
-    readout.classList.toggle("attnw-arcs-hint", word === undefined);
-    if (word === undefined) {
-      figure.activate();
-      for (const [i, node] of lines.entries())
-        node.textContent = i === 0 ? (scene.state._source.probe ? PROBE_HINT : HINT) : "";
+    const other = beside ?? (held === word ? undefined : held);
+    distances.paint(look, word, other === word ? undefined : other);
+    // What is said of a word can move the matrices, which a pointer on a cell must not.
+    const told = beside === undefined ? word : held;
+    const shares = word === undefined ? [] : sharesOf(scene, word);
+    figure.activate(word, word === held, shares);
+    readout.classList.toggle("attnw-arcs-hint", told === undefined);
+    if (told === undefined) {
+      for (const [i, node] of lines.entries()) node.textContent = i === 0 ? hintOf(scene) : "";
       return;
     }
     const forward = scene.state.direction === DIRECTIONS[0] || Boolean(scene.state._source.probe);
-    figure.activate(word, word === held, sharesOf(scene, word));
-    const { arc, from, to } = wordTexts(scene, word);
+    const { arc, from, to } = wordTexts(scene, told, beside === undefined ? other : undefined);
     for (const [i, node] of lines.entries()) node.textContent = [arc, from, to][i] ?? "";
-    if (word === cursor) live.textContent = [arc, forward ? from : to].filter(Boolean).join("; ");
+    if (told === cursor) live.textContent = [arc, forward ? from || to : to].filter(Boolean).join("; ");
   }
 
   function wordKey(key: string): boolean {
@@ -168,7 +184,7 @@ function render(context: RenderContext<ArcsState>): void {
     if (count === 0) return false;
     if (target !== undefined) {
       cursor = Math.max(0, Math.min(count - 1, target));
-      hovered = undefined;
+      hovered = beside = undefined;
       figure.reveal(cursor);
     } else if ((key === "Enter" || key === " ") && cursor !== undefined) pin(cursor);
     else return false;
@@ -195,6 +211,8 @@ function render(context: RenderContext<ArcsState>): void {
   figure.words.addEventListener("focus", onFocus, { signal });
   figure.words.addEventListener("blur", onBlur, { signal });
 }
+
+const hintOf = ({ reading, state }: Scene) => (reading?.structure ? STRUCTURE_HINT : state._source.probe ? PROBE_HINT : HINT);
 
 /** What the bars under the words are, while one is pointed at. */
 function whoseBars({ _source, direction }: ArcsState): string {
@@ -354,35 +372,6 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
       const room = scroller.clientWidth;
       scroller.scrollLeft = Math.max(Math.min(scroller.scrollLeft, low), high - room);
     },
-  };
-}
-
-/** The figure's numbers, folded away; filled only while it is open. */
-function foldedTable(parent: HTMLElement, signal: AbortSignal) {
-  const details = element(parent, "details", { class: "attnw-arcs-details" });
-  element(details, "summary", {}, "table of arcs");
-  const box = element(details, "div", { class: "attnw-arcs-tablebox" });
-  let filled = "";
-  let fill = () => {};
-  details.addEventListener("toggle", () => fill(), { signal });
-  return ({ columns, rows }: Table, name: string): void => {
-    fill = () => {
-      const now = JSON.stringify([columns, rows, name]);
-      if (!details.open || now === filled) return;
-      filled = now;
-      box.replaceChildren();
-      const table = element(box, "table", { class: "attnw-arcs-table" });
-      element(table, "caption", {}, name);
-      const heading = element(element(table, "thead"), "tr");
-      for (const column of columns) element(heading, "th", { scope: "col" }, column);
-      const body = element(table, "tbody");
-      for (const [word, ...cells] of rows) {
-        const tr = element(body, "tr");
-        element(tr, "th", { scope: "row" }, String(word));
-        for (const cell of cells) element(tr, "td", {}, String(cell));
-      }
-    };
-    fill();
   };
 }
 

@@ -1,0 +1,32 @@
+"""The trained probe that comes with the package."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import as_file, files
+
+from attnwidget.capture.load import load_model
+from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.features import model_digest
+from attnwidget.probes.probe_file import load_probe
+
+
+def demo_probe() -> DependencyProbe:
+    """A probe of the embedded model, to look at without training one.
+
+    Of kind "attention", three seeds, twenty epochs over the first 90 sentences of `demo_treebank`,
+    judged on the other 25, beside random weights and the control task. Too few sentences to say
+    anything about the model.
+
+    Example:
+        >>> from attnwidget import demo_probe, demo_treebank
+        >>> probe = demo_probe()
+        >>> probe.predictions(demo_treebank()[94])
+        ProbePredictions(8 of 15 right: 'Sorry, I missed your call, my phone was in my other coat.')
+    """
+    with as_file(files("attnwidget").joinpath("demo/probe.npz")) as path:
+        found = load_probe(path)
+    assert isinstance(found, DependencyProbe)
+    model = load_model()
+    # The weights are the package's own; what else a digest has differs between transformers.
+    return replace(found, model=model, model_digest=model_digest(model))

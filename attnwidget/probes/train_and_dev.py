@@ -1,0 +1,48 @@
+"""The sentences that a probe learns from and those that judge it: none is in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attnwidget.studies.argument_checks import all_of
+from attnwidget.text.treebank import Sentence
+
+#: Sentences of so many words are not written twice by chance; "Thank you." is.
+LONG = 10
+
+
+def train_and_dev(
+    train: Iterable[Sentence], dev: Iterable[Sentence]
+) -> tuple[list[Sentence], list[Sentence], int]:
+    """The sentences of both as lists, and how many of `dev` have the words of one of `train`.
+
+    Those are shorter than `LONG` words. Every treebank has them: of UD English EWT's 2,001
+    development sentences 68 are in its training sentences too, the longest of nine words.
+
+    Raises:
+        TypeError: something is no `Sentence`: it has no tree.
+        ValueError: one of both is empty, or a sentence is in both: with its tree, name and place,
+            or, if it has at least `LONG` words, by its words alone.
+
+    Example:
+        >>> from attnwidget import Sentence
+        >>> from attnwidget.probes.train_and_dev import train_and_dev
+        >>> one, two = (Sentence(("Thank", "you"), (0, 1), ("root", "obj"), name=n) for n in "ab")
+        >>> train_and_dev([one], [two])[2]
+        1
+    """
+    how = "read sentences with load_treebank(path)"
+    train, dev = all_of(Sentence, train, how), all_of(Sentence, dev, how)
+    for name, given in (("train", train), ("dev", dev)):
+        if not given:
+            raise ValueError(f"{name} has no sentences: pass those of a treebank")
+    known, spelt = {*train}, {one.words: one for one in train}
+    repeated = [one for one in dev if one.words in spelt]
+    if shared := [one for one in repeated if one in known or len(one) >= LONG]:
+        first = shared[0]
+        raise ValueError(
+            f"{len(shared):,} of the {len(dev):,} sentences of dev are in train, the first is "
+            f"{first.label}, there {spelt[first.words].label}: {first.text!r}. What was learned by "
+            "heart would count as found: pass different parts of the treebank"
+        )
+    return train, dev, len(repeated)
