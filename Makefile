@@ -1,7 +1,8 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-compat check docs bench build clean node browser
+.PHONY: help demo lab test fuzz test-compat check docs bench build clean node browser \
+	check-python check-types check-pages test-pages
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
@@ -18,6 +19,8 @@ export HF_HUB_OFFLINE := 1
 # pytest runs two processes: one thread each leaves none waiting for another's core.
 test test-compat: export OMP_NUM_THREADS ?= 1
 test test-compat: export TOKENIZERS_PARALLELISM := false
+# A hundred processes read the package: one compiles it.
+test test-compat: export PYTHONDONTWRITEBYTECODE :=
 ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
@@ -26,6 +29,7 @@ help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
 	@echo "make lab          JupyterLab on the notebooks"
 	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
+	@echo "make fuzz         mutated files and messages against every reader, for FUZZ_SECONDS (3600)"
 	@echo "make test-compat  the Python tests with the oldest supported transformers"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
@@ -64,23 +68,41 @@ build: $(MODULES)
 	cd js && npm run --silent build
 
 check: $(ENV) $(MODULES)
+	@$(MAKE) --no-print-directory -j 2 check-types check-python check-pages
+
+check-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+check-types:
 	$(BIN)/mypy
+
+check-pages:
 	cd js && npm run --silent check
+
+test-pages:
+	cd js && npm test --silent
 
 browser:
 	@bash tests/browser/find_chromium.sh --install >/dev/null || true
 
-test: check browser
-	cd js && npm test --silent
-	$(BIN)/pytest -n 2 -m "not browser"
-	$(BIN)/pytest -n 2 --dist worksteal -m browser
+# A test in a browser waits half of its time, for a page or a kernel: three share two cores.
+test: $(ENV) $(MODULES) browser
+	@$(MAKE) --no-print-directory -j 2 check-types check-python check-pages test-pages
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
+	$(BIN)/pytest -n 3 --dist worksteal tests/browser
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
 
+# The seed is the day's: each day other inputs, and the same ones all day.
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED ?= $(shell date +%Y%m%d)
+fuzz: $(ENV)
+	PYTHONPATH=.:tests $(BIN)/python tests/robustness/campaign.py --inputs 1000000000 \
+		--seed $(FUZZ_SEED) --seconds $(FUZZ_SECONDS)
+
 test-compat: $(COMPAT)/.installed
-	$(COMPAT)/bin/pytest -n 2 -m "not browser"
+	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
 
 docs: $(ENV)
 	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
@@ -96,8 +118,11 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/display.py
 	$(BIN)/python tests/benchmarks/explorer.py
 	$(BIN)/python tests/benchmarks/hover.py
+	$(BIN)/python tests/benchmarks/long_view.py
 	$(BIN)/python tests/benchmarks/ablation.py
 	$(BIN)/python tests/benchmarks/compare.py
+	$(BIN)/python tests/benchmarks/long_inputs.py
+	$(BIN)/python tests/benchmarks/cores.py
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

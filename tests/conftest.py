@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 from hypothesis import settings
+
+import forked_python
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("attnwidget", deadline=None, max_examples=40)
@@ -41,6 +45,36 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+FORKS = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Offer forks of one process to all the processes that run tests.
+
+    It reads nothing before it is asked: what it shares are libraries, so that no test sees more of
+    another one than two programs do that are started one after the other.
+    """
+    of_starter: dict[str, str] | None = getattr(config, "workerinput", None)
+    if of_starter is not None:
+        config.stash[FORKS] = of_starter["forks"]
+        return
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+    config.stash[FORKS] = stack.enter_context(forked_python.serving(Path(folder)))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["forks"] = node.config.stash[FORKS]
+
+
+@pytest.fixture(scope="session")
+def forks(pytestconfig: pytest.Config) -> str:
+    """The address at which `forked_python` starts programs."""
+    return pytestconfig.stash[FORKS]
 
 
 @pytest.fixture(scope="session")

@@ -180,10 +180,17 @@ LOADED = [
 ]
 
 
-def build(name: str, implementation: str = "eager", dtype: torch.dtype = torch.float32) -> Any:
-    """The model of that name in eval mode, always with the same weights."""
+def build(
+    name: str,
+    implementation: str = "eager",
+    dtype: torch.dtype = torch.float32,
+    positions: int = 64,
+) -> Any:
+    """The model of that name in eval mode, always with the same weights, for inputs that long."""
     recipe = ZOO[name]
-    config = getattr(transformers, recipe.config)(**recipe.fields)
+    limits = {"max_position_embeddings": positions, "n_positions": positions}
+    fields = recipe.fields | {key: limit for key, limit in limits.items() if key in recipe.fields}
+    config = getattr(transformers, recipe.config)(**fields)
     torch.manual_seed(0)
     model = getattr(transformers, recipe.model)._from_config(
         config, attn_implementation=implementation

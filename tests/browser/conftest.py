@@ -34,14 +34,9 @@ def seen(browser: Browser) -> Iterator[Watched]:
 
 
 @pytest.fixture(scope="session")
-def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with jupyter("jupyterlab", tmp_path_factory.mktemp("lab")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def notebook7(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with jupyter("notebook", tmp_path_factory.mktemp("notebook7")) as server:
+def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory, forks: str) -> Iterator[Server]:
+    """JupyterLab and Notebook 7, which are two ways to look at one server."""
+    with jupyter(tmp_path_factory.mktemp("lab"), forks) as server:
         yield server
 
 
@@ -67,10 +62,10 @@ def in_lab(
 
 @pytest.fixture
 def in_notebook7(
-    notebook7: Server, seen: Watched, request: pytest.FixtureRequest
+    lab: Server, seen: Watched, request: pytest.FixtureRequest
 ) -> Iterator[OpenNotebook]:
     """`in_notebook7(cells)` opens a notebook of these cells in Notebook 7."""
-    yield from _opener(notebook7, "notebooks", seen, request.node.name)
+    yield from _opener(lab, "notebooks", seen, request.node.name)
 
 
 def _opener(server: Server, route: str, seen: Watched, name: str) -> Iterator[OpenNotebook]:
@@ -107,8 +102,10 @@ def desk(screen_and_paper: tuple[Watched, Watched]) -> Iterator[Desk]:
 
 @pytest.fixture
 def in_marimo(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, forks: str
 ) -> Iterator[Callable[[str], Server]]:
     """`in_marimo(source)` serves a marimo app."""
     with ExitStack() as stack:
-        yield lambda source: stack.enter_context(marimo(source, tmp_path_factory.mktemp("marimo")))
+        yield lambda source: stack.enter_context(
+            marimo(source, tmp_path_factory.mktemp("marimo"), forks)
+        )

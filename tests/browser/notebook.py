@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable
 from typing import Any
 
-import nbformat
 from playwright.sync_api import Locator, Page
 
 from browser.servers import Server
 
 SESSION = "window.jupyterapp.shell.currentWidget.sessionContext"
 KERNEL = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel"
+NEW_CELL = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
 # Another notebook in the place of the one that is open, in a page that has loaded JupyterLab.
 OPEN_HERE = """async (path) => {
   const { shell, commands } = window.jupyterapp;
@@ -48,11 +49,15 @@ class LiveNotebook:
         self.page, self.url = page, f"{server.url}/{route}/{name}.ipynb?reset"
         self._name = f"{name}.ipynb"
         self.theme = "light"
-        notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(source) for source in cells],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-        )
-        nbformat.write(notebook, server.root / f"{name}.ipynb")
+        notebook = {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            "cells": [
+                NEW_CELL | {"id": f"c{i}", "source": source} for i, source in enumerate(cells)
+            ],
+        }
+        (server.root / self._name).write_text(json.dumps(notebook), "utf-8")
         self._open()
 
     def _open(self) -> None:
@@ -87,12 +92,13 @@ class LiveNotebook:
 
     def wait_for_value(self, expression: str, wanted: object) -> None:
         """Wait until an expression in the kernel equals `wanted`."""
+        comparison = f"(lambda got: (bool(got == {wanted!r}), repr(got)))({expression})"
         for _ in range(100):
-            got = self.value(expression)
-            if got == wanted:
+            equal, got = self.value(comparison)
+            if equal:
                 return
             self.page.wait_for_timeout(100)
-        raise AssertionError(f"{expression} is {got!r}, not {wanted!r}, after 10 s")
+        raise AssertionError(f"{expression} is {got}, not {wanted!r}, after 10 s")
 
     def reopen(self) -> None:
         """Save, shut the kernel down, close the page and open the notebook again."""

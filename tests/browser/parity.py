@@ -181,7 +181,7 @@ def drawn_twice(desk: Desk, widget: HeadWidget, *, width: int, theme: ThemeName)
     parts = page.locator(".attnw-drawn:visible").all()
     assert len(parts) == len(drawing.figures), "each figure is drawn on both"
     caption = page.locator("[data-caption]").text_content() or ""
-    shots = [_shot(page, part.bounding_box()) for part in parts]
+    shots = _shots(page, [part.bounding_box() for part in parts])
     boxes = [part.evaluate(BOXES) for part in parts]
     written = desk.paper.evaluate(WRITTEN, svg(drawing, density=1, named=False))
     found = []
@@ -233,10 +233,22 @@ def _inside(box: Any, columns: float, rows: float) -> bool:
     return bool(-1 <= x <= columns + 1 and -1 <= y <= rows + 1)
 
 
-def _shot(page: Page, box: Any) -> NDArray[np.uint8]:
-    clip = {name: float(round(box[name])) for name in ("x", "y", "width", "height")}
+def _shots(page: Page, boxes: list[Any]) -> list[NDArray[np.uint8]]:
+    """The pixels in each of the boxes, of one screenshot."""
+    corners = [
+        (left, top, left + round(box["width"]), top + round(box["height"]))
+        for box in boxes
+        for left, top in [(round(box["x"]), round(box["y"]))]
+    ]
+    x0, y0 = (min(corner[k] for corner in corners) for k in (0, 1))
+    x1, y1 = (max(corner[k] for corner in corners) for k in (2, 3))
+    clip = {"x": float(x0), "y": float(y0), "width": float(x1 - x0), "height": float(y1 - y0)}
     data = page.screenshot(clip=clip, animations="disabled")  # type: ignore[arg-type]
-    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+    whole = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+    return [
+        whole[top - y0 : bottom - y0, left - x0 : right - x0]
+        for left, top, right, bottom in corners
+    ]
 
 
 def show(page: Page, widget: HeadWidget) -> None:

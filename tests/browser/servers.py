@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from browser import forked_kernels
+import forked_python
 
 REPOSITORY = Path(__file__).parents[2]
 START_LIMIT = 120  # seconds; a cold machine reads JupyterLab from disk first
@@ -28,6 +28,8 @@ JUPYTER_FLAGS = [
     "--ServerApp.disable_check_xsrf=True",
     "--IdentityProvider.token=",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    "--LabApp.expose_app_in_browser=True",
+    "--JupyterNotebookApp.expose_app_in_browser=True",
 ]
 
 
@@ -61,8 +63,6 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / "xdg"),
         "JUPYTER_CONFIG_DIR": str(config),
-        "JUPYTER_DATA_DIR": str(home / "data"),
-        "JUPYTER_PREFER_ENV_PATH": "0",
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
@@ -89,14 +89,16 @@ def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
 
 
 @contextmanager
-def started(
-    arguments: list[str], environment: dict[str, str], root: Path, log: Path
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `python …` until the block ends."""
+def running(
+    arguments: list[str], address: str, home: Path, root: Path, **environment: str
+) -> Iterator[None]:
+    """Run a program until the block ends; it has started when `address` answers."""
+    log = home / "server.log"
+    own = isolated_environment(home) | environment
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, *arguments],
-            env=environment,
+            arguments,
+            env=own,
             cwd=root,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -104,28 +106,10 @@ def started(
             start_new_session=True,
         )
         try:
-            yield process
+            _wait(process, address, log)
+            yield
         finally:
             _stop(process)
-
-
-@contextmanager
-def running(arguments: list[str], address: str, home: Path, root: Path) -> Iterator[None]:
-    """Run `python -m …` until the block ends; it has started when `address` answers."""
-    log = home / "server.log"
-    with started(["-m", *arguments], isolated_environment(home), root, log) as process:
-        _wait(process, address, log)
-        yield
-
-
-@contextmanager
-def kernels(home: Path, root: Path) -> Iterator[None]:
-    """What the notebook server of this home starts as kernels are forks of one process."""
-    address = home / "kernels"
-    forked_kernels.kernelspec(home / "data", address)
-    serve = [forked_kernels.__file__, "serve", str(address)]
-    with started(serve, isolated_environment(home), root, home / "kernels.log"):
-        yield
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -139,31 +123,30 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def jupyter(application: str, folder: Path) -> Iterator[Server]:
-    """JupyterLab ("jupyterlab") or Notebook 7 ("notebook"), serving `folder`/notebooks."""
+def jupyter(folder: Path, forks: str | None = None) -> Iterator[Server]:
+    """JupyterLab and Notebook 7, serving `folder`/notebooks; kernels are forks where said."""
     root, port = folder / "notebooks", free_port()
     root.mkdir(parents=True)
-    traits = {"jupyterlab": "LabApp", "notebook": "JupyterNotebookApp"}[application]
-    arguments = [
-        application,
+    program = [
+        *(sys.executable, "-m", "jupyterlab"),
         *JUPYTER_FLAGS,
-        f"--{traits}.expose_app_in_browser=True",
         f"--ServerApp.port={port}",
         f"--ServerApp.root_dir={root}",
     ]
-    url = f"http://127.0.0.1:{port}"
-    home = folder / "home"
-    with kernels(home, root), running(arguments, f"{url}/api/status", home, root):
+    url, home = f"http://127.0.0.1:{port}", folder / "home"
+    kernels = {} if forks is None else forked_python.kernelspec(home / "data", forks)
+    with running(program, f"{url}/api/status", home, root, **kernels):
         yield Server(url, root)
 
 
 @contextmanager
-def marimo(source: str, folder: Path) -> Iterator[Server]:
-    """A marimo app whose cells are in `source`, running as a page."""
+def marimo(source: str, folder: Path, forks: str) -> Iterator[Server]:
+    """A marimo app whose cells are in `source`, running as a page, in a fork."""
     folder.mkdir(parents=True, exist_ok=True)
     app, port = folder / "app.py", free_port()
     app.write_text(source, encoding="utf-8")
-    arguments = [
+    program = forked_python.command(
+        forks,
         "marimo",
         "--quiet",
         "run",
@@ -172,7 +155,7 @@ def marimo(source: str, folder: Path) -> Iterator[Server]:
         "--host=127.0.0.1",
         f"--port={port}",
         str(app),
-    ]
+    )
     url = f"http://127.0.0.1:{port}"
-    with running(arguments, f"{url}/health", folder / "home", folder):
+    with running(program, f"{url}/health", folder / "home", folder):
         yield Server(url, folder)

@@ -121,13 +121,16 @@ def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 3, "a key reached the notebook"
 
 
-@pytest.mark.parametrize("width", [480, 1200])
-def test_all_text_is_within_the_figure(in_lab: OpenNotebook, width: int) -> None:
+def test_all_text_is_within_the_figure(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
-    view = figure(notebook)
+    for width in (1200, 480):
+        assert_all_text_is_within(figure(notebook), width)
+
+
+def assert_all_text_is_within(view: Locator, width: int) -> None:
     view.evaluate("(root, width) => { root.style.width = `${width}px` }", width)
     # The page lays the figure out again in a frame of its own, some time after it has the width.
-    notebook.page.wait_for_function(
+    view.page.wait_for_function(
         """(root) => {
           const frame = root.getBoundingClientRect();
           return ![...root.querySelectorAll("[data-word], button, dd, p")].some((node) => {

@@ -9,12 +9,17 @@ from playwright.sync_api import Locator, expect
 
 from browser.axe import AXE, complaints
 from browser.figures import GridOnPage
-from browser.notebook import LiveNotebook, OpenNotebook
+from browser.notebook import LiveNotebook
 from browser.overflow import overflowing
+from browser.pages import Watched
+from browser.servers import Server
 
 pytestmark = pytest.mark.browser
 DETAILS = ("token lens", "metrics", "map of heads", "predictions", "relations", "arcs")
-CELLS = ["from attnwidget import explore", "explorer = explore()\nexplorer"]
+CELLS = [
+    "from attnwidget import explore\nexplorer = None",
+    "if explorer: explorer.close()\nexplorer = explore()\nexplorer",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -25,15 +30,27 @@ def patient() -> Iterator[None]:
     expect.set_options(timeout=5_000)
 
 
-def opened(in_lab: OpenNotebook) -> tuple[LiveNotebook, Locator]:
-    notebook = in_lab(CELLS)
+@pytest.fixture(scope="module")
+def notebook(lab: Server, lab_page: Watched) -> Iterator[LiveNotebook]:
+    """One kernel, which starts and reads the model once; each test has an explorer of its own."""
+    lab_page.begin()
+    live = LiveNotebook(lab_page.page, lab, "lab/tree", "explorer-layout", CELLS)
+    live.run_cell(0)
+    yield live
+    live.close()
+
+
+@pytest.fixture
+def root(notebook: LiveNotebook, lab_page: Watched) -> Iterator[Locator]:
+    """A new explorer, measured, in place of the one of the test before."""
+    lab_page.begin()
     notebook.page.set_viewport_size({"width": 1900, "height": 1400})
-    notebook.run_cell(0)
     notebook.run_cell(1)
-    root = notebook.output(1).locator(".attnw-ex-root")
-    expect(root.get_by_role("tab", name="arcs")).to_be_visible()
+    shown = notebook.output(1).locator(".attnw-ex-root")
+    expect(shown.get_by_role("tab", name="arcs")).to_be_visible()
     notebook.run_in_kernel("explorer.wait()")
-    return notebook, root
+    yield shown
+    lab_page.assert_quiet()
 
 
 def set_width(root: Locator, width: int) -> None:
@@ -53,8 +70,7 @@ def open_tab(root: Locator, name: str) -> None:
     root.page.wait_for_timeout(300)
 
 
-def test_nothing_is_cut_at_any_width(in_lab: OpenNotebook) -> None:
-    _, root = opened(in_lab)
+def test_nothing_is_cut_at_any_width(root: Locator) -> None:
     for width in (480, 800, 1200, 1600):
         set_width(root, width)
         for name in DETAILS:
@@ -73,8 +89,9 @@ def test_nothing_is_cut_at_any_width(in_lab: OpenNotebook) -> None:
     expect(root.get_by_role("tabpanel", name="one head")).to_contain_text("L4 H2")
 
 
-def test_nothing_jumps_when_a_detail_is_opened_or_measured(in_lab: OpenNotebook) -> None:
-    notebook, root = opened(in_lab)
+def test_nothing_jumps_when_a_detail_is_opened_or_measured(
+    notebook: LiveNotebook, root: Locator
+) -> None:
     set_width(root, 1200)
     before = height(root)
     for name in DETAILS:
@@ -89,8 +106,7 @@ def test_nothing_jumps_when_a_detail_is_opened_or_measured(in_lab: OpenNotebook)
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
-def test_no_violations_in_any_tab_in_either_theme(in_lab: OpenNotebook) -> None:
-    notebook, root = opened(in_lab)
+def test_no_violations_in_any_tab_in_either_theme(notebook: LiveNotebook, root: Locator) -> None:
     set_width(root, 1200)
     for theme in ("dark", "light"):
         notebook.use_theme(theme)
@@ -103,8 +119,9 @@ def test_no_violations_in_any_tab_in_either_theme(in_lab: OpenNotebook) -> None:
     assert complaints(notebook.page) == []
 
 
-def test_twice_the_size_forced_colours_and_less_motion(in_lab: OpenNotebook) -> None:
-    notebook, root = opened(in_lab)
+def test_twice_the_size_forced_colours_and_less_motion(
+    notebook: LiveNotebook, root: Locator
+) -> None:
     set_width(root, 1200)
     notebook.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     slot = root.locator(".attnw-ex-slot").first
@@ -120,8 +137,9 @@ def test_twice_the_size_forced_colours_and_less_motion(in_lab: OpenNotebook) -> 
     assert cut == []
 
 
-def test_from_example_to_example_with_the_keyboard_alone(in_lab: OpenNotebook) -> None:
-    notebook, root = opened(in_lab)
+def test_from_example_to_example_with_the_keyboard_alone(
+    notebook: LiveNotebook, root: Locator
+) -> None:
     root.get_by_role("textbox", name="text").focus()
     keyboard = notebook.page.keyboard
     keyboard.press("Tab")

@@ -62,7 +62,6 @@ def test_keys_stand_beside_what_they_do(host: str, request: pytest.FixtureReques
         button, keys = root.get_by_label("show the keys"), root.locator(".attnw-keys")
         button.click()
         expect(keys).to_be_visible()
-        keys.screenshot(path=f"/tmp/mended_{index}.png")
         assert_reads_as_a_list(keys)
         notebook.page.keyboard.press("Escape")
         expect(keys).to_be_hidden()

@@ -22,6 +22,7 @@ from attnwidget import (
     TokenLens,
     demo_treebank,
     load_model,
+    structural_probe,
     train_probe,
 )
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
@@ -181,6 +182,14 @@ def test_a_lens_is_saved_as_it_is_seen(
 def test_what_a_probe_answers_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
     probe = train_probe(load_model(), demo_treebank()[:10], [cats], seeds=1, progress=False)
+    assert_all_alike(desk, ProbeView(probe, [cats], word=word))
+
+
+@pytest.mark.parametrize("word", [None, 2])
+def test_the_tree_of_a_probe_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
+    cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
+    options = {"layers": [1], "rank": 4, "epochs": 1, "progress": False}
+    probe = structural_probe(load_model(), demo_treebank()[:10], [cats], **options)
     assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import base64
+import copy
 import io
+import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbclient
-import nbformat
 import numpy as np
 import pytest
-from nbconvert import HTMLExporter
-from nbformat import NotebookNode
 from PIL import Image
 from playwright.sync_api import Locator, expect
 from traitlets.config import Config
 
+import forked_python
 from browser.figures import SETUP
 from browser.pages import Watched
 from browser.servers import Server
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 pytestmark = pytest.mark.browser
 
@@ -34,8 +37,11 @@ WITHOUT_SCRIPTS = ["text/html", "image/png", "text/plain"]
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
+def executed(tmp_path_factory: pytest.TempPathFactory, forks: str) -> NotebookNode:
     """A grid and a view with one head selected, run by nbclient, which saves the state."""
+    import nbclient  # here: it reads longer than most tests take
+    import nbformat
+
     notebook = nbformat.v4.new_notebook(
         cells=[
             nbformat.v4.new_code_cell(f"{SETUP}HeadGrid(attention, selected=[(3, 5)])"),
@@ -45,17 +51,24 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
     )
     client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(Path.cwd())}})
-    client.execute()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in forked_python.kernelspec(
+            tmp_path_factory.mktemp("kernels"), forks
+        ).items():
+            patch.setenv(name, value)
+        client.execute()
     return notebook
 
 
 def without_state(notebook: NotebookNode) -> NotebookNode:
-    copy = nbformat.from_dict(notebook)
-    copy.metadata.pop("widgets", None)
-    return copy
+    without = copy.deepcopy(notebook)
+    without.metadata.pop("widgets", None)
+    return without
 
 
 def page_of(notebook: NotebookNode, folder: Path, **config: object) -> Path:
+    from nbconvert import HTMLExporter
+
     html, _ = HTMLExporter(config=Config(config)).from_notebook_node(notebook)
     page = folder / "notebook.html"
     page.write_text(html, "utf-8")
@@ -100,7 +113,8 @@ def test_what_a_notebook_file_holds(executed: NotebookNode) -> None:
 
 def test_untrusted_in_jupyterlab(lab: Server, seen: Watched, executed: NotebookNode) -> None:
     # This server has never run it, and so does not trust it.
-    nbformat.write(without_state(executed), lab.root / "from-elsewhere.ipynb")
+    file = lab.root / "from-elsewhere.ipynb"
+    file.write_text(json.dumps(without_state(executed)), "utf-8")
     seen.page.goto(f"{lab.url}/lab/tree/from-elsewhere.ipynb?reset")
     cells = seen.page.locator(".jp-Notebook .jp-Cell")
     cells.first.wait_for()

@@ -1,0 +1,51 @@
+"""A fork is what the program would be: its folder, environment, streams, arguments and end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import forked_python
+
+TELL = """
+import os, sys
+print(os.getcwd(), os.environ["NAME"], sys.argv[1:], sys.stdin.read(), "torch" in sys.modules)
+print("warned", file=sys.stderr)
+"""
+WAIT = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+
+
+def test_a_fork_has_what_its_starter_has(forks: str, tmp_path: Path) -> None:
+    (tmp_path / "tell.py").write_text(TELL, encoding="utf-8")
+    run = subprocess.run(
+        forked_python.command(forks, "tell", "a", "b c"),
+        cwd=tmp_path,
+        env=os.environ | {"NAME": "value"},
+        input="typed",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == f"{tmp_path} value ['a', 'b c'] typed True\n"
+    assert run.stderr == "warned\n"
+
+
+def test_a_fork_ends_with_its_starter(forks: str, tmp_path: Path) -> None:
+    (tmp_path / "wait.py").write_text(WAIT, encoding="utf-8")
+    with subprocess.Popen(
+        forked_python.command(forks, "wait"), cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        starter.kill()
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"process {pid} is still there after 10 s")
