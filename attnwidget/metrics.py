@@ -22,6 +22,7 @@ from attnwidget.studies.patterns import Patterns
 from attnwidget.studies.position import Position
 from attnwidget.studies.results import Result
 from attnwidget.studies.segment_means import SegmentMeans
+from attnwidget.studies.sinks import Sinks
 
 __all__ = [
     "Accumulator",
@@ -38,5 +39,6 @@ __all__ = [
     "Position",
     "Result",
     "SegmentMeans",
+    "Sinks",
     "Subject",
 ]

@@ -30,7 +30,7 @@ def photograph(path: Path) -> None:
     """Write what a reader sees who runs one cell."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        jupyter("jupyterlab", Path(folder)) as lab,
+        jupyter(Path(folder)) as lab,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)

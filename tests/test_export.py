@@ -202,7 +202,7 @@ def test_a_pdf_says_what_it_shows(tmp_path: Path) -> None:
 
 def test_a_pdf_warns_of_signs_that_no_font_has(tmp_path: Path) -> None:
     # A private sign: no font of any machine has it.
-    with pytest.warns(UserWarning, match="no font of this machine has .*\U000f1234"):
+    with pytest.warns(UserWarning, match=r"no font of this machine has .*\\U000f1234:"):
         view(["\U000f1234a", "b"]).save(tmp_path / "figure.pdf")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -8,11 +8,9 @@ import re
 from pathlib import Path
 
 import altair as alt
-import nbformat
 import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
-from nbconvert import HTMLExporter
 
 from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.offline import offline
@@ -45,6 +43,9 @@ def test_a_notebook_gets_the_chart_and_a_picture_of_it(chart: alt.LayerChart) ->
 
 
 def test_nbconvert_shows_the_picture_and_nothing_from_elsewhere(chart: alt.LayerChart) -> None:
+    import nbformat  # here: they read longer than most tests take
+    from nbconvert import HTMLExporter
+
     data, metadata = DisplayFormatter().format(chart)
     cell = nbformat.v4.new_code_cell("chart")
     cell.outputs = [nbformat.v4.new_output("display_data", data, metadata=metadata)]

@@ -12,7 +12,7 @@ import transformers
 
 from attnwidget import load_model
 from attnwidget.charts.best_heads import best_heads
-from attnwidget.studies import measure as engine
+from attnwidget.studies import checkpoint
 from attnwidget.studies.relations import (
     DIRECTIONS,
     RelationAccuracies,
@@ -105,7 +105,7 @@ def test_a_probe_goes_on_from_its_checkpoint(
         if next(passes) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "_SECONDS_BETWEEN_SAVES", 0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN_SAVES", 0)
     hook = model.hf_model.encoder.layer[1].register_forward_pre_hook(interrupt)
     part = probe_relations(model, SENTENCES, batch_size=2, progress=False, checkpoint=path)
     hook.remove()

@@ -20,6 +20,7 @@ DEMO = [
     "model.safetensors",
     "pairs.jsonl",
     "patterns.safetensors",
+    "probe.npz",
     "prose.txt",
     "texts.json",
     "tokenizer.json",

@@ -1,4 +1,4 @@
-"""Scores of a probe by layer or by rank: a panel a measure, with intervals and baselines."""
+"""Scores of a probe by layer, rank or sentences: a panel a measure, intervals, baselines."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _WIDTH, _HEIGHT, _GAP = 200, 150, 20
 def score_panels(
     frame: pd.DataFrame,
     *,
-    along: Literal["layer", "rank"] = "layer",
+    along: Literal["layer", "rank", "sentences"] = "layer",
     title: str,
     reference: Mapping[str, Mapping[str, float]] | None = None,
 ) -> alt.VConcatChart:
     """One panel a measure, two beside each other: values with their intervals, one curve a series.
 
     Args:
-        frame: columns layer or rank, series, measure, value, low and high; rows without a value are
-            left out.
+        frame: columns layer, rank or sentences, series, measure, value, low and high; rows without
+            a value are left out.
         along: the column of the x axis.
         title: what is shown; further lines become the subtitle.
         reference: for each measure values by name, drawn as dashed lines.
@@ -56,7 +56,7 @@ def score_panels(
     names = ordered(table["series"])
     series = colours(names, "score_panels")
     legend = alt.Legend(title=None, orient="top", direction="horizontal") if names[1:] else None
-    axis = layer_axis() if along == "layer" else alt.X("layer:O", title="rank")
+    axis = layer_axis() if along == "layer" else alt.X("layer:O", title=along)
     panels = [
         _panel(own, str(measure), axis, series, legend, (reference or {}).get(str(measure), {}))
         for measure, own in table.groupby("measure", sort=False)

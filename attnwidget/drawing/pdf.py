@@ -76,8 +76,10 @@ def _warn_of_missing_signs(svg: str, page: pypdf.PageObject) -> None:
     # A font names one of the signs that it lacks: the others cannot be read from the page either.
     text = {sign for part in _TEXT.findall(svg) for sign in unescape(_TAGS.sub("", part))}
     lost = {sign for sign in text - set(page.extract_text()) if not sign.isspace()}
+    # Signs that no terminal should get are named by their numbers.
+    named = [s if s.isprintable() else ascii(s)[1:-1] for s in sorted(boxes | lost)[:20]]
     warnings.warn(
-        f"no font of this machine has {' '.join(sorted(boxes | lost)[:20])}: the file shows boxes "
+        f"no font of this machine has {' '.join(named)}: the file shows boxes "
         "in their place. Install a font that has them, such as Noto Sans CJK, and save again.",
         stacklevel=6,
     )

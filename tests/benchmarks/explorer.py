@@ -72,7 +72,7 @@ ACTIVATE = "(cell) => { window.jupyterapp.shell.currentWidget.content.activeCell
 def in_jupyterlab(folder: Path, executable: str) -> None:
     with (
         sync_playwright() as playwright,
-        jupyter("jupyterlab", folder) as server,
+        jupyter(folder) as server,
     ):
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         page = browser.new_page(viewport={"width": 1700, "height": 2600})

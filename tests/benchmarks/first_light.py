@@ -151,7 +151,7 @@ def setup(tokens: int) -> str:
 
 
 def in_jupyterlab(browser: Browser, folder: Path, tokens: int) -> None:
-    with jupyter("jupyterlab", folder / f"lab{tokens}") as server:
+    with jupyter(folder / f"lab{tokens}") as server:
         page = browser.new_page(viewport={"width": 1200, "height": 1400})
         notebook = LiveNotebook(
             page, server, "lab/tree", "bench", [setup(tokens), "HeadGrid(attention)"]
@@ -179,7 +179,7 @@ EMPTY = "__import__('anywidget').AnyWidget(_esm='export default { render() {} }'
 def rerun(browser: Browser, folder: Path, widget: str = "HeadGrid(attention)") -> None:
     """Run one cell again and again; what the page and the kernel then hold."""
     cell = f"if 'shown' in globals(): shown.close()\nshown = {widget}\nshown"
-    with jupyter("jupyterlab", folder / f"rerun{len(widget)}") as server:
+    with jupyter(folder / f"rerun{len(widget)}") as server:
         page = browser.new_page(viewport={"width": 1200, "height": 1400})
         notebook = LiveNotebook(page, server, "lab/tree", "rerun", [setup(128), cell])
         notebook.run_cell(0)

@@ -126,7 +126,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,
-        jupyter("jupyterlab", Path(folder)) as server,
+        jupyter(Path(folder)) as server,
     ):
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         page = browser.new_page(viewport={"width": 1700, "height": 2600})

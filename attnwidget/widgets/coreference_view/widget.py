@@ -23,6 +23,7 @@ from attnwidget.widgets.coreference_view.windows import (
 )
 from attnwidget.widgets.shared.code import chosen_options
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.traits import Jump
 
 
 class CoreferenceView(HeadWidget):
@@ -74,7 +75,7 @@ class CoreferenceView(HeadWidget):
     _drawn = traitlets.Any(None).tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
     # What the page asks for and what came of it, numbered.
-    _jump = traitlets.Dict().tag(sync=True)
+    _jump = Jump().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -221,6 +222,8 @@ class CoreferenceView(HeadWidget):
     @traitlets.observe("_jump")
     def _asked_to_jump(self, change: dict[str, Any]) -> None:
         asked = change["new"]
+        if not asked:
+            return
         with self._answering():
             found = self.jump(asked["outcome"], asked["step"])
             self._jumped = {"n": asked["n"], "found": found is not None}

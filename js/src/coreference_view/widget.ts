@@ -64,7 +64,7 @@ function render(context: RenderContext<CoreferenceState>): void {
   const ruler = pageRuler(mounted.root.ownerDocument);
   const frame = textFrame(mounted, context, {
     ...{ name: "coref", variable: "view", keys: KEYS, controls, letGo },
-    ...{ places: ["document", "window"], sought: ["mention", "for which"] },
+    ...{ places: ["document", "window"], sought: ["mention", "for which the head"] },
     counts: () => [model.get("_source").count, scene?.drawn.windows ?? 1],
     missed: ({ where = "" }) => `There is no other such mention${where}.`,
     letters: {
