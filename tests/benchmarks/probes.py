@@ -1,0 +1,85 @@
+"""What probes find in a model, on a treebank: Table 3 of Clark et al., Coenen et al., structures.
+
+    python tests/benchmarks/probes.py --treebank FOLDER --vectors FILE --cache FOLDER
+        [--model FOLDER] [--sentences N]
+
+TREEBANK holds UD English EWT, `en_ewt-ud-train.conllu.gz` and its `dev`. N are the sentences that
+pairs and structures are learned from, and half as many are for their scores; governors are always
+learned from all. CACHE keeps what is read of the model, and a run that was killed goes on there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from attnwidget import (
+    load_model,
+    load_treebank,
+    load_vectors,
+    probe_pairs,
+    structural_probe,
+    train_probe,
+)
+
+
+def told(name: str, run: Callable[[], Any]) -> Any:
+    """What `run` gives, printed with its wall time and the processor's."""
+    start, began = time.process_time(), time.monotonic()
+    found = run()
+    seconds = f"{time.monotonic() - began:.0f} s, {time.process_time() - start:.0f} s of processor"
+    print(f"\n{name} ({seconds})\n{found}", flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="probes.py")
+    parser.add_argument("--treebank", type=Path, required=True)
+    parser.add_argument("--vectors", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--sentences", type=int, default=2000)
+    options = parser.parse_args()
+    pd.set_option("display.width", 160, "display.max_columns", 8, "display.precision", 3)
+    model = load_model(options.model, device="cpu") if options.model else load_model(device="cpu")
+    train, dev = (
+        load_treebank(options.treebank / f"en_ewt-ud-{part}.conllu.gz") for part in ("train", "dev")
+    )
+    vectors = load_vectors(options.vectors)
+    options.cache.mkdir(parents=True, exist_ok=True)
+    more: dict[str, Any] = {"cache": options.cache, "skip_unaligned": True, "progress": False}
+    careful = {"untrained": True, "control": True, "description_length": True}
+    for kind in ("attention", "attention+words"):
+        probe = told(
+            kind,
+            lambda kind=kind: train_probe(
+                *(model, train, dev, kind),
+                vectors=vectors,
+                checkpoint=options.cache / f"{kind}.npz",
+                **careful,
+                **more,
+            ),
+        )
+        print(probe.to_frame().iloc[:, :6].to_string(index=False))
+        code = probe.code
+        print(
+            f"selectivity {probe.selectivity:.1%}; {code.bits_a_word:.2f} bits a word, uniform "
+            f"{code.uniform_bits_a_word:.2f}; over seeds {probe.scores.per_seed}"
+        )
+    some = train[: options.sentences], dev[: options.sentences // 2]
+    pairs = told("pairs of words", lambda: probe_pairs(model, *some, **more))
+    print(pairs.to_frame().to_string(index=False))
+    structures = told(
+        "structures", lambda: structural_probe(model, *some, epochs=10, untrained=True, **more)
+    )
+    frame = structures.to_frame()
+    print(frame[frame["measure"] == "uuas"].to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
