@@ -33,16 +33,16 @@ def run(a: Any, b: Any, given: Any = WORDS, **options: Any) -> Any:
     return compare(a, b, given, batch_size=2, progress=False, **options)
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> list[Path]:
-    made = []
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    made, parent = [], tmp_path_factory.mktemp("models")
     for seed in range(4):
         model = build("bert")
         torch.manual_seed(seed)
         with torch.no_grad():
             for layer in model.base_model.encoder.layer:
                 layer.attention.self.query.weight.normal_(0, 6)
-        made.append(tmp_path / f"seed-{seed}")
+        made.append(parent / f"seed-{seed}")
         model.save_pretrained(made[-1])
         word_tokenizer().save_pretrained(made[-1])
     return made

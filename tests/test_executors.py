@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures import ThreadPoolExecutor as Threads
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,12 @@ _WORDS = ["The", "captain", "told", "his", "men", "that", "he", "would", "not", 
 _SPANS = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
 DOCUMENTS = [Document.from_spans(_WORDS, _SPANS)] * 6
 FEW = {"batch_size": 1, "progress": False}
+READ_ONCE = [
+    "attnwidget.studies.measure",
+    "attnwidget.capture.model",
+    "distributed",
+    "transformers.models.bert.modeling_bert",
+]
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +68,20 @@ def threads() -> Iterator[Threads]:
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
-    with four_processes(4) as pool:
+    with new_processes(4) as pool:
         yield pool
 
 
-def four_processes(count: int) -> ProcessPoolExecutor:
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(count, spawn, torch.set_num_threads, (1,))
+def new_processes(count: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, fresh_forks(), torch.set_num_threads, (1,))
+
+
+def fresh_forks() -> BaseContext:
+    """Starts processes as forks of one that has read the libraries, and run nothing of them."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(READ_ONCE)
+    forkserver.ensure_running()  # whoever starts processes by it later, this is what they share
+    return context
 
 
 class AtOnce(Executor):
@@ -285,7 +300,7 @@ def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(tmp_path: Pa
     model, segments = small(), random_segments(80)
     path = tmp_path / "sums.npz"
     metrics = [Killing(tmp_path, 1, 30), "entropy", "distances"]
-    with four_processes(2) as pool, pytest.raises(WorkersError) as caught:
+    with new_processes(2) as pool, pytest.raises(WorkersError) as caught:
         run(model, segments, metrics, batch_size=1, checkpoint=path, executor=pool)
     assert "the executor stopped" in str(caught.value) and "go on with the same call" in str(
         caught.value
@@ -386,11 +401,13 @@ def test_metrics_used_before_are_sent_as_they_were_made(threads: Threads) -> Non
 def test_a_dask_cluster_gives_the_same_bits_though_workers_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    distributed = pytest.importorskip("distributed")
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    fresh_forks()
     model, segments = small(), random_segments(60)
     metrics = [Killing(tmp_path, 3, 15), *METRICS]
     path = tmp_path / "sums.npz"
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=2, dashboard_address=None
         ) as cluster,

@@ -239,7 +239,7 @@ def test_the_script_trains_from_a_seed_and_writes_a_network(
         "--made",
         "50",
         "--steps",
-        "12",
+        "4",
         "--copies",
         "1",
     ]

@@ -96,6 +96,7 @@ class Replay:
         self._repeats = 1
         self._recording = False
         self.checked = False
+        self._intact: Tensor | None = None  # until it is checked
         self._reading: Places | None = None
         self.narrows = False
         self._thread = threading.get_ident()
@@ -111,6 +112,7 @@ class Replay:
             self._recording = False
         if self._layers is not None and len(self._kept) < len(self._layers):
             self._give_up("are not all run, or not one after the other")
+        self._intact = None if self.checked else _numbers(output)
         return output
 
     def without(
@@ -157,8 +159,9 @@ class Replay:
 
         What an edit refuses, it refuses here in the first of these.
         """
-        self.checked = True
-        whole = torch.stack([_numbers(self._run(inputs, [unit])), _numbers(self._run(inputs))])
+        assert self._intact is not None
+        whole = torch.stack([_numbers(self._run(inputs, [unit])), self._intact])
+        self.checked, self._intact = True, None
         allowed = _SAME * max(1.0, float(whole.abs().max()))
         why = ""
         for reading in (places, None) if places is not None else (None,):

@@ -230,7 +230,10 @@ def _log_probabilities(model: AttentionModel, batch: Sequence[ScoredSentence]) -
         columns = torch.tensor(places, device=ids.device)
         masked = ids.clone()
         masked[rows, columns] = batch[0].mask_id
-        logits = _logits(model, {**inputs, "input_ids": masked})[rows, columns].float()
+        # Where one token differs, both sentences of a pair are the same once it is masked.
+        unlike, row_of = masked.unique(dim=0, return_inverse=True)
+        read = {name: value[: len(unlike)] for name, value in inputs.items()}
+        logits = _logits(model, {**read, "input_ids": unlike})[row_of, columns].float()
         wanted = ids[rows, columns][:, None]
         return torch.log_softmax(logits, -1).gather(-1, wanted)[:, 0].tolist()
     return next_token_log_probabilities(_logits(model, inputs), ids).sum(-1).tolist()

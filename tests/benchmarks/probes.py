@@ -59,7 +59,7 @@ def main() -> None:
             kind,
             lambda kind=kind: train_probe(
                 *(model, train, dev, kind),
-                vectors=vectors,
+                vectors=vectors if kind == "attention+words" else None,
                 checkpoint=options.cache / f"{kind}.npz",
                 **careful,
                 **more,
