@@ -22,7 +22,7 @@ Changes = Mapping[Head, Change]
 Places = tuple[Tensor, Tensor]
 
 # Tokens that go through a layer at once when several heads are off, one in each part of a batch.
-_TOKENS = 512
+_TOKENS = 768
 _SAME = 1e-5
 
 

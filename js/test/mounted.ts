@@ -12,7 +12,9 @@ export function leave(): void {
 afterEach(leave);
 
 /** The widget has drawn what it was told. */
-export const frame = () => new Promise((resolve) => setTimeout(resolve, 60));
+export async function frame(): Promise<void> {
+  for (let i = 0; i < 4; i++) await new Promise(requestAnimationFrame);
+}
 
 /** A widget on the page, until the test ends. */
 export async function mounted<S extends object>(widget: { render(context: RenderContext<S>): unknown }, state: S) {

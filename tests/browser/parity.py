@@ -33,6 +33,11 @@ for (const name of ["width", "height"]) {
     set(value) { this.texts = []; own.set.call(this, value); },
   });
 }
+const { reset } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.reset = function () {
+  this.canvas.texts = [];
+  reset.call(this);
+};
 for (const name of ["fillText", "strokeText"]) {
   const own = CanvasRenderingContext2D.prototype[name];
   CanvasRenderingContext2D.prototype[name] = function (text, x, y) {

@@ -42,6 +42,13 @@ function headTables(theme: Theme, colours: string[]): Tables {
   return { first: whole, faded: mixed(theme, whole, FADE), second: whole };
 }
 
-/** What a scene's weights are drawn with. */
-export const tablesOf = ({ theme, colours, map }: Pick<Scene, "theme" | "colours" | "map">): Tables =>
-  colours ? headTables(theme, colours) : tables(theme, map.signed);
+/** Tables of colours that are in use: what follows the pointer is drawn with them again and again. */
+const made = new WeakMap<string[], Tables>();
+
+/** What a scene's weights are drawn with; other colours, as of another theme, are in another list. */
+export function tablesOf({ theme, colours, map }: Pick<Scene, "theme" | "colours" | "map">): Tables {
+  if (!colours) return tables(theme, map.signed);
+  const found = made.get(colours) ?? headTables(theme, colours);
+  made.set(colours, found);
+  return found;
+}

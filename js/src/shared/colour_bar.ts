@@ -23,10 +23,13 @@ export function colourBar(parent: HTMLElement, className: string) {
   const bar = element(parent, "div", { class: className });
   const strip = element(bar, "canvas", { "aria-hidden": "true" });
   const ends = [element(bar, "span"), element(bar, "span"), element(bar, "span")];
+  let drawn: Uint32Array | undefined;
   return (theme: Theme, texts: string[], words = ramp(theme)): void => {
+    for (const [i, node] of ends.entries()) if (node.textContent !== texts[i]) node.textContent = texts[i] ?? "";
+    if (drawn === words) return;
+    drawn = words;
     [strip.width, strip.height] = [256, 1];
     const context = strip.getContext("2d");
     if (context) paintBar(context, words, 0, 0, 256, 1);
-    for (const [i, node] of ends.entries()) node.textContent = texts[i] ?? "";
   };
 }

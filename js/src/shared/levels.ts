@@ -44,10 +44,16 @@ export function mixed(theme: Theme, table: Uint32Array, strength: number): Uint3
   return table.map((colour) => mix(background, colour, strength));
 }
 
+/** Ramps that were made: heads have few colours, and hovering over them must not make each of them again. */
+const ramps = new Map<string, Uint32Array>();
+
 /** From the background to a colour, "#rrggbb". */
 export function rampTo(theme: Theme, colour: string): Uint32Array {
+  const key = `${theme.background} ${colour}`;
   const [from, to] = [word(theme.background), word(colour)];
-  return Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
+  const made = ramps.get(key) ?? Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
+  ramps.set(key, made);
+  return made;
 }
 
 export function tables(theme: Theme, signed = false): Tables {

@@ -74,11 +74,13 @@ export function paintRaster(pen: Pen, raster: Raster, ...[x, y, width, height]: 
 /** A canvas's context, sized to CSS pixels and cleared; null where there are no canvases. */
 export function fresh(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
   const ratio = globalThis.devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  const context = canvas.getContext("2d");
+  // A new size means new memory, also where it is the old one: a figure that follows the pointer keeps what it has.
+  if (canvas.width === across && canvas.height === down && context?.reset) context.reset();
+  else [canvas.width, canvas.height] = [across, down];
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
   context?.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }
