@@ -167,6 +167,19 @@ def test_the_sharpest_head_looks_at_other_words_of_each_words_own(place: tuple[i
     assert found.line.startswith(f"L{place[0]} H{place[1]}: of all heads the one that looks most")
 
 
+def test_special_tokens_that_drown_it_are_hidden() -> None:
+    maps = planted(0, 0)
+    most, least = (share * maps + (1 - share) * np.eye(10)[9] for share in (0.4, 0.9))
+    for weights, hidden in ((most, ("cls", "sep")), (least, ())):
+        found = sharpest_head(Attention.from_weights(weights.astype("f4"), TOKENS))
+        assert found is not None and found.head == Head(0, 0) and found.hidden == hidden
+        told = found.told(found.head, list(hidden))
+        # Of the eight words the sixth looks to [SEP] by itself, the seventh to [CLS].
+        assert told.endswith(
+            "hidden: [CLS] and [SEP] (70 % of its attention)" if hidden else "words"
+        )
+
+
 def test_long_texts_and_texts_without_words_are_read_too() -> None:
     n = 200
     words = ["[CLS]", *[f"word{i}" for i in range(n - 2)], "[SEP]"]
@@ -182,7 +195,8 @@ def test_a_model_of_ones_own_opens_on_that_head(own: AttentionModel) -> None:
     explorer = explore(own)
     found = sharpest_head(explorer.attention)
     assert found is not None and explorer.head == explorer.view.head == found.head
-    assert explorer._look == found.line and explorer.hidden == [] and explorer.tokens == []
+    assert explorer._look.startswith(found.line) and explorer.tokens == []
+    assert tuple(explorer.hidden) == found.hidden
     assert explorer.example == "pronouns"
     # Nothing is known of its heads on an example: the one chosen stays.
     explorer.example = "passive"

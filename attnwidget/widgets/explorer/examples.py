@@ -14,8 +14,9 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.text.demonstrations import DemoText, demo_texts
 from attnwidget.text.tokens import Tokens
 
-#: Special tokens that get more than this share of the words' attention are hidden.
+#: What `hidden` names is hidden where it gets more than this share of the words' attention.
 _DROWNING = 1 / 3
+_HIDDEN = ("cls", "sep", "first")
 
 
 @dataclass(frozen=True)
@@ -94,20 +95,23 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
     }
     pairs = [(i, j) for i in places[demo.query] for j in places[demo.key] if i != j]
     query, _ = max(pairs, key=lambda pair: float(weights[pair]))
-    special = np.array([bool(kind) for kind in axis.special])
-    share = float(weights[~special][:, special].sum(-1).mean())
-    names = " and ".join(
-        dict.fromkeys(t for t, kind in zip(axis.text, special, strict=True) if kind)
+    hidden, why = _drowning(axis, axis, weights)
+    return Story(Head(*demo.head), demo.look, (("query", query),), hidden, why)
+
+
+def _drowning(
+    query: Tokens, key: Tokens, weights: NDArray[np.float32]
+) -> tuple[tuple[str, ...], str]:
+    """Special tokens that get much of what words give, as `hidden` has them, and that in words."""
+    asks, gets = (
+        np.array([kind in _HIDDEN for kind in axis.special], bool) for axis in (query, key)
     )
-    drowns = share > _DROWNING
-    said = f"hidden: {names} ({share * 100:.0f} % of its attention)"
-    return Story(
-        head=Head(*demo.head),
-        line=demo.look,
-        tokens=(("query", query),),
-        hidden=tuple(kind for kind in ("cls", "sep") if drowns and kind in axis.special),
-        why=said if drowns else "",
-    )
+    share = float(weights[~asks][:, gets].sum(-1).mean()) if gets.any() and not asks.all() else 0.0
+    if share <= _DROWNING:
+        return (), ""
+    names = dict.fromkeys(t for t, kind in zip(key.text, gets, strict=True) if kind)
+    said = f"hidden: {' and '.join(names)} ({share * 100:.0f} % of its attention)"
+    return tuple(kind for kind in _HIDDEN if kind in key.special), said
 
 
 def sharpest_head(attention: Attention) -> Story | None:
@@ -117,7 +121,8 @@ def sharpest_head(attention: Attention) -> Story | None:
     above what that other one gets from all words on average: a head whose words all look at the
     same one is not sharp. Neither special tokens nor punctuation count, nor a word itself and its
     neighbours. Read from the thumbnails, so that of a text of more than 64 tokens it is the number
-    of what they show. Of equals it is the first.
+    of what they show. Of equals it is the first. [CLS], [SEP] and the first token of a model
+    without are hidden where words give them more than a third of its attention.
 
     Example:
         >>> from attnwidget import load_model
@@ -145,9 +150,13 @@ def sharpest_head(attention: Attention) -> Story | None:
     above = np.where(counted, weights - usual, 0).max(-1)[..., counted.any(-1)]
     layer, head = np.unravel_index(above.mean(-1).argmax(), above.shape[:2])
     found = Head(int(layer), int(head), name)
-    return Story(
-        found, f"{found}: of all heads the one that looks most sharply from words to other words"
+    line = f"{found}: of all heads the one that looks most sharply from words to other words"
+    if attention.is_long:
+        return Story(found, line)  # its views hide nothing
+    hidden, why = _drowning(
+        stack.query, stack.key, attention.weights(found.layer, found.head, stack=name)
     )
+    return Story(found, line, (), hidden, why)
 
 
 def _word_cells(axis: Tokens, cells: int) -> NDArray[np.bool_]:
