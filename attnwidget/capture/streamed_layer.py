@@ -65,7 +65,8 @@ def stream_layer(
     scaling = kwargs.get("scaling")
     scaling = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
     sinks = kwargs.get("s_aux")
-    sinks = sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None
+    # A parameter, which training would change under the queries and keys.
+    sinks = sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None
     softcap = kwargs.get("softcap")
     outputs, items = [], []
     for number in range(len(query)):
