@@ -60,15 +60,16 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_reads_again_is_refused_and_what_was_read_stays(change: str) -> None:
     model = read()
-    attention = model.attend(TEXT, loss="masked")
-    of_long = model.attend(TEXT, long=True)
+    # Two of each, since maps that were computed once are kept.
+    attention, twin = (model.attend(TEXT, loss="masked") for _ in range(2))
+    of_long, long_twin = (model.attend(TEXT, long=True) for _ in range(2))
 
-    def numbers() -> list[Any]:
-        maps = [getattr(attention, one)() for one in attention.quantities]
-        return [*maps, attention.value_norms(1), of_long.tile(1, 2, (0, 5), (1, 4))]
+    def numbers(of: Any, long: Any) -> list[Any]:
+        maps = [getattr(of, one)() for one in of.quantities]
+        return [*maps, of.value_norms(1), long.tile(1, 2, (0, 5), (1, 4))]
 
     assert attention.quantities == ("weights", "norms", "gradients")
-    before = numbers()
+    before = numbers(twin, long_twin)
     kept = attention.without([(0, 1)])
     changes, said = CHANGES[change]
     changes(model.hf_model)
@@ -84,7 +85,7 @@ def test_what_reads_again_is_refused_and_what_was_read_stays(change: str) -> Non
     ):
         with pytest.raises(RuntimeError, match=f"BertForMaskedLM .*{said}.*{again}"):
             asks()
-    for one, other in zip(before, numbers(), strict=True):
+    for one, other in zip(before, numbers(attention, of_long), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -115,8 +116,9 @@ def test_a_mode_or_a_gradient_is_no_change() -> None:
 @pytest.mark.parametrize("long", [False, True])
 def test_sinks_are_those_that_were_read(long: bool) -> None:
     model = read("gpt-oss")
-    attention = model.attend("w1 w2 w3", long=long)
-    before = attention.weights(1, 2)
+    # Two, since maps that were computed once are kept.
+    attention, twin = (model.attend("w1 w2 w3", long=long) for _ in range(2))
+    before = twin.weights(1, 2)
     write_through_data(model.hf_model)
     np.testing.assert_array_equal(attention.weights(1, 2), before)
     assert (model.attend("w1 w2 w3", long=long).weights(1, 2) != before).any()

@@ -65,8 +65,7 @@ def stream_layer(
     scaling = kwargs.get("scaling")
     scaling = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
     sinks = kwargs.get("s_aux")
-    # A parameter, which training would change under the queries and keys.
-    sinks = sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None
+    sinks = sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None
     softcap = kwargs.get("softcap")
     outputs, items = [], []
     for number in range(len(query)):
