@@ -127,7 +127,7 @@ def train_probe(
         RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
             or the same maps in `cache`.
         OSError: too little space for the maps; the checkpoint cannot be written.
-        KeyboardInterrupt: before anything was learned.
+        KeyboardInterrupt: before anything was learned, or while what was learned is scored.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, train_probe

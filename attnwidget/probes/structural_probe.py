@@ -95,8 +95,8 @@ def structural_probe(
         RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
             or the same file in `cache`.
         OSError: too little space; the checkpoint cannot be written.
-        KeyboardInterrupt: before the first epoch was done; later Ctrl-C keeps what was best until
-            then, and the result says so.
+        KeyboardInterrupt: before the first epoch was done, or while what was learned is scored;
+            between these Ctrl-C keeps what was best until then, and the result says so.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, structural_probe
