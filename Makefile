@@ -29,7 +29,8 @@ help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
 	@echo "make lab          JupyterLab on the notebooks"
 	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
-	@echo "make fuzz         mutated files and messages against every reader, for FUZZ_SECONDS (3600)"
+	@echo "make fuzz         mutated files and messages against every reader, faults against every"
+	@echo "                  study with a checkpoint, for FUZZ_SECONDS (3600) and a sixth of them"
 	@echo "make test-compat  the Python tests with the oldest supported transformers"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
@@ -100,6 +101,8 @@ FUZZ_SEED ?= $(shell date +%Y%m%d)
 fuzz: $(ENV)
 	PYTHONPATH=.:tests $(BIN)/python tests/robustness/campaign.py --inputs 1000000000 \
 		--seed $(FUZZ_SEED) --seconds $(FUZZ_SECONDS)
+	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m robustness.faults --count 1000000000 \
+		--seed $(FUZZ_SEED) --seconds $$(( $(FUZZ_SECONDS) / 6 ))
 
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser

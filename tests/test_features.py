@@ -142,9 +142,8 @@ def test_a_count_of_a_file_that_is_gone_counts_nothing(tmp_path: Path) -> None:
     index = found.path.with_name("index.json")
     found.path.unlink()
     layout = Layout("maps", (), 1, 1, 0, "float16", "", "")
-    file = FeatureFile(tmp_path, found.path.parent.name, layout, [1])
-    assert file.n_batches == 0 and not index.exists()
-    file.close()
+    with FeatureFile(tmp_path, found.path.parent.name, layout, [1], 1) as file:
+        assert file.n_batches == 0 and not index.exists()
     assert not index.exists()
     again = extract_features(MODEL, SENTENCES, tmp_path, progress=False)
     assert again.path.read_bytes() == first

@@ -23,7 +23,7 @@ from PIL import Image
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, draw
 from attnwidget.drawing.figure_html import figure_html
-from attnwidget.drawing.whole_file import write_whole
+from attnwidget.text.whole_file import write_whole
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared import exporting, warm
 from attnwidget.widgets.shared.options import options

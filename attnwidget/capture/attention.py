@@ -247,7 +247,7 @@ class Attention:
         Raises:
             ValueError: no such head or method, an edit that the model does not allow, or an
                 attention that no model can read again: given weights, or one made under edits.
-            RuntimeError: the model was closed.
+            RuntimeError: the model was closed, or its weights are others by now.
 
         Example:
             >>> from attnwidget import load_model

@@ -61,6 +61,7 @@ def effects_of(
         (6, 12)
     """
     model = reading.model
+    reading.refuse_changed()
     off = model.disabled(heads, method=method) if heads else nullcontext()
     with off:
         with model.lock:

@@ -208,7 +208,8 @@ def keep_layer(
             scaling=float(seen.scaling),
             softcap=seen.kwargs.get("softcap"),
             bias=shared(bias) if bias is not None else None,
-            sinks=sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None,
+            # A parameter, which training would change under the queries and keys.
+            sinks=sinks.detach().reshape(-1).clone() if isinstance(sinks, Tensor) else None,
         )
         layer = KeptLayer(
             n_heads, key.shape[0], n_query, n_key, products=products, mask=mask, moved=moved

@@ -30,6 +30,7 @@ from attnwidget.capture.reading import Reading
 from attnwidget.capture.sent_model import SentModel, received_model
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import open_edits
+from attnwidget.capture.weights_seen import WeightsSeen
 from attnwidget.text.tokens import Tokens
 
 _NO_NORMS_OF_LONG = (
@@ -427,6 +428,8 @@ class AttentionModel:
             losses = collected.add_gradients(
                 task, *attention_gradients(self.hf_model, task, options)
             )
+        # After the pass: what is loaded on the way, as from a disk, is there by now.
+        weights = None if self.edits else WeightsSeen(self.hf_model)
         attentions = []
         for item, (layers, own) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
@@ -454,7 +457,9 @@ class AttentionModel:
                     no_norms=no_norms,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
-                    reading=None if self.edits else Reading(self, alone, own, n_prompt, loss, seed),
+                    reading=None
+                    if self.edits
+                    else Reading(self, alone, own, n_prompt, loss, seed, weights),
                 )
             )
         return attentions

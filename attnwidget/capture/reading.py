@@ -15,6 +15,7 @@ from attnwidget.capture.edits import Method
 from attnwidget.capture.head import Head
 from attnwidget.capture.losses import LossFunction, LossName
 from attnwidget.capture.predictions import Predictions
+from attnwidget.capture.weights_seen import WeightsSeen
 from attnwidget.text.tokens import Tokens
 
 #: Attentions under edits that one input keeps: linked figures ask for the same one.
@@ -53,6 +54,7 @@ class Reading:
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are taken of; None for none.
         seed: of the masking of that loss.
+        weights: those of the model by then; None = any will do.
     """
 
     model: Reader
@@ -61,15 +63,22 @@ class Reading:
     n_prompt: int | None = None
     loss: LossName | LossFunction | None = None
     seed: int = 0
+    weights: WeightsSeen | None = None
     _edited: OrderedDict[object, Any] = field(default_factory=OrderedDict, repr=False)
+
+    def refuse_changed(self) -> None:
+        """RuntimeError where the model that would answer is no longer the one that read it."""
+        if self.weights is not None:
+            self.weights.refuse_changed(self.model.hf_model)
 
     def without(self, heads: Sequence[Head], method: Method) -> Any:
         """The `Attention` of the same input with heads off; the last few are kept.
 
         Raises:
             ValueError: no such head, or an edit that the model does not allow.
-            RuntimeError: the model was closed.
+            RuntimeError: the model was closed, or its weights are others by now.
         """
+        self.refuse_changed()
         key = tuple(sorted(heads)), method
         with self.model.lock:
             found = self._edited.pop(key, None)
@@ -93,8 +102,9 @@ class Reading:
 
         Raises:
             TypeError, ValueError: as `AttentionModel.predict` and `AttentionModel.disabled`.
-            RuntimeError: the model was closed.
+            RuntimeError: as `without`.
         """
+        self.refuse_changed()
         if not heads:
             return self.model.predict(self.inputs, at=at, top=top)
         with self.model.lock, self.model.disabled(heads, method=method):

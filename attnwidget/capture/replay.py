@@ -17,6 +17,7 @@ from attnwidget.capture.held_attributes import Hold, held
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import pass_layer_by, tap
+from attnwidget.capture.weights_seen import WeightsSeen
 
 Changes = Mapping[Head, Change]
 Places = tuple[Tensor, Tensor]
@@ -89,6 +90,7 @@ class Replay:
 
     def __init__(self, hf_model: Any, edits: _Switched, layers: Sequence[nn.Module] | None) -> None:
         self._hf_model = hf_model
+        self._weights = WeightsSeen(hf_model)
         self._parts = edits.parts
         self._layers = layers
         self._kept: dict[int, Any] = {}
@@ -104,7 +106,12 @@ class Replay:
         self.note = "" if layers is not None else self._no_replay("are in no list")
 
     def intact(self, inputs: Mapping[str, Tensor]) -> Any:
-        """The model's output with all heads on; what its layers put out is kept."""
+        """The model's output with all heads on; what its layers put out is kept.
+
+        Raises:
+            RuntimeError: the model's weights are others than they were in the pass before.
+        """
+        self._weights.refuse_changed(self._hf_model, "the first pass: start over")
         self._kept, self._recording = {}, True
         try:
             output = self._run(inputs)

@@ -31,6 +31,7 @@ from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained import untrained_like
 from attnwidget.studies.argument_checks import each_once, one_of, refuse_no_model
 from attnwidget.studies.model_reader import one_thread
+from attnwidget.studies.one_writer import one_writer
 from attnwidget.studies.shards import Executor
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
@@ -123,7 +124,10 @@ def train_probe(
         ValueError: an unknown kind or decoding; a sentence of both `train` and `dev`, found by its
             words if it has ten or more; vectors missing, given in vain or that know no word; a
             sentence that the model cannot read; a checkpoint of another training.
-        OSError: too little space for the maps.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
+            or the same maps in `cache`.
+        OSError: too little space for the maps; the checkpoint cannot be written.
+        KeyboardInterrupt: before anything was learned, or while what was learned is scored.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, train_probe
@@ -148,7 +152,7 @@ def train_probe(
         kind, vectors, numbers, epochs, learning_rate, decode, progress, description_length
     )
     folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
-    with folder as where:
+    with one_writer(checkpoint), folder as where:
 
         def read(subject: AttentionModel) -> tuple[Features, Features]:
             of_train, of_dev = (

@@ -6,12 +6,16 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from attnwidget.studies.one_writer import one_writer
+from attnwidget.text.whole_file import named_errors, remove_unfinished, replacing
 
 Kind = Literal["maps", "hidden"]
 Precision = Literal["float16", "float32"]
@@ -62,11 +66,14 @@ class Layout:
 class FeatureFile:
     """The file `features.bin`, a sentence after the other, and an index of how far it is written.
 
+    Opened by `with`, where no other process has it open that still writes.
+
     Args:
         folder: where the caches are; made if it is not there, the one above it is.
         key: of this one among them, a folder.
         layout: what it holds.
         lengths: words of each sentence.
+        whole: batches of all sentences.
 
     Attributes:
         path: the file.
@@ -75,55 +82,83 @@ class FeatureFile:
 
     Raises:
         OSError: less space is free than the file needs, or the folder cannot be made.
+        RuntimeError: another run writes the same file.
     """
 
-    def __init__(self, folder: Path, key: str, layout: Layout, lengths: Sequence[int]) -> None:
+    def __init__(
+        self, folder: Path, key: str, layout: Layout, lengths: Sequence[int], whole: int
+    ) -> None:
         self._offsets = layout.offsets(lengths)
         self.nbytes = int(self._offsets[-1])
         self.path, self._index = folder / key / "features.bin", folder / key / "index.json"
         self._said = vars(layout) | {"n_sentences": len(lengths), "nbytes": self.nbytes}
+        self._what = f"the {layout.kind} of {len(lengths):,} sentences"
         _make(folder)
         self.path.parent.mkdir(exist_ok=True)
+        self._whole = whole
         self.n_batches = self._stored = self._load()
+
+    def __enter__(self) -> FeatureFile:
+        with ExitStack() as opened:
+            # What is whole is read by as many as want to.
+            if self.n_batches < self._whole:
+                opened.enter_context(one_writer(self.path))
+                self._open()
+                opened.callback(self._close)
+                opened.callback(self._count)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._opened.close()
+
+    def _open(self) -> None:
+        self.n_batches = self._stored = self._load()
+        remove_unfinished(self._index)
         if not self.n_batches:
             # A count of a file that is gone would count holes of the new one.
-            self._index.unlink(missing_ok=True)
+            with named_errors(self._index):
+                self._index.unlink(missing_ok=True)
         there = getattr(self.path.stat(), "st_blocks", 0) * 512 if self.path.exists() else 0
+        folder = self.path.parent.parent
         free = shutil.disk_usage(folder).free
         if self.nbytes - there > free:
             raise OSError(
-                f"the {layout.kind} of {len(lengths):,} sentences take {self.nbytes / 1e6:,.0f} MB "
-                f"and {str(folder)!r} has {free / 1e6:,.0f} MB free: name a folder with more "
-                "space, or pass fewer sentences"
+                f"{self._what} take {self.nbytes / 1e6:,.0f} MB and {str(folder)!r} has "
+                f"{free / 1e6:,.0f} MB free: name a folder with more space, or pass fewer sentences"
             )
-        self.path.touch()
-        self._file = self.path.open("r+b")
-        self._file.truncate(self.nbytes)
+        with named_errors(self.path):
+            self.path.touch()
+            self._file = self.path.open("r+b")
+            self._file.truncate(self.nbytes)
 
     def write(self, place: int, values: Floats) -> None:
         """Put the array of a sentence in its place."""
-        self._file.seek(int(self._offsets[place]))
-        self._file.write(memoryview(values).cast("B"))
+        with named_errors(self.path):
+            self._file.seek(int(self._offsets[place]))
+            self._file.write(memoryview(values).cast("B"))
 
     def flush(self) -> None:
         """Count what is written once it is on disk: whoever is killed here leaves an old count."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        unfinished = self._index.with_name(f"{self._index.name}.{os.getpid()}.part")
-        with unfinished.open("w", encoding="utf-8") as file:
+        with named_errors(self.path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        with (
+            replacing(self._index) as unfinished,
+            unfinished.open("w", encoding="utf-8") as file,
+        ):
             json.dump(self._said | {"n_batches": self.n_batches}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.replace(self._index)
         self._stored = self.n_batches
 
-    def close(self) -> None:
-        """Flush what is not counted yet, and close the file."""
-        try:
-            if self.n_batches > self._stored:
-                self.flush()
-        finally:
+    def _close(self) -> None:
+        with named_errors(self.path):
             self._file.close()
+
+    def _count(self) -> None:
+        if self.n_batches > self._stored:
+            self.flush()
 
     def _load(self) -> int:
         whole = self.path.exists() and self.path.stat().st_size == self.nbytes

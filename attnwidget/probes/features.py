@@ -7,7 +7,6 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args, overload
 
@@ -134,6 +133,7 @@ def extract_features(
     Raises:
         OSError: less space is free than the file needs, known before anything is computed; the
             folder cannot be made.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the same file.
         ValueError: no sentences; one that is too long or has a word without tokens; a layer that
             the model has not; a number that float16 cannot hold.
         WorkersError: as in `measure`, after what was computed is safe.
@@ -162,19 +162,19 @@ def extract_features(
     kept = [listed[segment.index] for segment in segments]
     key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
     workers = None if executor is None else Workers(executor, _Extraction(reader, layout))
-    file = FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, [len(one) for one in kept])
+    batches = list(batched(segments, batch_size))
+    lengths = [len(one) for one in kept]
     # Segments know their place among those that are kept.
     places = {segment.index: place for place, segment in enumerate(segments)}
-    batches = batched(segments, batch_size)
-    done = list(islice(batches, file.n_batches))
-    n_done, saved_at = sum(map(len, done)), time.monotonic()
-    what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
-    try:
+    with FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, lengths, len(batches)) as file:
+        left, saved_at = batches[file.n_batches :], time.monotonic()
+        n_done = len(segments) - sum(map(len, left))
+        what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
         results: Generator[tuple[Sequence[Segment], list[Floats]]]
         if workers is None:
-            results = ((batch, _read(reader, batch, layout)) for batch in batches)
+            results = ((batch, _read(reader, batch, layout)) for batch in left)
         else:
-            results = workers.each(batches, lambda shard: (shard,), first=file.n_batches + 1)
+            results = workers.each(left, lambda shard: (shard,), first=file.n_batches + 1)
         with (
             progress_bar(len(segments), what, done=n_done, shown=progress) as bar,
             closing(results),
@@ -187,8 +187,6 @@ def extract_features(
                 if time.monotonic() - saved_at > _SECONDS_BETWEEN_FLUSHES:
                     file.flush()
                     saved_at = time.monotonic()
-    finally:
-        file.close()
     return Features(layout, kept, n_skipped, file.path)
 
 

@@ -23,6 +23,7 @@ from attnwidget.probes.pair_result import PairProbe, pair_scores
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
 from attnwidget.studies.checkpoint import Checkpoint, digest_of
+from attnwidget.studies.one_writer import one_writer
 from attnwidget.studies.progress_bar import progress_bar
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.studies.shards import Executor
@@ -88,9 +89,11 @@ def probe_pairs(
             checkpoint of something else; an unknown direction; no relation, or a
             single one, with so many dependencies; no pair without a dependency; a sentence that is
             too long or has a word without tokens.
-        RuntimeError: the model was closed.
-        KeyboardInterrupt: before the first epoch was done; later Ctrl-C keeps what was learned
-            until the last one, and the result says so.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
+            or the same file in `cache`.
+        OSError: too little space; the checkpoint cannot be written.
+        KeyboardInterrupt: before the first epoch was done, or while what was learned is scored;
+            between these Ctrl-C keeps what was learned until the last one, and the result says so.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, probe_pairs
@@ -110,7 +113,7 @@ def probe_pairs(
         if number < 1:
             raise ValueError(f"{name} is at least 1, got {number}")
     directions = DIRECTIONS if direction == "both" else (direction,)
-    with cache_folder(cache) as folder:
+    with one_writer(checkpoint), cache_folder(cache) as folder:
         read = [
             extract_features(
                 model,

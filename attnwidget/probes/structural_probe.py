@@ -18,6 +18,7 @@ from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.probes.untrained import untrained_like
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.checkpoint import Checkpoint, digest_of
+from attnwidget.studies.one_writer import one_writer
 from attnwidget.studies.progress_bar import progress_bar
 from attnwidget.studies.shards import Executor
 from attnwidget.text.treebank import Sentence
@@ -91,9 +92,11 @@ def structural_probe(
             layer that the model has not, a rank above
             the width of its vectors; a checkpoint of something else; a sentence that is too long or
             has a word without tokens.
-        RuntimeError: the model was closed.
-        KeyboardInterrupt: before the first epoch was done; later Ctrl-C keeps what was best until
-            then, and the result says so.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
+            or the same file in `cache`.
+        OSError: too little space; the checkpoint cannot be written.
+        KeyboardInterrupt: before the first epoch was done, or while what was learned is scored;
+            between these Ctrl-C keeps what was best until then, and the result says so.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, structural_probe
@@ -114,7 +117,7 @@ def structural_probe(
     subjects = {"probe": model}
     if untrained:
         subjects["untrained"] = untrained_like(model)
-    with cache_folder(cache) as folder:
+    with one_writer(checkpoint), cache_folder(cache) as folder:
         read = {
             name: [
                 extract_features(

@@ -26,6 +26,7 @@ from attnwidget.studies.ablation_scores import (
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.asked_inputs import Asked, asked_of, of_one_length
 from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of, keeping
+from attnwidget.studies.one_writer import one_writer
 from attnwidget.studies.progress_bar import progress_bar
 from attnwidget.studies.shards import Executor, Workers
 
@@ -78,7 +79,8 @@ def ablate(
         TypeError: no model, one of two stacks or without a head that answers; no such examples.
         ValueError: no examples, of several kinds, or one with a label that does not fit; a score
             that they do not have; no such head or method; a checkpoint of another study.
-        RuntimeError: the model was closed.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
+        OSError: the checkpoint cannot be written; the one that was there stands.
         WorkersError: as in `measure`.
         KeyboardInterrupt: before the first example was done; later Ctrl-C ends the study, and the
             result is of the examples that are done.
@@ -97,7 +99,7 @@ def ablate(
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
     listed, asked = asked_of(model, examples, answered=not callable(score))
     check_score(score, asked)
-    with model.lock:
+    with one_writer(checkpoint), model.lock:
         units, edits = _units(model, heads, method, reference)
         changes = [{head: edits.changes[head] for head in unit} for unit in units]
         work = AblateBatches(model, dict(model.edits.changes), changes, score)

@@ -131,24 +131,15 @@ def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progr
 
 
 class Checkpoint:
-    """The file `path` (.npz) holding the progress of one study.
+    """The file `path` (.npz) holding the progress of one study, which `one_writer` lets write.
 
     Args:
         path: the file; it need not exist yet.
         about: what the study is, as JSON; a file about another study is refused.
-
-    Raises:
-        FileNotFoundError: the folder does not exist.
     """
 
     def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        # Before anything is computed that could not be kept.
-        if not self.path.absolute().parent.is_dir():
-            raise FileNotFoundError(
-                f"there is no folder {str(self.path.absolute().parent)!r} to keep the checkpoint "
-                f"{self.path.name!r} in: make it first"
-            )
         self._about = json.loads(json.dumps(about))
 
     def load(self) -> Progress:

@@ -21,6 +21,7 @@ from attnwidget.studies.head_distances import Distances
 from attnwidget.studies.induction import Induction
 from attnwidget.studies.model_reader import ModelReader
 from attnwidget.studies.norms import Norms
+from attnwidget.studies.one_writer import one_writer
 from attnwidget.studies.patterns import Patterns
 from attnwidget.studies.position import Position
 from attnwidget.studies.progress_bar import progress_bar
@@ -83,7 +84,7 @@ def measure(
             own.
         batch_size: segments that go through the model together.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
-            after its last batch, with the same result to the last bit.
+            after its last batch, with the same result to the last bit. One run at a time has it.
         progress: show a progress bar.
         token_types: "zero" gives both texts of a pair the type 0, which makes Clark et al.'s maps;
             None leaves them as the tokenizer has them.
@@ -97,7 +98,8 @@ def measure(
             model or too long for this one, a model whose maps padding changes, a checkpoint of
             another study.
         TypeError: no executor; a model or a metric that does not pickle.
-        RuntimeError: the model was closed.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
+        OSError: the checkpoint cannot be written; the one that was there stands.
         WorkersError: workers with other versions of torch, transformers or this package, an
             executor that stopped, what was tried three times. The checkpoint has what is done.
         KeyboardInterrupt: before the first batch was done.
@@ -194,28 +196,28 @@ def read_all(
     workers = None if executor is None else workers_of(executor, reader)
     reader.start(first[0])
     batches = chain([first], batches)
-    done, file = Progress(states=reader.nothing), None
-    if checkpoint is not None:
-        file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
-        stored = file.load()
-        _skip(batches, stored, file.path)
-        reader.restore(stored.states)
-        done = replace(stored, states=reader.states())
-    complete = False
-    with (
-        keeping(file, done) as keep,
-        progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
-    ):
-        results: Generator[tuple[Sequence[Segment], States]]
-        if workers is None:
-            results = ((batch, reader.states_of(batch)) for batch in batches)
-        else:
-            results = read_by(workers, reader, batches, done.n_batches)
-        with closing(results):
-            for batch, states in results:
-                keep(done := done.after(batch, reader.merged(done.states, states)))
-                bar.update(len(batch))
-        complete = True
+    done, file, complete = Progress(states=reader.nothing), None, False
+    with one_writer(checkpoint):
+        if checkpoint is not None:
+            file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})
+            stored = file.load()
+            _skip(batches, stored, file.path)
+            reader.restore(stored.states)
+            done = replace(stored, states=reader.states())
+        with (
+            keeping(file, done) as keep,
+            progress_bar(n_segments, "segment", done=done.n_segments, shown=progress) as bar,
+        ):
+            results: Generator[tuple[Sequence[Segment], States]]
+            if workers is None:
+                results = ((batch, reader.states_of(batch)) for batch in batches)
+            else:
+                results = read_by(workers, reader, batches, done.n_batches)
+            with closing(results):
+                for batch, states in results:
+                    keep(done := done.after(batch, reader.merged(done.states, states)))
+                    bar.update(len(batch))
+            complete = True
     if not done.n_batches:
         raise KeyboardInterrupt
     reader.restore(done.states)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from attnwidget.studies.checkpoint import Checkpoint, Progress
+from attnwidget.studies.one_writer import one_writer
 
 
 def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
@@ -28,6 +29,7 @@ def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
 
     Raises:
         ValueError: no parts, a file that is no checkpoint, or one of another study.
+        RuntimeError: a run writes `whole`.
         FileNotFoundError: a part, or the folder of `whole`, does not exist.
 
     Example:
@@ -59,7 +61,8 @@ def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
                 "measured with the same model, metrics and batch_size"
             )
         merged = _sum(merged, other)
-    Checkpoint(whole, about).save(merged)
+    with one_writer(whole):
+        Checkpoint(whole, about).save(merged)
     return Path(whole)
 
 

@@ -19,6 +19,7 @@ from attnwidget.capture.inputs import input_names
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.sent_model import weights_digest
 from attnwidget.capture.tap import LayerAttention, LongAttention, tap
+from attnwidget.capture.weights_seen import WeightsSeen
 from attnwidget.studies.accumulator import (
     Accumulator,
     Batch,
@@ -69,6 +70,7 @@ class ModelReader:
         self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
         self._pad_to = pad_to
         self._padding_checked = False
+        self._weights = WeightsSeen(self._backbone)
         # Heads that are off where this reader was sent from.
         self._changes: dict[Head, Change] = {}
         self.nothing: States = {}
@@ -180,7 +182,7 @@ class ModelReader:
                     on_layer(LayerBatch(batch, seen.layer, weights, None, blocks[0][0]))
 
         with self._model.lock:
-            self._model._check_open()
+            self._check_model()
             with torch.no_grad(), tap(self._backbone, lambda _: None, on_long=hand_on):
                 self._backbone(**batch.inputs, **self._options)
 
@@ -246,9 +248,14 @@ class ModelReader:
                 on_layer(seen)
 
         with self._model.lock:
-            self._model._check_open()
+            self._check_model()
             with torch.no_grad(), tap(self._backbone, of_own_tokens):
                 return self._backbone(**batch.inputs, **self._options, **asked)
+
+    def _check_model(self) -> None:
+        """RuntimeError where the model was closed, or sums would be of two models."""
+        self._model._check_open()
+        self._weights.refuse_changed(self._backbone, "the first input was read: start over")
 
     def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
         """Refuse a model whose real tokens see padding: no number would be right."""

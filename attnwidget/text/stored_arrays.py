@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.text.decoded_lines import refuse_no_file
+from attnwidget.text.whole_file import replacing
 
 # Arrays of numbers are packed into a fifth, words padded to the longest into a hundredth.
 _PACKED = 200
@@ -36,15 +37,10 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     Raises:
         OSError: it cannot be written; the old one stands.
     """
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{**arrays, _SEAL: np.array(_seal_of(arrays))})
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        np.savez(file, allow_pickle=False, **{**arrays, _SEAL: np.array(_seal_of(arrays))})
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArray[Any]]:

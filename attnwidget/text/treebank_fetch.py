@@ -12,6 +12,8 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, Literal
 
+from attnwidget.text.whole_file import write_whole
+
 _LISTING = "https://api.github.com/repos/UniversalDependencies/{name}/contents?ref={release}"
 _SITE = "https://universaldependencies.org"
 _SECONDS = 30
@@ -80,12 +82,7 @@ def _keep(entry: Mapping[str, Any], path: Path, name: str, release: str) -> None
     content = _get(entry["download_url"], name, release)
     if sha1(b"blob %d\0" % len(content) + content).hexdigest() != entry["sha"]:
         raise ConnectionError(f"{path.name} of {name} arrived damaged: fetch it again")
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, content)
 
 
 def _get(url: str, name: str, release: str) -> bytes:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.head import Head
 from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.weights_seen import WeightsSeen
 from attnwidget.studies.governors import GovernorPredictions, Unit, predict_governors
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
@@ -112,7 +113,7 @@ class Predictions:
     ) -> None:
         self._model, self._sentences, self._unit = model, sentences, unit
         self._by_clitic = by_clitic
-        self._edits = model.edits.digest
+        self._edits, self._weights = model.edits.digest, WeightsSeen(model.hf_model)
         self._maps: OrderedDict[int, GovernorPredictions] = OrderedDict()
         self._predicted: dict[int, _Predicted] = {}
 
@@ -121,7 +122,7 @@ class Predictions:
 
         Raises:
             ValueError: it is too long for the model, or has a word without tokens.
-            RuntimeError: the model was closed.
+            RuntimeError: the model was closed, or its weights are others by now.
         """
         self._forget_other_edits()
         if index not in self._maps:
@@ -185,7 +186,10 @@ class Predictions:
         return self._predicted[index]
 
     def _forget_other_edits(self) -> None:
-        """What was read with other heads off is no answer now."""
+        """What was read with other heads off is no answer now, nor what other weights gave."""
+        self._weights.refuse_changed(
+            self._model.hf_model, "the figure was made: make it, and what it is of, again"
+        )
         if self._edits != self._model.edits.digest:
             self._edits = self._model.edits.digest
             self._maps.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from attnwidget.drawing.picture import PAGE_FORMATS, check_file, check_theme
-from attnwidget.drawing.whole_file import write_whole
+from attnwidget.text.whole_file import write_whole
 from attnwidget.widgets.pages.document import document
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.part import Page, Part

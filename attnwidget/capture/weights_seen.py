@@ -1,0 +1,95 @@
+"""Whether a model still has the weights that it had when something was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_PLAIN = (nn.Parameter, Tensor)
+
+
+class WeightsSeen:
+    """What the weights of a model were, without a copy of them.
+
+    Of each parameter its device and type, its place in memory, how often it was written to, and the
+    number in its middle, since what is written through `.data` is not counted. Weights of types of
+    their own, such as quantised ones, move while they compute: their device and type alone are
+    looked at.
+
+    Args:
+        hf_model: a model, or a part of one.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.weights_seen import WeightsSeen
+        >>> model = torch.nn.Linear(2, 2)
+        >>> seen = WeightsSeen(model)
+        >>> seen.refuse_changed(model)
+        >>> model.weight.data.add_(1)[0, 0] > 0
+        tensor(True)
+        >>> seen.refuse_changed(model)
+        Traceback (most recent call last):
+        RuntimeError: Linear was trained, or its weights were changed otherwise, since this was \
+read: read it again, attend(text)
+    """
+
+    def __init__(self, hf_model: nn.Module) -> None:
+        parameters = list(hf_model.parameters())
+        self._places, self._numbers = _places(parameters), _numbers(parameters)
+
+    def refuse_changed(
+        self, hf_model: nn.Module, again: str = "this was read: read it again, attend(text)"
+    ) -> None:
+        """Raise where weights are others by now.
+
+        Args:
+            hf_model: the same model.
+            again: since when, and what to do.
+
+        Raises:
+            RuntimeError: they were moved, converted, trained or changed otherwise.
+        """
+        parameters = list(hf_model.parameters())
+        places = _places(parameters)
+        if places == self._places and _numbers(parameters) == self._numbers:
+            return
+        how = "was trained, or its weights were changed otherwise,"
+        for before, now in zip(self._places, places, strict=False):
+            if before[:2] != now[:2]:
+                how = f"was moved or converted, from {_said(before)} to {_said(now)},"
+                break
+        raise RuntimeError(f"{type(hf_model).__name__} {how} since {again}")
+
+
+def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
+    return [
+        (one.device, one.dtype, one.data_ptr(), 0 if one.is_inference() else one._version)
+        if _is_plain(one)
+        else (one.device, one.dtype)
+        for one in parameters
+    ]
+
+
+@torch.no_grad()
+def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
+    """The number in the middle of each parameter, as bytes: NaN is as it was, too."""
+    alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    for one in parameters:
+        if _is_plain(one) and one.numel():
+            if one.is_contiguous():
+                middle = one.as_strided((), (), one.storage_offset() + one.numel() // 2)
+            else:
+                middle = one[tuple(size // 2 for size in one.shape)]
+            alike.setdefault((one.device, one.dtype), []).append(middle)
+    return [torch.stack(own).double().cpu().numpy().tobytes() for own in alike.values()]
+
+
+def _is_plain(parameter: Tensor) -> bool:
+    return type(parameter) in _PLAIN and not parameter.is_meta
+
+
+def _said(place: tuple[Any, ...]) -> str:
+    return f"{str(place[1]).removeprefix('torch.')} on {place[0]}"
