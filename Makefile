@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test fuzz test-compat check docs bench build clean node browser \
+.PHONY: help demo lab test fuzz test-oldest check docs bench build clean node browser \
 	check-python check-types check-pages test-pages
 
 PYTHON ?= python3
@@ -10,17 +10,17 @@ CONSTRAINTS ?= constraints.txt
 VENV := .venv
 BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
-COMPAT := .venv-compat
+OLDEST := .venv-oldest
 MODULES := js/node_modules/.installed
 DEMO := build/demo
 
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
 # pytest runs two processes: one thread each leaves none waiting for another's core.
-test test-compat: export OMP_NUM_THREADS ?= 1
-test test-compat: export TOKENIZERS_PARALLELISM := false
+test test-oldest: export OMP_NUM_THREADS ?= 1
+test test-oldest: export TOKENIZERS_PARALLELISM := false
 # A hundred processes read the package: one compiles it.
-test test-compat: export PYTHONDONTWRITEBYTECODE :=
+test test-oldest: export PYTHONDONTWRITEBYTECODE :=
 ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
@@ -30,7 +30,7 @@ help:
 	@echo "make lab          JupyterLab on the notebooks"
 	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
 	@echo "make fuzz         mutated files and messages against every reader, for FUZZ_SECONDS (3600)"
-	@echo "make test-compat  the Python tests with the oldest supported transformers"
+	@echo "make test-oldest  the Python tests with the oldest versions that the package needs"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
@@ -48,8 +48,8 @@ endef
 $(ENV): pyproject.toml constraints.txt
 	$(call install,$(VENV),$(CONSTRAINTS),dev)
 
-$(COMPAT)/.installed: pyproject.toml constraints-compat.txt
-	$(call install,$(COMPAT),constraints-compat.txt,dev)
+$(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
+	$(call install,$(OLDEST),constraints-oldest.txt,dev)
 
 node:
 	@command -v npm >/dev/null || { echo "This target needs Node 20 or later (node and npm on PATH); users of the package do not." >&2; exit 1; }
@@ -101,8 +101,8 @@ fuzz: $(ENV)
 	PYTHONPATH=.:tests $(BIN)/python tests/robustness/campaign.py --inputs 1000000000 \
 		--seed $(FUZZ_SEED) --seconds $(FUZZ_SECONDS)
 
-test-compat: $(COMPAT)/.installed
-	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
 
 docs: $(ENV)
 	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
