@@ -39,11 +39,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:
-            # What `savez` writes; it refuses objects from numpy 2.2 on alone.
-            with zipfile.ZipFile(file, "w") as packed:
-                for name, values in {**arrays, _SEAL: np.array(_seal_of(arrays))}.items():
-                    with packed.open(f"{name}.npy", "w", force_zip64=True) as array:
-                        np.lib.format.write_array(array, np.asarray(values), allow_pickle=False)
+            np.savez(file, allow_pickle=False, **{**arrays, _SEAL: np.array(_seal_of(arrays))})
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
