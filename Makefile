@@ -31,7 +31,7 @@ help:
 	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
 	@echo "                  study with a checkpoint, for FUZZ_SECONDS (3600) and a sixth of them"
-	@echo "make test-compat  the Python tests with the oldest supported transformers"
+	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
 	@echo "make build        rebuild the page bundles in attnwidget/widgets/static"
@@ -49,8 +49,8 @@ endef
 $(ENV): pyproject.toml constraints.txt
 	$(call install,$(VENV),$(CONSTRAINTS),dev)
 
-$(COMPAT)/.installed: pyproject.toml constraints-compat.txt
-	$(call install,$(COMPAT),constraints-compat.txt,dev)
+$(COMPAT)/.installed: pyproject.toml constraints-oldest.txt
+	$(call install,$(COMPAT),constraints-oldest.txt,dev)
 
 node:
 	@command -v npm >/dev/null || { echo "This target needs Node 20 or later (node and npm on PATH); users of the package do not." >&2; exit 1; }

@@ -122,7 +122,7 @@ def test_several_models_are_as_each_alone() -> None:
     assert set(frame["model"]) == {"seed 1", "seed 2", "seed 3", "all"}
     own = frame[(frame["model"] == "seed 2") & (frame["metric"] == "divergence")]
     np.testing.assert_array_equal(own["value"], found.each[1].divergence.ravel())
-    assert "seed 0 → 3 models" in found.chart("divergence").to_json()
+    assert "seed 0 → 3 models" in str(found.chart("divergence").to_dict())
     assert "seed 3" in repr(found)
     twice = run(first, [others[0], others[0]], WORDS)
     assert twice.names == ["seed 1 (1)", "seed 1 (2)"]

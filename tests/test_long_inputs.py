@@ -11,7 +11,7 @@ import torch
 import zoo
 from attnwidget import Attention, load_model
 from attnwidget.capture import attention as attention_module
-from attnwidget.capture import collect_long
+from attnwidget.capture import collect_long, free_memory
 from attnwidget.capture.collect_long import LONG_FROM, shows_products
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.streaming import SIDE
@@ -260,7 +260,7 @@ def test_models_that_show_weights_alone_are_read_whole(
         model.attend(given, long=True)
     monkeypatch.setattr(collect_long, "LONG_FROM", 20)
     assert not model.attend(given).is_long
-    monkeypatch.setattr(collect_long, "free_memory", lambda: 4 * 12 * 30**2)
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 4 * 12 * 30**2)
     with pytest.raises(ValueError, match=r"40 tokens take.*at most 30 tokens"):
         model.attend(given)
 

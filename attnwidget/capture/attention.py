@@ -16,6 +16,7 @@ from attnwidget.capture.axes import plain_axis
 from attnwidget.capture.call import YOURS, Call, call
 from attnwidget.capture.comparable import on_common_axes, refuse_incomparable
 from attnwidget.capture.edits import REFERRING, Method
+from attnwidget.capture.free_memory import refuse_no_room
 from attnwidget.capture.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.head import Head, named_head
 from attnwidget.capture.kept_layer import KeptLayer
@@ -44,8 +45,11 @@ _NO_NORMS = (
     "it was made of weights alone; load_model(model, tokenizer).attend(text) keeps what norms need"
 )
 
-# Bytes of whole maps that are made of a long input at once.
+# Bytes of whole maps that are made of a long input at once; of those that are made without asking
+# how much memory is free; and of a row of a table of weights while it is made.
 _LARGEST_MAPS = 2**30
+_UNASKED = 2**24
+_ROW = 96
 
 # What pages say of it, and what Python adds.
 NO_MODEL = (
@@ -568,6 +572,13 @@ class Attention:
             ValueError: no such stack.
         """
         names = list(self.stacks) if stack is None else [self._stack(stack).name]
+        axes = [self.stacks[name] for name in names]
+        rows = sum(s.n_layers * s.n_heads * len(s.query) * len(s.key) for s in axes)
+        if rows * _ROW > _UNASKED:
+            refuse_no_room(
+                *(rows * _ROW, f"the {rows:,} rows of this table"),
+                lambda _: "ask for weights(layer, head)",
+            )
         frame = weights_frame([(self.stacks[name], self.weights(stack=name)) for name in names])
         frame.attrs["model"] = self.model_name
         return frame
@@ -638,14 +649,14 @@ class Attention:
             if head is not None:
                 raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
             layers = range(self.stacks[name].n_layers)
-            self._refuse_whole(name, self.stacks[name].n_heads * len(layers))
+            self._refuse_whole(name, self.stacks[name].n_heads * len(layers), copies=2)
             return np.stack([self._of(quantity, i, None, name) for i in layers])
         layer, number, name = self.head((layer, 0 if head is None else head, name))
         self._refuse_whole(name, self.stacks[name].n_heads if head is None else 1)
         return self._maps.get(name, layer, None if head is None else number, quantity).copy()
 
-    def _refuse_whole(self, stack: str, heads: int) -> None:
-        """Refuse whole maps of a long input that would fill the memory."""
+    def _refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
+        """Refuse whole maps that would fill the memory, of a long input sooner."""
         axes = self.stacks[stack]
         size = 4 * heads * len(axes.query) * len(axes.key)
         if self.is_long and size > _LARGEST_MAPS:
@@ -653,6 +664,12 @@ class Attention:
                 f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
                 f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: ask for one head, for a "
                 "part (`tile`), for queries (`rows`), or for what `measure` tells"
+            )
+        if size > _UNASKED:
+            refuse_no_room(
+                copies * size,
+                f"the whole maps of {heads:,} heads over {len(axes.query):,} tokens",
+                lambda _: "ask for one layer or head at a time",
             )
 
     def _refuse_words(self, unit: str) -> None:

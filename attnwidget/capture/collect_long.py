@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from math import isqrt
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnwidget.capture.free_memory import refuse_no_room
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.kept_layer import KeptLayer, Products
 from attnwidget.capture.plain_forward import uncompiled
@@ -71,26 +71,17 @@ def shows_products(hf_model: Any) -> bool:
 
 
 def _refuse_no_room(hf_model: Any, length: int) -> None:
-    """Refuse an input whose whole maps do not fit: an operating system would end the process."""
+    """Refuse an input whose whole maps do not fit."""
     config = hf_model.config.get_text_config()
     heads = int(config.num_attention_heads) * int(config.num_hidden_layers)
-    room = free_memory()
-    if room is not None and 4 * heads * length**2 > room:
-        most = isqrt(room // (4 * heads))
-        raise ValueError(
-            f"the whole maps of {heads} heads over {length:,} tokens take "
-            f"{4 * heads * length**2 / 1e9:,.1f} GB, {room / 1e9:,.1f} GB are free: this model is "
-            f"read whole where it shows its weights alone, has heads switched off or padding; pass "
-            f"at most {most:,} tokens"
-        )
-
-
-def free_memory() -> int | None:
-    """Bytes that are free, where the operating system tells."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    refuse_no_room(
+        4 * heads * length**2,
+        f"the whole maps of {heads} heads over {length:,} tokens",
+        lambda room: (
+            "this model is read whole where it shows its weights alone, has heads switched off or "
+            f"padding; pass at most {isqrt(room // (4 * heads)):,} tokens"
+        ),
+    )
 
 
 def kept_of(item: StreamedItem) -> KeptLayer:

@@ -34,5 +34,7 @@ def spanning_edges(
     # Ranks from 1 in place of distances: no ties are left, and no edge looks like a missing one.
     ranks = np.empty(len(order))
     ranks[order] = np.arange(1, len(order) + 1)
-    tree = minimum_spanning_tree(csr_array((ranks, (first, second)), shape=[len(words)] * 2))
+    # Older versions of scipy find trees of matrices with places of 32 bits alone.
+    places = first.astype(np.int32), second.astype(np.int32)
+    tree = minimum_spanning_tree(csr_array((ranks, places), shape=[len(words)] * 2))
     return {(int(words[i]), int(words[j])) for i, j in zip(*tree.nonzero(), strict=True)}

@@ -5,15 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.free_memory import refuse_no_room
 from attnwidget.capture.tap import LayerAttention
 from attnwidget.studies.results import Result
 from attnwidget.studies.token_classes import TokenClass
+from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 
@@ -231,3 +234,37 @@ def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -
             "tokens is read without: pass a shorter one, attend(text, long=False), or measure "
             "other metrics"
         )
+
+
+def refuse_kept_maps(
+    name: str, maps: Tensor, n_layers: int, *, times: int = 1, beside: int = 0, held: int = 0
+) -> None:
+    """Refuse a batch whose maps of all layers do not fit the memory together.
+
+    Args:
+        name: of what keeps them.
+        maps: of the first layer, [B, H, m, n].
+        n_layers: that are kept.
+        times: how often they are kept.
+        beside: maps of one segment that comparing them needs at once.
+        held: bytes that are there already.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    if maps.device.type != "cpu":
+        return  # an accelerator says so itself
+    size, tokens = len(maps), maps.shape[-1]
+    each = 4 * n_layers * maps[0].numel()
+
+    def advice(room: int) -> str:
+        fits = max((room + held) // each - beside, 0) // times
+        shorter = isqrt((room + held) * tokens**2 // (each * (times + beside)))
+        return f"pass batch_size={fits}" if fits else f"pass at most {shorter} tokens a segment"
+
+    refuse_no_room(
+        each * (times * size + beside) - held,
+        f"{name}: the maps of {n_layers * maps.shape[1]:,} heads, kept together for "
+        f"{counted(size, 'segment')} of {tokens:,} tokens,",
+        advice,
+    )

@@ -73,4 +73,4 @@ def _heads(
     measured: Measurements | Mapping[str, NDArray[np.float64]],
 ) -> Mapping[str, NDArray[np.float64]]:
     found = getattr(measured, "heads", None)
-    return found() if callable(found) else measured  # type: ignore[return-value]
+    return found() if callable(found) else measured

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.kernels.divergence import js_divergences
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    Subject,
+    refuse_kept_maps,
+)
 from attnwidget.studies.clustering import (
     HeadEmbedding,
     Linkage,
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
     from numpy.typing import ArrayLike
+
+# Of one segment's maps: all layers together, those that some head sees, and smoothed.
+_COPIES = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,6 +222,7 @@ class Distances(Accumulator[HeadDistances]):
         """Keep the layer's maps until the batch ends."""
         if layer.layer == 0:
             self._maps = []  # also of a batch that was cut short
+            refuse_kept_maps(self.name, layer.weights, self.n_layers, beside=_COPIES)
         self._maps.append(layer.weights)
 
     def end_batch(self, batch: Batch) -> None:

@@ -13,7 +13,14 @@ from torch import Tensor
 
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.map_pairs import map_cosines, map_divergences, pair_sums
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, State, Subject
+from attnwidget.studies.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    State,
+    Subject,
+    refuse_kept_maps,
+)
 from attnwidget.studies.checkpoint import States
 from attnwidget.studies.compare_results import (
     ModelComparison,
@@ -163,7 +170,11 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         """Keep the layer's maps until the others have read the batch."""
         if layer.layer == 0:
             self._axes = MapAxes.of(layer.batch, self._unit)
-        self.maps[layer.layer :] = [self._stored(layer.layer, self._axes.maps(layer.weights))]
+        maps = self._axes.maps(layer.weights)
+        if layer.layer == 0:
+            held = sum(place.nbytes for place in self._places)
+            refuse_kept_maps(self.name, maps, self.n_layers, held=held)
+        self.maps[layer.layer :] = [self._stored(layer.layer, maps)]
 
     def _stored(self, layer: int, maps: Tensor) -> Tensor:
         """A copy in the same place in each batch: new memory would cost as much as comparing."""
@@ -267,6 +278,9 @@ class MapChanges(Accumulator[ModelComparison]):
             self._axes = MapAxes.of(layer.batch, self._unit)
         own, axes = self._first.maps[layer.layer], self._axes
         others = axes.maps(layer.weights).to(own.device)
+        if self._keep and layer.layer == 0:
+            cropped = {"times": 3, "beside": 6} if self._across_layers else {}
+            refuse_kept_maps(self.name, others, self.n_layers, **cropped)
         if self._keep:
             self.maps.append(others)
         sums = pair_sums(own, others, axes.apart, axes.n_columns, smoothing=_SMOOTHING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,8 @@ class Result(ABC):
         return f"{type(self).__name__}({size} heads: {', '.join(heads)})"
 
 
-class Measurements(Mapping[str, Result]):
-    """The results of one pass over segments, by the names of their metrics.
+class Measurements(Mapping[str, Any]):
+    """The results of one pass over segments, by the names of their metrics: a `Result` each.
 
     Attributes:
         n_segments: segments that the numbers are means over.
@@ -77,13 +77,13 @@ class Measurements(Mapping[str, Result]):
         model_name: str,
         stack: str,
     ) -> None:
-        self._results = dict(results)
+        self._results: dict[str, Result] = dict(results)
         self.n_segments = n_segments
         self.complete = complete
         self.model_name = model_name
         self.stack = stack
 
-    def __getitem__(self, name: str) -> Result:
+    def __getitem__(self, name: str) -> Any:  # which kind of Result, the name says
         try:
             return self._results[name]
         except KeyError:

@@ -20,6 +20,7 @@ from attnwidget import (
     CoreferenceView,
     DependencyArcs,
     Document,
+    Explorer,
     HeadGrid,
     HeadMap,
     HeadView,
@@ -46,6 +47,8 @@ SENTENCE = Sentence.from_lists(
 TEXT = "w1 w2 w3 w4 w5"
 #: Seconds of computing that a message may take: a figure of a small model takes a tenth of one.
 SECONDS = 5.0
+#: And of waiting for what is computed beside the notebook.
+WAITING = 60.0
 #: The newest Jupyter sends these for every widget.
 _OFTEN = ("selected", "tokens", "hidden", "layer", "window", "disabled", "text", "sentence")
 
@@ -171,28 +174,47 @@ def _raising(widget: HeadWidget) -> Iterator[list[logging.LogRecord]]:
             raise record.exc_info[1]
 
 
+def _settled(widget: HeadWidget) -> BaseException | None:
+    """Wait for what the figure computes beside the notebook; what went wrong there."""
+    try:
+        if isinstance(widget, (PredictionView, Explorer)) and not widget.wait(WAITING):
+            return TimeoutError(f"computes for longer than {WAITING} s")
+    except Exception as error:
+        return error
+    return None
+
+
 def judged(widget: HeadWidget, sent: dict[str, Any]) -> tuple[str, str]:
     """Whether a message was taken, refused, or made something fall."""
+    went_wrong = _settled(widget)
     before = shown(widget)
     start = time.process_time()
+    outcome, said = _heard(widget, sent)
+    took = time.process_time() - start
+    error = _settled(widget)
+    if error is not None and error is not went_wrong and not said_by_the_house(error):
+        return "fell", f"{where(error)} beside it: {type(error).__name__}: {said_in(error)}"
+    if outcome == "refused" and said and shown(widget) != before and not widget._error:
+        return "fell", f"refused, and yet changed: {said}"
+    if outcome == "taken" and took > SECONDS:
+        return "fell", f"took {took:.1f} s"
+    return outcome, said if outcome == "fell" else ""
+
+
+def _heard(widget: HeadWidget, sent: dict[str, Any]) -> tuple[str, str]:
+    """The same by what was raised; of a value that was refused also why."""
     try:
         with _raising(widget) as said:
             widget._handle_msg(sent)
-        if said:
-            return "refused", ""
+        return ("refused", "") if said else ("taken", "")
     except (traitlets.TraitError, ValueError) as error:
         if isinstance(error, ValueError) and not str(error):
             return "fell", "an error without words"
-        if shown(widget) != before and not widget._error:
-            return "fell", f"refused, and yet changed: {type(error).__name__} {str(error)[:150]}"
-        return "refused", ""
+        return "refused", f"{type(error).__name__} {str(error)[:150]}"
     except BaseException as error:
         if said_by_the_house(error):
             return "refused", ""
         return "fell", f"{where(error)} {type(error).__name__}: {said_in(error)}"
-    if time.process_time() - start > SECONDS:
-        return "fell", f"took {time.process_time() - start:.1f} s"
-    return "taken", ""
 
 
 def run(count: int, seed: int, seconds: float | None = None, draws: int = 50) -> dict[str, Any]:

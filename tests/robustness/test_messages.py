@@ -76,6 +76,15 @@ def test_what_no_option_can_be_is_refused(
     assert any(trait in state for state, _ in updates(widget)), "the page is not told"
 
 
+def test_what_a_refused_message_sets_to_an_equal_value_is_set_back(
+    made: dict[str, HeadWidget],
+) -> None:
+    view, before = made["view"], shown(made["view"])
+    with pytest.raises(traitlets.TraitError, match="unit"):
+        view.set_state({"layer": bool(view.layer), "unit": "letters"})
+    assert shown(view) == before
+
+
 @pytest.mark.parametrize("paths", [[["layer"]], [["no such"]], [[]], ["x"], 7])
 def test_bytes_are_refused(
     made: dict[str, HeadWidget], paths: Any, caplog: pytest.LogCaptureFixture

@@ -203,9 +203,12 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
             raise traitlets.TraitError(f"a page changes options by name, got {sync_data!r}")
         own = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
         asked = {name: value for name, value in sync_data.items() if name not in own}
+        kept = {name: getattr(self, name) for name in asked if name in self.keys}
         try:
             super().set_state(asked)
         except traitlets.TraitError:
+            # What equals the old value, as False does 0, is not rolled back.
+            self._trait_values.update(kept)
             own += [name for name in asked if name in self.keys]
             raise
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index as as_index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
@@ -18,6 +18,10 @@ class Heads(traitlets.List[Head]):
     """
 
     info_text = "a list of heads such as [(3, 5)] or [Head(3, 5)]"
+
+    if TYPE_CHECKING:  # what is assigned is wider than what is read
+
+        def __set__(self, obj: Any, value: Sequence[Any]) -> None: ...
 
     def validate(self, obj: Any, value: Any) -> list[Head]:
         """The value as a list of heads that the owner has."""

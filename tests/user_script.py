@@ -1,0 +1,148 @@
+"""What a user writes, for type checkers: `make check` reads it with mypy, strictly.
+
+It is the package from outside, as the README and the notebooks use it; nothing runs it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from attnwidget import (
+    Attention,
+    AttentionModel,
+    CompareView,
+    CoreferenceView,
+    DependencyArcs,
+    Document,
+    Explorer,
+    Head,
+    HeadGrid,
+    HeadMap,
+    HeadView,
+    Measurements,
+    MetricStrip,
+    PredictionView,
+    ProbeView,
+    RelationTable,
+    Segment,
+    Sentence,
+    TokenLens,
+    ablate,
+    behaviours,
+    compare,
+    demo_pairs,
+    demo_probe,
+    demo_prose,
+    demo_treebank,
+    explore,
+    flow,
+    head_importance,
+    induction_scores,
+    link,
+    load_coreference,
+    load_model,
+    load_probe,
+    load_treebank,
+    load_vectors,
+    make_segments,
+    measure,
+    options,
+    panels,
+    probe_coreference,
+    probe_features,
+    probe_pairs,
+    probe_relations,
+    read_segments,
+    retrieval_scores,
+    rollout,
+    save_page,
+    score,
+    structural_probe,
+    train_probe,
+)
+from attnwidget.metrics import Distances, Patterns
+
+TEXT = "The captain told his men that he would not leave the ship."
+
+
+def look(folder: Path) -> Explorer:
+    """Figures of one text, linked, saved and asked for their numbers."""
+    model: AttentionModel = load_model("bert-base-uncased", name="my BERT")
+    attention: Attention = model.attend(TEXT)
+    grid, lens = HeadGrid(attention), TokenLens(attention, tokens=[("query", 7)])
+    view = HeadView(attention, highlight=["he"], selected=[(1, 3), (2, 4)], arrangement="beside")
+    link(grid, view, lens)
+    grid.selected, view.tokens = [(3, 5)], [("query", 7)]
+    grid.disabled = [(5, 8), Head(2, 3)]
+    chosen: Head | None = grid.head
+    if chosen is not None:
+        print(chosen.layer, chosen.head, chosen.paper_name)
+    weights: NDArray[np.float32] = attention.weights(2, 1)
+    table: pd.DataFrame = attention.to_frame()
+    print(weights.shape, len(table), attention.top_links(2, 1, 3), lens.heads)
+    view.save(folder / "head.pdf", width=480, caption=True, theme="dark")
+    panels([view, lens, grid]).save(folder / "figure.svg")
+    save_page(attention, folder / "page.html")
+    print(view.code(), view.caption, view.figure(width=480).svg)
+    predictions = PredictionView(attention)
+    if predictions.wait(10) and predictions.effects is not None:
+        print(predictions.effects.max(), predictions.to_frame())
+    with model.disabled([(5, 8)]):
+        after = model.predict("The woman washed [MASK] hands.")
+    print(after - model.predict("The woman washed [MASK] hands."))
+    options.static_fallback = False
+    explorer: Explorer = explore(model, TEXT, treebank=False, selected=[(1, 2)])
+    state: dict[str, Any] = explorer.to_state()
+    return Explorer.from_state(state, model)
+
+
+def study(model: AttentionModel, folder: Path) -> Measurements:
+    """Studies over a corpus."""
+    segments: list[Segment] = read_segments(demo_prose(), model)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        found = measure(model, segments, ["position", "entropy"], executor=executor)
+    found["entropy"].chart().save(folder / "entropy.html")
+    frame: pd.DataFrame = found.to_frame()
+    numbers: dict[str, NDArray[np.float64]] = found.heads()
+    print(frame.columns, sorted(numbers), HeadGrid(model.attend(TEXT), metrics=found))
+    own = measure(model, make_segments([TEXT, ("Who?", "He.")], model), [Distances(), Patterns()])
+    print(HeadMap(own["distances"], behaviours(own)), own["distances"].cluster(6))
+    print(MetricStrip(own))
+    changes = compare(model, load_model("my-bert"), segments, matches=True)
+    print(changes.chart(), changes.to_frame())
+    print(CompareView(model.attend(TEXT), load_model("my-bert").attend(TEXT)))
+    print(rollout(model.attend(TEXT)).of(3), flow(model.attend(TEXT), queries=[0]).to_frame())
+    print(induction_scores(model).heads(), head_importance(model, segments).heads())
+    print(retrieval_scores(model, TEXT, "He left.", "Who left?").heads())
+    pairs = demo_pairs()
+    print(ablate(model, pairs, score="accuracy").to_frame(), score(model, pairs))
+    return own
+
+
+def probes(model: AttentionModel, folder: Path) -> None:
+    """Treebanks, and what is trained on them."""
+    sentences: list[Sentence] = load_treebank(folder / "dev.conllu.gz")
+    relations = probe_relations(model, sentences)
+    print(relations.best(), RelationTable(relations), DependencyArcs(model, sentences, relations))
+    vectors = load_vectors(folder / "glove.txt")
+    probe = train_probe(model, sentences, demo_treebank(), "attention+words", vectors=vectors)
+    print(probe.uas, probe.votes(sentences[0], 2, 3), ProbeView(demo_probe(), sentences))
+    probe.save(folder / "probe.npz")
+    print(load_probe(folder / "probe.npz"), probe_pairs(model, sentences, sentences).heads())
+    print(structural_probe(model, sentences, sentences).chart())
+    print(probe_features(model, sentences).heads())
+    documents: list[Document] = load_coreference(folder / "gum.conllu.gz")
+    print(CoreferenceView(probe_coreference(model, documents)))
+
+
+def given(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Maps from elsewhere."""
+    attention = Attention.from_weights(weights, ["[CLS]", "cats", "[SEP]"], model_name="mine")
+    return attention.map("weights", 0, 0, unit="words")
