@@ -67,7 +67,7 @@ def test_what_is_changed_while_a_link_gives_is_not_lost() -> None:
     lens.selected = [(2, 3)]
     go_on.set()
     thread.join(30)
-    assert grid.selected == view.selected == lens.selected
+    assert [str(one.head) for one in (grid, lens, view)] == ["L2 H3"] * 3, "the later change"
     assert grid.layer == view.layer == lens.layer
     for widget in (grid, view, lens):
         widget.close()
