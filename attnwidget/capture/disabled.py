@@ -13,6 +13,7 @@ from torch import Tensor
 from attnwidget.capture.edits import METHODS, REFERRING, Change, Edits, Method, edge_change
 from attnwidget.capture.head import Head, named_head
 from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.placement import device_of
 from attnwidget.capture.sites import count_heads, find_sites
 from attnwidget.capture.tap import LayerAttention, open_edits, tap
 from attnwidget.capture.torch_functions import summed_values
@@ -76,16 +77,19 @@ def intact_edits(hf_model: Any) -> Edits:
     """No edits, with what the model has to be edited."""
     sites, config = find_sites(hf_model), hf_model.config.get_text_config()
     heads_of: dict[str, list[int]] = {}
-    for site in sites:
-        count = count_heads(site.module, getattr(site.module, "config", config))
-        heads_of.setdefault(site.stack, []).append(count or config.num_attention_heads)
+    stacks = {site.module: site.stack for site in sites}
+    # A module that stands in two places is two layers.
+    for _, module in hf_model.named_modules(remove_duplicate=False):
+        if module in stacks:
+            count = count_heads(module, getattr(module, "config", config))
+            heads_of.setdefault(stacks[module], []).append(count or config.num_attention_heads)
     if hasattr(config, "num_hidden_groups"):  # ALBERT's layers share modules
         n_layers = config.num_hidden_layers * config.inner_group_num
         heads_of = {stack: [counts[0]] * n_layers for stack, counts in heads_of.items()}
     return Edits(
         {},
         {stack: tuple(counts) for stack, counts in heads_of.items()},
-        {site.module: site.stack for site in sites},
+        stacks,
     )
 
 
@@ -152,7 +156,7 @@ def _key_heads(
     hf_model: Any, inputs: ModelInputs, intact: Edits
 ) -> dict[tuple[str, int], tuple[int, int]]:
     """Heads and key heads of each layer, seen in a pass over two tokens."""
-    ids = torch.tensor([[0, 1]], device=hf_model.device)
+    ids = torch.tensor([[0, 1]], device=device_of(hf_model))
     given = {"input_ids": ids} | ({"decoder_input_ids": ids} if inputs.encodes_apart else {})
     found: dict[tuple[str, int], tuple[int, int]] = {}
 

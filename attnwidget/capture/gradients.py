@@ -41,7 +41,8 @@ def attention_gradients(
     ones too. `options` are passed on to the model. Memory: all maps of all layers.
 
     Raises:
-        ValueError: the loss is no number, or does not depend on a layer's weights.
+        ValueError: the loss is no number, or does not depend on a layer's weights, or has to
+            go through layers that are quantised with what they are given.
 
     Example:
         >>> from attnwidget import load_model
@@ -54,6 +55,8 @@ def attention_gradients(
         (torch.Size([1, 12, 9, 9]), torch.Size([1]))
     """
     layers: list[LayerAttention] = []
+    with torch.enable_grad():
+        _check_differentiable(hf_model)
     with torch.enable_grad(), _differentiable(hf_model, task.inputs) as inputs:
         with tap(hf_model, layers.append):
             output = hf_model(**inputs, **(options or {}))
@@ -78,6 +81,32 @@ def attention_gradients(
         for seen in layers
     ]
     return gradients, losses.detach().float().reshape(-1)
+
+
+def _check_differentiable(hf_model: nn.Module) -> None:
+    """Refuse layers that gradients go round, not through: the rest would be a wrong number."""
+    for path, module in hf_model.named_modules():
+        if not _passes_gradients_on(module):
+            raise ValueError(
+                f"no gradient goes through {path!r} of {type(hf_model).__name__}, since it is "
+                "quantised: load the model as it was before, or quantised in its weights alone"
+            )
+
+
+def _passes_gradients_on(module: nn.Module) -> bool:
+    if type(module).__module__.startswith("torch.ao.nn.quantized"):
+        return False
+    weight: Any = getattr(module, "weight", None)
+    if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
+        return True
+    # Of other types of weights some are quantised with what they multiply, whose gradients end.
+    given = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
+    if not given.is_floating_point():
+        return True  # of bitsandbytes, which has gradients
+    output = module(given.requires_grad_())
+    if not output.requires_grad:
+        return False
+    return torch.autograd.grad(output.sum(), given, allow_unused=True)[0] is not None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnwidget.capture.axes import patch_axis, position_axis
 from attnwidget.capture.encode import Encoded
+from attnwidget.capture.placement import device_of
 from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.text.tokens import Tokens
 
@@ -31,7 +32,7 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
 
     def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
         full = [[*row, *[filler] * (longest - len(row))] for row in rows]
-        return torch.tensor(full, device=hf_model.device)
+        return torch.tensor(full, device=device_of(hf_model))
 
     inputs = {
         "input_ids": padded([one.ids for one in encoded], pad),
@@ -79,7 +80,7 @@ def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
                 "attend: it is 1 at each token to read and 0 at padding"
             )
         dtype = hf_model.dtype if tensor.is_floating_point() else None
-        inputs[name] = tensor.to(hf_model.device, dtype)
+        inputs[name] = tensor.to(device_of(hf_model), dtype)
     if not inputs:
         raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
     return _without_left_padding(_without_left_padding(inputs, ""), "decoder_")

@@ -15,8 +15,8 @@ import torch
 
 from attnwidget.capture.call import call
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.sites import find_sites
+from attnwidget.capture.wrapped import unwrapped
 from attnwidget.text.counted import counted
 
 # The models that come with the package: by the name that load_model takes, the folder in
@@ -43,7 +43,7 @@ def load_model(
         model: None for the small BERT that comes with this package, "attnwidget/genre" for its
             sibling fine-tuned to tell genres (neither needs a network); a name on the Hugging Face
             hub or a folder, with safetensors weights; or a transformers model, which may be
-            compiled.
+            compiled, parallel, quantised, offloaded by accelerate or have adapters of peft.
         tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
             model; a model passed as an object then has none, as a vision model needs none.
         name: what figures, captions and results call the model. None = its name on the hub, the
@@ -59,8 +59,10 @@ def load_model(
 
     Raises:
         OSError: no such folder, nothing cached by that name and the hub not reachable.
-        ValueError: the tokenizer does not belong to the model.
-        TypeError: no model, or one without attention that could be read; a name that is no text.
+        ValueError: the tokenizer does not belong to the model; it has no weights, since it is on
+            the device "meta".
+        TypeError: no model, one without attention that could be read, or one with adapters beside
+            its layers; a name that is no text.
 
     Example:
         >>> from attnwidget import load_model
@@ -116,8 +118,9 @@ def find_model(
     trust_remote_code: bool,
 ) -> tuple[Any, Any, str, str | None]:
     """The model, its tokenizer, its name and `AttentionModel.source`; otherwise as `load_model`."""
+    if isinstance(model, torch.nn.Module):
+        model = unwrapped(model)
     if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
-        model = uncompiled(model)
         if isinstance(tokenizer, (str, Path)):
             tokenizer = load_tokenizer(tokenizer, revision, trust_remote_code)
         if device != "auto" or dtype is not None:

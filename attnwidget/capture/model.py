@@ -23,6 +23,7 @@ from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
+from attnwidget.capture.placement import check_has_weights, device_of
 from attnwidget.capture.predict import Question, predictions_of, question_of
 from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
@@ -47,7 +48,8 @@ class AttentionModel:
     unpickled; a model that was passed as an object travels whole.
 
     Attributes:
-        hf_model: the transformers model; of a compiled one the model that was compiled.
+        hf_model: the transformers model; of one that is wrapped (compiled, parallel, with adapters
+            of peft) the model inside.
         tokenizer: its tokenizer, or None.
         name: what figures, captions and results call it; in a block of `disabled` with what it is
             without.
@@ -71,6 +73,7 @@ class AttentionModel:
             raise TypeError(
                 f"{type(hf_model).__name__} has no softmax attention whose weights could be read"
             )
+        check_has_weights(hf_model)
         self.hf_model = hf_model
         self.tokenizer = tokenizer
         self.own_name = name
@@ -108,8 +111,8 @@ class AttentionModel:
 
     @property
     def device(self) -> torch.device:
-        """Where the model's weights are."""
-        return next(self.hf_model.parameters()).device
+        """Where the model takes its inputs."""
+        return device_of(self.hf_model)
 
     def attend(
         self,
@@ -421,6 +424,8 @@ class AttentionModel:
         if loss is None and is_long(self.hf_model, inputs, long):
             items, no_norms = collect_long(self.hf_model, inputs, options), _NO_NORMS_OF_LONG
         else:
+            if self._projections.outdated:
+                self._projections = Projections(self.hf_model)
             collected = Collected(self.hf_model, inputs, options, self._projections)
             items, no_norms = collected.items, collected.no_norms
         if loss is not None:

@@ -12,6 +12,7 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.encode import Encoded, Encoder, Text
 from attnwidget.capture.generate import decoder_ids, translation
 from attnwidget.capture.inputs import given_inputs, input_names, padded_inputs, unpadded
+from attnwidget.capture.placement import device_of
 from attnwidget.capture.special_token_template import Template
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
@@ -147,7 +148,7 @@ class ModelInputs:
         return template.ids(*parts), types
 
     def _row(self, ids: Sequence[int]) -> Tensor:
-        return torch.tensor([list(ids)], device=self._hf_model.device)
+        return torch.tensor([list(ids)], device=device_of(self._hf_model))
 
 
 def _shortened(text: str) -> str:

@@ -15,6 +15,7 @@ from attnwidget.capture.encode import Text
 from attnwidget.capture.generate import decoder_ids
 from attnwidget.capture.losses import language_model_head
 from attnwidget.capture.model_inputs import ModelInputs
+from attnwidget.capture.placement import device_of
 from attnwidget.capture.predictions import Answers, Predictions, Task
 from attnwidget.capture.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
@@ -193,7 +194,7 @@ def _read_on(
     # A text that has ended has no next token.
     while ids and ids[-1] == getattr(tokenizer, "eos_token_id", None):
         ids.pop()
-    row = torch.tensor([decoder_ids(hf_model, ids)], device=hf_model.device)
+    row = torch.tensor([decoder_ids(hf_model, ids)], device=device_of(hf_model))
     return {**given, "decoder_input_ids": row}, "decoder_input_ids"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.placement import weight_of
 from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import LayerAttention, tap
@@ -46,6 +47,7 @@ class Projections:
     def __init__(self, hf_model: nn.Module) -> None:
         hf_model = uncompiled(hf_model)
         self._modules: dict[nn.Module, nn.Module] = {}
+        self._parents: dict[nn.Module, nn.Module] = {}
         self._paths: dict[nn.Module, str] = {}
         self._why_not: dict[nn.Module, str] = {}
         self._latest: dict[nn.Module, LayerAttention] = {}
@@ -55,13 +57,27 @@ class Projections:
         for site in find_sites(hf_model):
             parent = hf_model.get_submodule(site.path.rpartition(".")[0])
             projection = _find(site.module, parent)
+            self._parents[site.module] = parent
             self._paths[site.module] = names.get(projection, site.path)
             if projection is None:
                 self._why_not[site.module] = (
-                    f"{type(site.module).__name__} has no output projection that is known"
+                    f"{type(site.module).__name__} has no output projection that is known, or a "
+                    "quantised one"
                 )
             else:
                 self._modules[site.module] = projection
+
+    @property
+    def outdated(self) -> bool:
+        """Whether what was seen to hold may hold no longer: a module is another one now.
+
+        An adapter may be trained, merged or switched off at any time.
+        """
+        return any(
+            hasattr(self._modules.get(module), "base_layer")
+            or _find(module, parent) is not self._modules.get(module)
+            for module, parent in self._parents.items()
+        )
 
     def why_not(self, module: nn.Module) -> str:
         """Why `module` has no f(x); "" where it has one."""
@@ -156,14 +172,15 @@ class Projections:
         value = value.repeat_interleave(heads // value.shape[0], dim=0)
         summed = seen.weights[0, :, rows].detach().float() @ value  # [H, rows, Dv]
         expected = (summed @ shares).sum(0)
-        bias = getattr(projection, "bias", None)
+        bias = weight_of(projection, "bias")
         expected = expected if bias is None else expected + bias.detach().float()
         difference = (got[rows].float() - expected).abs().max().item()
         allowed = _TOLERANCE.get(got.dtype, 1e-5) * max(expected.abs().max().item(), 1e-6)
         self._why_not[module] = (
             ""
             if difference <= allowed
-            else f"something stands between the values and {self._where(module)} (a gate, a norm)"
+            else f"something stands between the values and {self._where(module)} (a gate, a norm) "
+            "or beside it (an adapter: merge it)"
         )
 
     def _where(self, module: nn.Module) -> str:
@@ -181,11 +198,15 @@ def _find(module: nn.Module, parent: nn.Module) -> nn.Module | None:
 
 
 def _is_linear(module: nn.Module) -> bool:
-    weight = getattr(module, "weight", None)
-    return isinstance(weight, Tensor) and weight.ndim == 2 and weight.is_floating_point()
+    weight: Any = getattr(module, "weight", None)
+    # Those of torchao and bitsandbytes are of types of their own.
+    plain = type(weight) in (Tensor, nn.Parameter)
+    return plain and weight.ndim == 2 and weight.is_floating_point()
 
 
 def _weight(projection: Any) -> Tensor:
     """[d, H * Dv], as `nn.Linear` keeps it; GPT-2's Conv1D keeps it transposed."""
-    weight: Tensor = projection.weight
+    projection = getattr(projection, "base_layer", projection)  # of an adapter's
+    weight = weight_of(projection, "weight")
+    assert weight is not None
     return weight.T if type(projection).__name__ == "Conv1D" else weight

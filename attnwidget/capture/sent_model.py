@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
+
+from attnwidget.capture.placement import weight_of
 
 # Weights taken from each parameter to tell a model from another one of the same class.
 _SAMPLED = 64
@@ -21,11 +23,37 @@ _received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 def weights_digest(module: nn.Module) -> str:
     """What tells a model's weights from others of the same shapes."""
     digest = blake2b(digest_size=16)
-    for name, parameter in module.named_parameters():
-        step = max(1, parameter.numel() // _SAMPLED)
-        sample = parameter.detach().flatten()[::step].double().cpu().numpy()
-        digest.update(name.encode() + np.ascontiguousarray(sample).tobytes())
+    for name, _ in module.named_parameters():
+        path, _, own = name.rpartition(".")
+        parameter: Any = weight_of(module.get_submodule(path), own)
+        # How it is quantised: by its weights alone, or with what they multiply.
+        kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
+        digest.update(f"{name}{kind}".encode())
+        for numbers in _stored(parameter.detach()):
+            step = max(1, numbers.numel() // _SAMPLED)
+            sample = numbers.flatten()[::step].double().cpu().numpy()
+            digest.update(np.ascontiguousarray(sample).tobytes())
+    for path, part in module.named_modules():
+        if isinstance(off := getattr(part, "disable_adapters", None), bool):  # a layer of peft
+            adapter: Any = part
+            chosen = off, adapter.active_adapters, getattr(adapter, "scaling", None)
+            digest.update(f"{path} {chosen}".encode())
+        elif type(part).__module__.startswith("torch.ao.nn.quantized"):
+            digest.update(path.encode() + repr(part.state_dict()).encode())
     return digest.hexdigest()
+
+
+def _is_nested(parameter: Any) -> bool:
+    return hasattr(parameter, "__tensor_flatten__")
+
+
+def _stored(parameter: Any) -> Iterator[Tensor]:
+    """The plain tensors that a parameter is kept in: a quantised one has several."""
+    if not _is_nested(parameter):
+        yield parameter
+        return
+    for name in parameter.__tensor_flatten__()[0]:
+        yield from _stored(getattr(parameter, name))
 
 
 class CannotSendError(TypeError):

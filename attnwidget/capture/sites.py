@@ -60,6 +60,13 @@ def find_sites(model: nn.Module) -> list[Site]:
     if any(route == "interface" for _, _, route in found):
         # A pooling head beside the layers (SigLIP) is no layer of the model.
         found = [entry for entry in found if not isinstance(entry[0], nn.MultiheadAttention)]
+        # What is around a layer's attention (an adapter with a prompt of its own) is no second one.
+        inner = tuple(path for _, path, route in found if route == "interface")
+        found = [
+            (module, path, route)
+            for module, path, route in found
+            if route == "interface" or not any(one.startswith(f"{path}.") for one in inner)
+        ]
     sides = {_side(path) for _, path, _ in found}
     two_stacks = {"encoder", "decoder"} <= sides
     return [
@@ -99,6 +106,7 @@ def _route(module: nn.Module, path: str) -> Route | None:
 def _is_projection(module: nn.Module) -> bool:
     return (
         isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d))
+        or hasattr(module, "in_features")  # quantised, or with an adapter around it
         or next(module.parameters(recurse=False), None) is not None
     )
 

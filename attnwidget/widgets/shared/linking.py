@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -11,6 +12,9 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linked_traits import SHARED, fitting
 from attnwidget.widgets.shared.relation_choice import RelationChoice
 
+#: Times that a value is given anew while other threads change it.
+_ROUNDS = 10
+
 
 class Link:
     """Widgets that follow each other until `unlink()`; also a context manager."""
@@ -18,7 +22,8 @@ class Link:
     def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str]) -> None:
         self.widgets = tuple(widgets)
         self.names = tuple(names)
-        self._busy = False
+        # Of each thread: what one gives is no reason to drop what another one changes meanwhile.
+        self._giving = threading.local()
         with ExitStack() as held:
             for widget in self.widgets:
                 held.enter_context(widget.hold_sync())
@@ -46,22 +51,33 @@ class Link:
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
         """Give all but one widget a value; those that lack the trait give it to their own links."""
         # A target's own observers answer (layer moves its selection): no news to bring back.
-        if self._busy or name not in self.names:
+        if getattr(self._giving, "now", False) or name not in self.names:
             return
-        self._busy = True
+        self._giving.now = True
         try:
-            for widget in self.widgets:
-                if widget is source:
-                    continue
-                if not widget._takes(name):
-                    for other in widget._ties:
-                        other._give(widget, name, value)
-                    continue
-                chooses = isinstance(widget, RelationChoice) and name == "relation"
-                relations = widget._relations() if chooses else None
-                setattr(widget, name, fitting(name, value, widget._shapes(), relations))
+            for _ in range(_ROUNDS):
+                for widget in self.widgets:
+                    if widget is source:
+                        continue
+                    if widget._takes(name):
+                        setattr(widget, name, _fitting(widget, name, value))
+                    else:
+                        for other in widget._ties:
+                            other._give(widget, name, value)
+                # Who writes last looks last: two threads that gave at once end in one value.
+                if source._takes(name):
+                    value = getattr(source, name)
+                if self._all_have(name, value):
+                    return
         finally:
-            self._busy = False
+            self._giving.now = False
+
+    def _all_have(self, name: str, value: Any) -> bool:
+        return all(
+            getattr(widget, name) == _fitting(widget, name, value)
+            for widget in self.widgets
+            if widget._takes(name)
+        )
 
     def unlink(self) -> None:
         """Let them go their own ways."""
@@ -74,6 +90,12 @@ class Link:
 
     def __exit__(self, *exc: object) -> None:
         self.unlink()
+
+
+def _fitting(widget: HeadWidget, name: str, value: Any) -> Any:
+    chooses = isinstance(widget, RelationChoice) and name == "relation"
+    relations = widget._relations() if chooses else None
+    return fitting(name, value, widget._shapes(), relations)
 
 
 def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Link:

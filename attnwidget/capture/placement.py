@@ -1,0 +1,59 @@
+"""Where a model's weights are: on a device, or where accelerate keeps those that it offloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model takes its inputs: with its first weights, or where offloaded ones are run.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> device_of(load_model(device="cpu").hf_model)
+        device(type='cpu')
+    """
+    own = next(model.parameters()).device
+    return next(_run_on(model), own) if own.type == "meta" else own
+
+
+def check_has_weights(model: nn.Module) -> None:
+    """ValueError for a model on the device "meta" whose weights nobody keeps."""
+    if (
+        any(p.device.type == "meta" for p in model.parameters())
+        and next(_run_on(model), None) is None
+    ):
+        raise ValueError(
+            f"weights of this {type(model).__name__} are on the device 'meta', which holds no "
+            "numbers: load them, as from_pretrained(name) does, and pass that model"
+        )
+
+
+def weight_of(module: nn.Module, name: str) -> Tensor | None:
+    """A module's own weight or bias, also where accelerate offloaded it; None for none."""
+    found: Tensor | None = getattr(module, name, None)
+    if found is None or found.device.type != "meta":
+        return found
+    for hook in _hooks(module):
+        if getattr(hook, "weights_map", None) is not None:
+            kept: Tensor = hook.weights_map[name]
+            return kept.to(hook.execution_device)
+    return found
+
+
+def _run_on(model: nn.Module) -> Iterator[torch.device]:
+    """The devices to which accelerate brings weights when they are needed."""
+    for module in model.modules():
+        for hook in _hooks(module):
+            if getattr(hook, "offload", False) and hook.execution_device is not None:
+                yield torch.device(hook.execution_device)
+
+
+def _hooks(module: nn.Module) -> list[Any]:
+    """What accelerate runs before and after a module."""
+    hook: Any = getattr(module, "_hf_hook", None)
+    return list(getattr(hook, "hooks", [hook] if hook is not None else []))

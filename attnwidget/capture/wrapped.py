@@ -1,0 +1,52 @@
+"""The transformers model inside of what users have: compiled, parallel, with adapters of peft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+# These choose among their adapters by what they are given, before the model is.
+_CHOOSING = {"PolyModel", "XLoraModel"}
+
+
+def unwrapped(model: nn.Module) -> Any:
+    """The transformers model in what wraps it; a model in no wrapper as it is.
+
+    Wrappers are those of `torch.compile`, `torch.nn.DataParallel`, `DistributedDataParallel` and
+    peft, one in another too. Adapters such as those of LoRA are in the model's layers, and stay.
+
+    Raises:
+        TypeError: adapters that are beside the layers, as those of prefix and prompt tuning.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget import load_model
+        >>> model = load_model().hf_model
+        >>> unwrapped(torch.nn.DataParallel(model)) is model
+        True
+    """
+    while True:
+        if "_orig_mod" in model._modules:
+            model = model._modules["_orig_mod"]  # type: ignore[assignment]
+        elif isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            model = model.module
+        elif hasattr(model, "peft_config") and "base_model" in model._modules:
+            model = _adapted(model)
+        else:
+            return model
+
+
+def _adapted(model: Any) -> nn.Module:
+    """The model whose layers have the adapters of one of peft."""
+    tuner = model.base_model
+    names = {base.__name__ for base in type(tuner).__mro__}
+    if "BaseTuner" not in names or names & _CHOOSING:
+        kinds = ", ".join(str(getattr(c, "peft_type", c)) for c in model.peft_config.values())
+        raise TypeError(
+            f"this {type(model).__name__} adapts its model from outside of the layers "
+            f"({kinds.replace('PeftType.', '')}), so that their attention alone is not what it "
+            "computes: pass the transformers model without it, or one with adapters in its "
+            "layers, such as LoRA's"
+        )
+    return tuner.model
