@@ -1,11 +1,11 @@
 """What probes find in a model, on a treebank: Table 3 of Clark et al., Coenen et al., structures.
 
     python tests/benchmarks/probes.py --treebank FOLDER --vectors FILE --cache FOLDER
-        [--model FOLDER] [--sentences N]
+        [--model FOLDER] [--parts governors pairs structures]
 
-TREEBANK holds UD English EWT, `en_ewt-ud-train.conllu.gz` and its `dev`. N are the sentences that
-pairs and structures are learned from, and half as many are for their scores; governors are always
-learned from all. CACHE keeps what is read of the model, and a run that was killed goes on there.
+TREEBANK holds UD English EWT, `en_ewt-ud-train.conllu.gz` and its `dev`. Governors are learned from
+all sentences, pairs and structures from every sixth and judged on every second. CACHE keeps what is
+read of the model, and a run that was killed goes on there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any
 import pandas as pd
 
 from attnwidget import (
+    AttentionModel,
+    Sentence,
     load_model,
     load_treebank,
     load_vectors,
@@ -26,6 +28,9 @@ from attnwidget import (
     structural_probe,
     train_probe,
 )
+from attnwidget.text.word_vectors import WordVectors
+
+PARTS = ("governors", "pairs", "structures")
 
 
 def told(name: str, run: Callable[[], Any]) -> Any:
@@ -43,24 +48,44 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, required=True)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--model", type=Path)
-    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     options = parser.parse_args()
     pd.set_option("display.width", 160, "display.max_columns", 8, "display.precision", 3)
     model = load_model(options.model, device="cpu") if options.model else load_model(device="cpu")
     train, dev = (
         load_treebank(options.treebank / f"en_ewt-ud-{part}.conllu.gz") for part in ("train", "dev")
     )
-    vectors = load_vectors(options.vectors)
     options.cache.mkdir(parents=True, exist_ok=True)
     more: dict[str, Any] = {"cache": options.cache, "skip_unaligned": True, "progress": False}
+    if "governors" in options.parts:
+        governors(model, (train, dev), load_vectors(options.vectors), options.cache, more)
+    some = train[::6], dev[::2]
+    if "pairs" in options.parts:
+        pairs = told("pairs of words", lambda: probe_pairs(model, *some, **more))
+        print(pairs.to_frame().to_string(index=False))
+    if "structures" in options.parts:
+        asked = {"epochs": 10, "untrained": True, **more}
+        structures = told("structures", lambda: structural_probe(model, *some, **asked))
+        frame = structures.to_frame()
+        print(frame[frame["measure"] == "UUAS"].to_string(index=False))
+
+
+def governors(
+    model: AttentionModel,
+    parts: tuple[list[Sentence], list[Sentence]],
+    vectors: WordVectors,
+    cache: Path,
+    more: dict[str, Any],
+) -> None:
+    """The probes of Table 3, with what stands beside them."""
     careful = {"untrained": True, "control": True, "description_length": True}
     for kind in ("attention", "attention+words"):
         probe = told(
             kind,
             lambda kind=kind: train_probe(
-                *(model, train, dev, kind),
+                *(model, *parts, kind),
                 vectors=vectors if kind == "attention+words" else None,
-                checkpoint=options.cache / f"{kind}.npz",
+                checkpoint=cache / f"{kind}.npz",
                 **careful,
                 **more,
             ),
@@ -71,14 +96,6 @@ def main() -> None:
             f"selectivity {probe.selectivity:.1%}; {code.bits_a_word:.2f} bits a word, uniform "
             f"{code.uniform_bits_a_word:.2f}; over seeds {probe.scores.per_seed}"
         )
-    some = train[: options.sentences], dev[: options.sentences // 2]
-    pairs = told("pairs of words", lambda: probe_pairs(model, *some, **more))
-    print(pairs.to_frame().to_string(index=False))
-    structures = told(
-        "structures", lambda: structural_probe(model, *some, epochs=10, untrained=True, **more)
-    )
-    frame = structures.to_frame()
-    print(frame[frame["measure"] == "uuas"].to_string(index=False))
 
 
 if __name__ == "__main__":
