@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -77,3 +79,25 @@ def test_what_is_quick_says_nothing(
     with bars.said_when_slow("Reading the text …"):
         pass
     assert said == []
+
+
+STEPS = """
+import time
+from attnwidget.widgets.shared.background import Background
+def steps():
+    for step in range(100):
+        print("begun", flush=True)
+        time.sleep(0.3)
+        print("done", flush=True)
+        yield
+background = Background(["steps"], print)
+background.add("steps", steps())
+background.start()
+time.sleep(0.1)
+"""
+
+
+def test_a_program_ends_after_the_step_that_runs() -> None:
+    """A thread that were within torch by then would abort the process."""
+    run = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "begun\ndone\n", "")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+
+#: Seconds that the last step has when the interpreter ends.
+_LAST_STEP = 20.0
+_running: set[Background] = set()
 
 #: A job does a part of its work between one `yield` and the next.
 Job = Iterator[None]
@@ -67,6 +72,7 @@ class Background:
             if self._started or self._closed:
                 return
             self._started = True
+        _running.add(self)
         self._thread.start()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -100,6 +106,12 @@ class Background:
             self._changed.notify_all()
 
     def _work(self) -> None:
+        try:
+            self._do_all()
+        finally:
+            _running.discard(self)
+
+    def _do_all(self) -> None:
         while (found := self._next()) is not None:
             name, job = found
             error: Exception | None = None
@@ -136,6 +148,16 @@ class Background:
                 soonest = min((self._due[name] - now for name in self._jobs), default=None)
                 self._changed.wait(soonest)
             return None
+
+
+@atexit.register
+def _end() -> None:
+    """Let no thread be within torch when the interpreter goes: that would abort the process."""
+    left = list(_running)
+    for one in left:
+        one.close()
+    for one in left:
+        one._thread.join(_LAST_STEP)
 
 
 def _thread(target: Callable[[], None]) -> threading.Thread:
