@@ -233,7 +233,9 @@ class Replay:
                 return forward(*args, **kwargs)
             if index < self._first:
                 pass_layer_by(attention)
-                return _repeated(self._kept[index], self._repeats)
+                # The next one that is passed by looks at no input.
+                times = self._repeats if index == self._first - 1 else 1
+                return _repeated(self._kept[index], times)
             output = forward(*args, **kwargs)
             if self._recording and index == len(self._kept):
                 self._kept[index] = output
@@ -284,6 +286,8 @@ def _layer(unit: Changes) -> int:
 
 def _repeated(value: Any, times: int) -> Any:
     """A tensor, or all tensors of a tuple or a dict, so many times one after the other."""
+    if times == 1:
+        return value
     if isinstance(value, Tensor):
         return value.repeat(times, *[1] * (value.ndim - 1))
     if isinstance(value, Mapping):

@@ -16,7 +16,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.asked_inputs import asked_of, batches_of
 
 
-def least(*runs: Callable[[], object], times: int = 3) -> list[float]:
+def least(*runs: Callable[[], object], times: int = 5) -> list[float]:
     """The least processor time of each run, in turns, so that a busy machine hurts all alike."""
     seconds: list[list[float]] = [[] for _ in runs]
     for _ in range(times):
