@@ -35,7 +35,7 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ipywidgets.Widget.close_all()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def long() -> FormulaAttention:
     return FormulaAttention(8192)
 

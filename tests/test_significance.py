@@ -78,10 +78,10 @@ def test_bootstrap_and_sign_flips_beside_scipys() -> None:
     low, high = bootstrap_interval(values, draws=4000)
     p = sign_flip_test(values)
     for i, own in enumerate(values):
-        theirs = bootstrap((own,), np.mean, n_resamples=4000, method="percentile", rng=1)
+        theirs = bootstrap((own,), np.mean, n_resamples=4000, method="percentile", random_state=1)
         interval = theirs.confidence_interval
         assert (low[i], high[i]) == pytest.approx((interval.low, interval.high), abs=0.03)
-        flips = permutation_test((own,), np.mean, permutation_type="samples", rng=1)
+        flips = permutation_test((own,), np.mean, permutation_type="samples", random_state=1)
         assert p[i] == pytest.approx(flips.pvalue, abs=0.02)
     # Exact: of 2^3 signs the two that all agree.
     assert sign_flip_test([1.0, 1.0, 1.0]) == pytest.approx(0.25, abs=0.02)
@@ -98,7 +98,7 @@ def test_a_bootstrap_of_ratios_beside_scipys() -> None:
         paired=True,
         n_resamples=4000,
         method="percentile",
-        rng=1,
+        random_state=1,  # `rng` from scipy 1.15 on
     ).confidence_interval
     assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
     assert bootstrap_ratio_interval([0, 0], [0, 0]) == (0, 1)

@@ -23,6 +23,7 @@ from attnwidget import (
     make_segments,
     measure,
 )
+from attnwidget.capture.collect_long import shows_products
 from attnwidget.capture.weights_seen import WeightsSeen
 from planted_probes import sentences
 from vocabularies import word_tokenizer
@@ -60,6 +61,8 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_reads_again_is_refused_and_what_was_read_stays(change: str) -> None:
     model = read()
+    if not shows_products(model.hf_model):
+        pytest.skip("this version of transformers shows the weights of BERT alone")
     # Two of each, since maps that were computed once are kept.
     attention, twin = (model.attend(TEXT, loss="masked") for _ in range(2))
     of_long, long_twin = (model.attend(TEXT, long=True) for _ in range(2))

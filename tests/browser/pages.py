@@ -21,6 +21,8 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # The shell's letters would stand elsewhere than those of a browser with windows.
+    "--font-render-hinting=none",
 ]
 WIDTH, HEIGHT = 1200, 1400
 # What the hosts themselves say in the console; none of it comes from a widget.

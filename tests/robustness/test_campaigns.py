@@ -14,7 +14,9 @@ from robustness.readers import READERS, SAVED
 
 TESTS = Path(__file__).parents[1]
 #: Inputs a reader; `make fuzz` runs as many as there is time for.
-INPUTS = {"FrameNet": 60, "states of explorers": 40, "checkpoints": 60, "messages of pages": 200}
+INPUTS = {"FrameNet": 60, "states of explorers": 20, "messages of pages": 100} | dict.fromkeys(
+    [name for name in SAVED if name != "states of explorers"], 40
+)
 USUAL = 150
 
 

@@ -26,16 +26,17 @@ TEXTS = ["w1 w2 w3", "w4 w5", "w6 w7 w8 w9"]
 
 
 @pytest.mark.parametrize(
-    ("given", "count"),
+    ("given", "kinds"),
     [
-        (["measure", "ablate", "train_probe", "structural_probe", "probe_pairs"], 2),
-        (["measure", "train_probe"], 1),
+        (["measure", "ablate", "train_probe", "structural_probe", "probe_pairs"], ["kill"]),
+        (["measure"], [one for one in faults.FAULTS if one != "kill"]),
     ],
     ids=["kill", "other faults"],
 )
-def test_what_is_taken_up_ends_in_the_same_bits(forks: str, given: list[str], count: int) -> None:
-    kinds = ["kill"] if count == 2 else [one for one in faults.FAULTS if one != "kill"]
-    command = [*given, "--count", str(count), "--seed", "17", "--faults", *kinds]
+def test_what_is_taken_up_ends_in_the_same_bits(
+    forks: str, given: list[str], kinds: list[str]
+) -> None:
+    command = [*given, "--count", "1", "--seed", "17", "--faults", *kinds]
     run = subprocess.run(
         forked_python.command(forks, "robustness.faults", *command),
         cwd=TESTS,
@@ -49,7 +50,7 @@ def test_what_is_taken_up_ends_in_the_same_bits(forks: str, given: list[str], co
     for one in counts:
         assert not one["falls"], one
         hits = [how for how in one if how.startswith(("killed", "returned", "raised"))]
-        assert sum(one[how] for how in hits) >= count, one
+        assert sum(one[how] for how in hits) >= 1, one
 
 
 # --- two runs of one file ---

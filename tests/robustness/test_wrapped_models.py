@@ -41,6 +41,13 @@ def adapted(model: Any, config: peft.PeftConfig) -> Any:
     return found.eval()
 
 
+def tokenizer() -> Any:
+    """One that gives what these models are given here: GPT-2 would embed types, too."""
+    found = word_tokenizer()
+    found.model_input_names = ["input_ids", "attention_mask"]
+    return found
+
+
 def lora(model: Any, targets: str | list[str] = "all-linear", **options: Any) -> Any:
     return adapted(model, peft.LoraConfig(r=3, target_modules=targets, **options))
 
@@ -146,7 +153,7 @@ def form(name: str) -> tuple[str, Any, float]:
 
 
 def given(masked: bool = False) -> dict[str, Tensor]:
-    tokens = word_tokenizer()(MASKED if masked else " ".join(WORDS), return_tensors="pt")
+    tokens = tokenizer()(MASKED if masked else " ".join(WORDS), return_tensors="pt")
     return {name: tokens[name] for name in ("input_ids", "attention_mask")}
 
 
@@ -166,7 +173,7 @@ def test_maps_and_measures_are_its_own(name: str) -> None:
     _, wrapped, atol = form(name)
     with torch.no_grad():
         maps = torch.stack(own(wrapped, given()).attentions)[:, 0].float().numpy()
-    model = load_model(wrapped, word_tokenizer())
+    model = load_model(wrapped, tokenizer())
     np.testing.assert_allclose(model.attend(" ".join(WORDS)).weights(), maps, atol=atol)
     found = measure(model, [Segment(WORDS)], ["entropy"], progress=False)["entropy"].entropy
     wanted = [[reference.entropy(head.astype(float)) for head in layer] for layer in maps]
@@ -200,7 +207,7 @@ def _projection(kind: str, model: Any) -> nn.Module:
 @pytest.mark.parametrize("name", FORMS)
 def test_a_head_that_is_off_is_off_in_the_wrapper(name: str) -> None:
     kind, wrapped, atol = form(name)
-    model = load_model(wrapped, word_tokenizer())
+    model = load_model(wrapped, tokenizer())
     called = model.hf_model if "compiled" in name else wrapped
     with torch.no_grad():
         intact = own(called, given())[0]
@@ -221,7 +228,7 @@ def states(output: Any) -> Tensor:
 @pytest.mark.parametrize("name", sorted(FORMS.keys() - WITHOUT_GRADIENTS))
 def test_gradients_are_its_own(name: str) -> None:
     _, wrapped, atol = form(name)
-    attention = load_model(wrapped, word_tokenizer()).attend(" ".join(WORDS), loss=states)
+    attention = load_model(wrapped, tokenizer()).attend(" ".join(WORDS), loss=states)
     for parameter in wrapped.parameters():
         parameter.requires_grad_(type(parameter) is nn.Parameter)
     output = own(wrapped, given())
@@ -237,13 +244,13 @@ def test_predictions_are_its_own(name: str) -> None:
     kind, wrapped, atol = form(name)
     if kind == "mpnet":
         with pytest.raises(TypeError, match="MPNetModel has no head that predicts"):
-            load_model(wrapped, word_tokenizer()).predict(MASKED)
+            load_model(wrapped, tokenizer()).predict(MASKED)
         return
     masked = kind == "bert"
     with torch.no_grad():
         logits = own(wrapped, given(masked)).logits[0].float()
     place = 3 if masked else -1  # after [CLS] w1 w7, or the last
-    found = load_model(wrapped, word_tokenizer()).predict(MASKED if masked else " ".join(WORDS))
+    found = load_model(wrapped, tokenizer()).predict(MASKED if masked else " ".join(WORDS))
     wanted = torch.softmax(logits[place], -1)
     np.testing.assert_allclose(found.probabilities[0], wanted, atol=10 * atol)
 
@@ -260,7 +267,7 @@ def test_gradients_that_would_go_round_a_quantised_layer_are_refused(name: str) 
         wrapped = packed(zoo.build("bert"), rounds=True, among="intermediate")
     else:
         wrapped = form(name)[1]
-    model = load_model(wrapped, word_tokenizer())
+    model = load_model(wrapped, tokenizer())
     assert model.attend(" ".join(WORDS)).weights().shape == (3, 4, 8, 8)
     with pytest.raises(ValueError, match=r"no gradient goes through '.*, since it is quantised"):
         model.attend(" ".join(WORDS), loss=states)
@@ -273,7 +280,7 @@ def logits_of(output: Any, _: object) -> Tensor:
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_each_place_of_a_shared_layer_is_a_layer(layer: int) -> None:
-    model = load_model(with_a_shared_layer(zoo.build("bert")), word_tokenizer())
+    model = load_model(with_a_shared_layer(zoo.build("bert")), tokenizer())
     intact = model.attend(" ".join(WORDS))
     with model.disabled([(layer, HEAD)]):
         found = model.attend(" ".join(WORDS))
@@ -295,7 +302,7 @@ def test_a_model_without_weights_is_refused() -> None:
         model = zoo.build("bert")
         model.get_submodule(part).to("meta")
         with pytest.raises(ValueError, match=ON_META):
-            load_model(model, word_tokenizer())
+            load_model(model, tokenizer())
 
 
 @pytest.mark.parametrize(
@@ -310,15 +317,15 @@ def test_a_model_without_weights_is_refused() -> None:
 def test_adapters_beside_the_layers_are_refused(config: peft.PeftConfig) -> None:
     adapted_model = peft.get_peft_model(zoo.build("llama"), config)
     with pytest.raises(TypeError, match=rf"outside of the layers \({config.peft_type.value}\)"):
-        load_model(adapted_model, word_tokenizer())
-    model = load_model(adapted_model.get_base_model(), word_tokenizer())
+        load_model(adapted_model, tokenizer())
+    model = load_model(adapted_model.get_base_model(), tokenizer())
     assert model.attend(" ".join(WORDS)).weights().shape == (3, 4, 8, 8)
 
 
 def test_norms_are_of_the_weights_that_there_are() -> None:
     """Adapters that come after the model was read, are trained, and are merged."""
     plain = zoo.build("llama")
-    model = load_model(plain, word_tokenizer())
+    model = load_model(plain, tokenizer())
     text = " ".join(WORDS)
     before = model.attend(text).norms(1, 2)
     adapters = peft.get_peft_model(plain, peft.LoraConfig(r=3, target_modules=["o_proj"])).eval()
@@ -332,17 +339,17 @@ def test_norms_are_of_the_weights_that_there_are() -> None:
     adapters.merge_adapter()
     found = model.attend(text).norms(1, 2)
     assert np.abs(found - before).max() > 0.01
-    alone = load_model(adapters.merge_and_unload(), word_tokenizer()).attend(text)
+    alone = load_model(adapters.merge_and_unload(), tokenizer()).attend(text)
     np.testing.assert_allclose(found, alone.norms(1, 2), atol=1e-6)
 
 
 def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> None:
     text, segments = " ".join(WORDS), [Segment(WORDS)]
-    plain = load_model(zoo.build("llama"), word_tokenizer())
+    plain = load_model(zoo.build("llama"), tokenizer())
     on_disk = accelerate.disk_offload(
         zoo.build("llama"), tmp_path / "weights", execution_device=torch.device("cpu")
     )
-    model = load_model(on_disk, word_tokenizer())
+    model = load_model(on_disk, tokenizer())
     assert model.device.type == "cpu"
     np.testing.assert_array_equal(model.attend(text).norms(1, 2), plain.attend(text).norms(1, 2))
     assert weights_digest(model.hf_model) == weights_digest(plain.hf_model)
@@ -357,7 +364,7 @@ def test_a_checkpoint_is_of_one_adapter_and_one_quantisation(tmp_path: Path) -> 
     def goes_on(model: Any, path: str) -> bool:
         try:
             measure(
-                load_model(model, word_tokenizer()),
+                load_model(model, tokenizer()),
                 *([Segment(WORDS)], ["entropy"]),
                 checkpoint=tmp_path / path,
                 progress=False,

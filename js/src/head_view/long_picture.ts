@@ -4,7 +4,7 @@ import type { Pen } from "../shared/pen.js";
 import { CURVE, longLayout, MINIMAP } from "./long_layout.js";
 import { paintLinks } from "./long_lines.js";
 import { paintAxes, paintCells, paintCurve, paintMinimap, pixelsOf } from "./long_paint.js";
-import { linkLabel, longScene, reader } from "./long_scene.js";
+import { inSight, linkLabel, longScene, reader } from "./long_scene.js";
 import { headOf, linksOf, longCaption, longSaid, longTable, scaleTexts } from "./long_text.js";
 import type { LongHead } from "./long_types.js";
 import { isWhole, partOf } from "./long_window.js";
@@ -26,11 +26,12 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
   const scene = longScene(ground, state, reader(), part, { active: undefined, link: undefined });
   const at = longLayout(scene);
   const pixels = pixelsOf(scene.overview, scene);
-  const tile = scene.tile && pixelsOf(scene.tile, scene);
+  const tile = scene.tile && inSight(scene.tile, part);
+  const seen = { ...scene, overview: inSight(scene.overview, part), tile: tile && tile.rows * tile.cols > 0 ? tile : null };
   const clipped = sheet.pen.clipped.bind(sheet.pen);
   sheet.figure(at.width, at.height, (pen: Pen) => {
     if (state.mode === "lines") paintLinks(pen, at, scene, clipped);
-    else paintCells(pen, at, scene, [pixels, tile], clipped);
+    else paintCells(pen, at, seen, [pixelsOf(seen.overview, seen), seen.tile && pixelsOf(seen.tile, seen)], clipped);
     paintAxes(pen, at, scene);
   });
   const { row } = scene;

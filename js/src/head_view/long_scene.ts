@@ -81,6 +81,24 @@ export function longScene(
   };
 }
 
+/** The blocks that are in sight alone: a picture is drawn as large as all that it holds. */
+export function inSight({ q0, k0, step, rows, cols, values, first }: Cells, part: Part): Cells {
+  const within = (from: number, start: number, end: number, count: number): [number, number] => [
+    Math.max(0, Math.floor((start - from) / step)),
+    Math.min(count, Math.ceil((end - from) / step)),
+  ];
+  const [top, bottom] = within(q0, part[0], part[1], rows);
+  const [left, right] = within(k0, part[2], part[3], cols);
+  const [height, width] = [Math.max(0, bottom - top), Math.max(0, right - left)];
+  const kept = new Float32Array(height * width);
+  for (let r = 0; r < height; r++)
+    kept.set(values.subarray((top + r) * cols + left, (top + r) * cols + left + width), r * width);
+  return {
+    ...{ q0: q0 + top * step, k0: k0 + left * step, step, rows: height, cols: width },
+    ...{ values: kept, first: first.subarray(top, top + height) },
+  };
+}
+
 /** The block of some cells that a place is in; nothing beside them. */
 export function blockIn(cells: Cells, { query, key }: Place): Block | undefined {
   const { q0, k0, step, rows, cols, values } = cells;
