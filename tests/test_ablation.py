@@ -13,6 +13,9 @@ from scipy.stats import binomtest, false_discovery_control
 
 import zoo
 from attnwidget import MinimalPair, Segment, ablate, load_model, score
+from attnwidget.capture.disabled import changed, intact_edits
+from attnwidget.capture.edits import Change
+from attnwidget.capture.head import Head
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.replay import Replay, replaying
 from attnwidget.studies.ablation_results import Ablation
@@ -156,6 +159,44 @@ def test_logits_are_computed_where_they_are_asked_for() -> None:
         with model.disabled(head), torch.no_grad():
             wanted = model.hf_model(**inputs).logits[places]
         torch.testing.assert_close(output.logits[0], wanted, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [
+        ("bert", "encoder.layer.1.attention.self.query"),
+        ("modernbert", "layers.1.attn.Wqkv"),
+        ("gpt2", "h.1.attn.c_attn"),
+        ("llama", "layers.1.self_attn.q_proj"),
+        ("gpt-oss", "layers.1.self_attn.q_proj"),
+        ("deberta-v2", ""),  # cannot: copies of the input are read
+    ],
+)
+def test_the_edited_layer_reads_one_input_for_all_units(name: str, alone: str) -> None:
+    model = load_model(zoo.build(name), words()).hf_model
+    given = {"input_ids": torch.tensor([[7, 8, 9, 11, 3, 5]])}
+    edits = intact_edits(model)
+    units = [
+        {Head(layer, head): Change("uniform", "uniform")} for layer in (0, 1, 2) for head in (0, 3)
+    ]
+    found, read = [], []
+    with replaying(model, edits, edits) as replay:
+        replay.intact(given)
+        passes = replay.without(given, units)
+        found.append(next(passes))
+        if alone:
+            path = next(path for path, _ in model.named_modules() if path.endswith(alone))
+            model.get_submodule(path).register_forward_pre_hook(
+                lambda _, args: read.append(len(args[0]))
+            )
+        found += passes
+    assert [one[:2] for one in found] == [(0, 2), (2, 4), (4, 6)]
+    assert read == ([1] if alone else [])
+    for first, last, output in found:
+        for index in range(first, last):
+            with changed(model, units[index]), torch.no_grad():
+                wanted = model(**given)[0][0]
+            torch.testing.assert_close(output[0][index - first], wanted, atol=1e-5, rtol=1e-5)
 
 
 def test_layers_that_cannot_be_replayed_are_noticed() -> None:

@@ -56,7 +56,7 @@ class Projections:
         names = {module: path for path, module in hf_model.named_modules()}
         for site in find_sites(hf_model):
             parent = hf_model.get_submodule(site.path.rpartition(".")[0])
-            projection = _find(site.module, parent)
+            projection = find_projection(site.module, parent)
             self._parents[site.module] = parent
             self._paths[site.module] = names.get(projection, site.path)
             if projection is None:
@@ -75,7 +75,7 @@ class Projections:
         """
         return any(
             hasattr(self._modules.get(module), "base_layer")
-            or _find(module, parent) is not self._modules.get(module)
+            or find_projection(module, parent) is not self._modules.get(module)
             for module, parent in self._parents.items()
         )
 
@@ -187,7 +187,7 @@ class Projections:
         return f"{type(module).__name__}'s output projection {self._paths[module]!r}"
 
 
-def _find(module: nn.Module, parent: nn.Module) -> nn.Module | None:
+def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
     """The projection by its name: a child of the attention module, or of a block beside it."""
     candidates = [getattr(module, name, None) for name in _OWN]
     candidates += [getattr(getattr(parent, name, None), "dense", None) for name in _BESIDE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from attnwidget.capture.edits import Change, Edits, LayerChanges
 from attnwidget.capture.head import Head
 from attnwidget.capture.held_attributes import Hold, held
 from attnwidget.capture.inputs import input_names
+from attnwidget.capture.projection import find_projection
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import pass_layer_by, tap
 from attnwidget.capture.weights_seen import WeightsSeen
@@ -25,13 +26,46 @@ Places = tuple[Tensor, Tensor]
 # Tokens that go through a layer at once when several heads are off, one in each part of a batch.
 _TOKENS = 768
 _SAME = 1e-5
+# What layers raise that cannot be run with what an earlier pass gave, or with one input for many.
+_CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
+class _Pass:
+    """One pass through the model.
+
+    Attributes:
+        units: what is changed too in each equal part of the batch; none = nothing anywhere.
+        first: the layer that is run first; those below are passed by.
+        places: inputs [P] and tokens [P] whose logits alone are computed; None = of all.
+        spreads: whether the first layer gets one input, and hands on one a unit: their queries,
+            keys and values are the same.
+        outputs: of the heads of the first layer where it spreads, [k, H, Q, Dv], until its output
+            projection takes them.
+    """
+
+    units: Sequence[Changes] = ()
+    first: int = 0
+    places: Places | None = None
+    spreads: bool = False
+    outputs: Tensor | None = None
+
+    @property
+    def repeats(self) -> int:
+        return max(1, len(self.units))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Parts(LayerChanges):
-    """Changes of one layer that differ between equal parts of the batch."""
+    """Changes of one layer that differ between equal parts of the batch.
 
-    parts: tuple[LayerChanges, ...] = ()
+    Attributes:
+        parts: those of each part.
+        spreading: the pass, where this layer gets one input for all parts.
+    """
+
+    parts: Sequence[LayerChanges]
+    spreading: _Pass | None
 
     @property
     def replaces_outputs(self) -> bool:
@@ -39,6 +73,8 @@ class _Parts(LayerChanges):
 
     def weights(self, weights: Tensor, visible: Tensor | None) -> Tensor:
         count = len(self.parts)
+        if self.spreading is not None:
+            weights = weights.expand(count, *weights.shape[1:])
         shared = visible is None or visible.ndim < 4 or len(visible) == 1
         seen = [visible] * count if shared else visible.chunk(count)  # type: ignore[union-attr]
         chunks = zip(self.parts, weights.chunk(count), seen, strict=True)
@@ -46,32 +82,35 @@ class _Parts(LayerChanges):
 
     def outputs(self, outputs: Tensor) -> Tensor:
         chunks = zip(self.parts, outputs.chunk(len(self.parts)), strict=True)
-        return torch.cat([part.outputs(own) for part, own in chunks])
+        outputs = torch.cat([part.outputs(own) for part, own in chunks])
+        if self.spreading is None:
+            return outputs
+        self.spreading.outputs = outputs
+        return outputs[:1]  # what reshapes them counts on one input
 
 
 @dataclass(frozen=True, eq=False)
 class _Switched(Edits):
-    """Edits that a tap has as long as it is open, with more of them now and then.
+    """Edits that a tap has as long as it is open, with more of them in the pass that is run now."""
 
-    Attributes:
-        parts: what is changed too in each equal part of the batch; none = nothing anywhere.
-    """
-
-    parts: list[Changes] = field(default_factory=list)
+    running: list[_Pass] = field(default_factory=lambda: [_Pass()])
 
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
         own = super().of_layer(module, layer)
-        outer = dict(own.heads) if own else {}
+        outer, now = dict(own.heads) if own else {}, self.running[0]
         stack = self.stacks.get(module)
         found = [
             LayerChanges(
                 outer | {h.head: c for h, c in part.items() if (h.layer, h.stack) == (layer, stack)}
             )
-            for part in self.parts
+            for part in now.units
         ]
         if not any(part.heads for part in found):
             return own
-        return found[0] if len(found) == 1 else _Parts({}, tuple(found))
+        if len(found) == 1:
+            return found[0]
+        spreading = now if now.spreads and layer == now.first else None
+        return _Parts({}, parts=found, spreading=spreading)
 
 
 class Replay:
@@ -91,16 +130,14 @@ class Replay:
     def __init__(self, hf_model: Any, edits: _Switched, layers: Sequence[nn.Module] | None) -> None:
         self._hf_model = hf_model
         self._weights = WeightsSeen(hf_model)
-        self._parts = edits.parts
+        self._running = edits.running
         self._layers = layers
         self._kept: dict[int, Any] = {}
-        self._first = 0
-        self._repeats = 1
         self._recording = False
         self.checked = False
         self._intact: Tensor | None = None  # until it is checked
-        self._reading: Places | None = None
         self.narrows = False
+        self._spreads: bool | None = None  # until it was tried
         self._thread = threading.get_ident()
         self._options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
         self.note = "" if layers is not None else self._no_replay("are in no list")
@@ -145,8 +182,10 @@ class Replay:
         deepest = max(units, key=_layer)
         if self._layers is not None and not self.checked:
             self._check(inputs, deepest, _layer(deepest), places)
-        size = max((value.numel() for value in inputs.values() if value.ndim == 2), default=_TOKENS)
+        shapes = [value.shape for value in inputs.values() if value.ndim == 2]
+        size = max((shape.numel() for shape in shapes), default=_TOKENS)
         limit = max(1, _TOKENS // size) if together and self._layers is not None else 1
+        is_one = all(len(value) == 1 for value in inputs.values())
         start = 0
         while start < len(units):
             layer = _layer(units[start])
@@ -154,9 +193,11 @@ class Replay:
             while stop < min(start + limit, len(units)) and _layer(units[stop]) == layer:
                 stop += 1
             first = layer if self._layers is not None else 0
-            given = _repeated(inputs, stop - start)
-            reading = places if self.narrows else None
-            yield start, stop, self._run(given, units[start:stop], first, reading)
+            now = _Pass(units[start:stop], first, places if self.narrows else None)
+            if self._spreads is None and now.repeats > 1 and is_one:
+                pair = replace(now, units=[deepest, {}], first=_layer(deepest))
+                self._spreads = self._spreads_alike(inputs, pair)
+            yield start, stop, self._run_units(inputs, now, spread=is_one)
             start = stop
 
     def _check(
@@ -167,7 +208,7 @@ class Replay:
         What an edit refuses, it refuses here in the first of these.
         """
         assert self._intact is not None
-        whole = torch.stack([_numbers(self._run(inputs, [unit])), self._intact])
+        whole = torch.stack([_numbers(self._run(inputs, _Pass([unit]))), self._intact])
         self.checked, self._intact = True, None
         allowed = _SAME * max(1.0, float(whole.abs().max()))
         why = ""
@@ -175,39 +216,58 @@ class Replay:
             wanted = whole.flatten(0, 1)
             if reading is not None:
                 wanted = whole[(slice(None), *reading)]  # [2, P, V]
-            given = _repeated(inputs, 2)
             try:
-                found = _numbers(self._run(given, [unit, {}], layer, reading))
-            except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+                now = _Pass([unit, {}], layer, reading)
+                found = _numbers(self._run_units(inputs, now))
+            except _CANNOT:
                 why = "fail with inputs of an earlier pass"
                 continue
-            if found.shape == wanted.shape and bool((found - wanted).abs().max() <= allowed):
+            if _alike(found, wanted, allowed):
                 self.narrows = reading is not None
                 return
             why = "give other results with inputs of an earlier pass"
         self._give_up(why)
 
-    def _run(
-        self,
-        inputs: Mapping[str, Tensor],
-        units: Sequence[Changes] = (),
-        first: int = 0,
-        reading: Places | None = None,
-    ) -> Any:
-        self._parts[:], self._first, self._repeats = units, first, max(1, len(units))
-        self._reading = reading
+    def _spreads_alike(self, inputs: Mapping[str, Tensor], now: _Pass) -> bool:
+        """Whether one input gives the same as a copy of it for each unit."""
+        wanted = _numbers(self._run_units(inputs, now))
+        try:
+            found = _numbers(self._run(inputs, replace(now, spreads=True)))
+        except _CANNOT:
+            return False
+        return _alike(found, wanted, _SAME * max(1.0, float(wanted.abs().max())))
+
+    def _run_units(self, inputs: Mapping[str, Tensor], now: _Pass, *, spread: bool = False) -> Any:
+        """A pass over a copy of `inputs` for each unit, or over the one input that is to spread."""
+        if spread and self._spreads and now.repeats > 1:
+            try:
+                return self._run(inputs, replace(now, spreads=True))
+            except _CANNOT:
+                self._spreads = False
+        return self._run(_repeated(inputs, now.repeats), now)
+
+    def _run(self, inputs: Mapping[str, Tensor], now: _Pass | None = None) -> Any:
+        self._running[0] = _Pass() if now is None else now
         try:
             return self._hf_model(**inputs, **self._options)
         finally:
-            self._parts[:], self._first, self._repeats = [], 0, 1
-            self._reading = None
+            self._running[0] = _Pass()
 
     def _narrow(self, _: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Hand what is asked for alone to the projection onto the vocabulary, [k, P, D]."""
-        if threading.get_ident() != self._thread or self._reading is None or given[0].ndim != 3:
+        now = self._running[0]
+        if threading.get_ident() != self._thread or now.places is None or given[0].ndim != 3:
             return None
-        parts = given[0].unflatten(0, (self._repeats, -1))  # [k, B, n, D]
-        return parts[(slice(None), *self._reading)], *given[1:]
+        parts = given[0].unflatten(0, (now.repeats, -1))  # [k, B, n, D]
+        return parts[(slice(None), *now.places)], *given[1:]
+
+    def _spread(self, _: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Hand the outputs of all units' heads to the output projection, [k, Q, H * Dv]."""
+        now = self._running[0]
+        if threading.get_ident() != self._thread or now.outputs is None:
+            return None
+        outputs, now.outputs = now.outputs.transpose(1, 2).flatten(2), None
+        return outputs, *given[1:]
 
     def settle(self, note: str, narrows: bool) -> None:
         """Do as another replay of the same model does, whose `note` and `narrows` these are."""
@@ -231,10 +291,11 @@ class Replay:
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() != self._thread or self._layers is None:
                 return forward(*args, **kwargs)
-            if index < self._first:
+            now = self._running[0]
+            if index < now.first:
                 pass_layer_by(attention)
-                # The next one that is passed by looks at no input.
-                times = self._repeats if index == self._first - 1 else 1
+                # The next one that is passed by looks at no input, one that spreads at one.
+                times = now.repeats if index == now.first - 1 and not now.spreads else 1
                 return _repeated(self._kept[index], times)
             output = forward(*args, **kwargs)
             if self._recording and index == len(self._kept):
@@ -265,6 +326,11 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
         vocabulary = hf_model.get_output_embeddings()
         if vocabulary is not None:
             undo.callback(vocabulary.register_forward_pre_hook(replay._narrow).remove)
+        for site in find_sites(hf_model):
+            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
+            projection = find_projection(site.module, parent)
+            if projection is not None:
+                undo.callback(projection.register_forward_pre_hook(replay._spread).remove)
         yield replay
 
 
@@ -293,6 +359,10 @@ def _repeated(value: Any, times: int) -> Any:
     if isinstance(value, Mapping):
         return {name: _repeated(one, times) for name, one in value.items()}
     return tuple(_repeated(one, times) for one in value) if isinstance(value, tuple) else value
+
+
+def _alike(found: Tensor, wanted: Tensor, allowed: float) -> bool:
+    return found.shape == wanted.shape and bool((found - wanted).abs().max() <= allowed)
 
 
 def _numbers(output: Any) -> Tensor:
