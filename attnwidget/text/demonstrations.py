@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -75,7 +76,13 @@ def demo_treebank() -> list[Sentence]:
         >>> list(zip(sentence.words, sentence.relations))[:3]
         [('Before', 'mark'), ('you', 'nsubj'), ('add', 'advcl')]
     """
-    return load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu"))))
+    return list(_treebank())
+
+
+@cache
+def _treebank() -> tuple[Sentence, ...]:
+    """Read once: every explorer of the embedded model asks for it."""
+    return tuple(load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu")))))
 
 
 def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
