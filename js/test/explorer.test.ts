@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { groupsFor, planFor } from "../src/explorer/arrangement.js";
+import { groupsFor, PLANS, planFor, widthOverDetails } from "../src/explorer/arrangement.js";
 import type { ExplorerContext, ExplorerState, Host } from "../src/explorer/explorer_types.js";
 import { PANELS } from "../src/explorer/explorer_types.js";
 import explorer from "../src/explorer/widget.js";
@@ -230,16 +230,24 @@ test("three columns have two lists of details, each with an open one", async () 
 });
 
 test.each([
-  [456, 12, "one"],
-  [676, 12, "two"],
-  [1176, 12, "two"],
-  [1576, 12, "three"],
-  [800, 32, "broad"],
-  [1576, 32, "beside"],
-])("%s px with %s heads a layer are laid out as %s", (room, heads, plan) => expect(planFor(room, heads)).toBe(plan));
+  [456, 12, 30, "one"],
+  [676, 12, 30, "two"],
+  [1176, 12, 19, "two"],
+  [1176, 12, 20, "under"],
+  [1576, 12, 30, "three"],
+  [800, 32, 30, "broad"],
+  [1576, 32, 30, "beside"],
+])("%s px with %s heads a layer and %s tokens are laid out as %s", (room, n_heads, n_key, plan) => {
+  expect(planFor(room, [{ n_heads, n_query: 10, n_key }])).toBe(plan);
+});
+
+test("a grid of many layers leaves room for the details under it", () => {
+  const width = (n_layers: number, n_heads: number) => widthOverDetails([{ n_layers, n_heads }]);
+  expect([width(6, 12), width(12, 12), width(48, 16)]).toEqual([64 + 12 * 60, 64 + 12 * 30, 64 + 16 * 26]);
+});
 
 test("a plan leaves no panel out", () => {
-  for (const plan of ["one", "two", "three", "broad", "beside"] as const) {
+  for (const plan of PLANS) {
     const { fixed, groups } = groupsFor(plan, [...PANELS]);
     expect([...fixed, ...groups.flat()].sort()).toEqual([...PANELS].sort());
   }

@@ -70,7 +70,7 @@ def open_tab(root: Locator, name: str) -> None:
     root.page.wait_for_timeout(300)
 
 
-def test_nothing_is_cut_at_any_width(root: Locator) -> None:
+def test_nothing_is_cut_at_any_width(notebook: LiveNotebook, root: Locator) -> None:
     for width in (480, 800, 1200, 1600):
         set_width(root, width)
         for name in DETAILS:
@@ -79,6 +79,13 @@ def test_nothing_is_cut_at_any_width(root: Locator) -> None:
             assert root.evaluate("(root) => root.scrollWidth <= root.clientWidth"), (width, name)
             if width == 1200:
                 assert height(root) <= 1050, name
+    # Beside a view of more tokens the details are under the grid.
+    set_width(root, 1200)
+    notebook.run_in_kernel("explorer.example = 'dialogue'; explorer.wait()")
+    for name in DETAILS:
+        open_tab(root, name)
+        assert overflowing(root) == [], name
+        assert height(root) <= 1050, name
     # One panel of all at a time, and the controls behind a button.
     set_width(root, 480)
     root.get_by_role("button", name="controls").first.click()

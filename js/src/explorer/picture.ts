@@ -33,7 +33,7 @@ function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
   const { fixed, groups } = groupsFor(plan, shown);
   const [beside = [], below = []] = groups;
   const columns = fixed.map((name) => [name]);
-  if (plan === "two") return [columns, [beside]];
+  if (plan === "two" || plan === "under") return [columns, [beside]];
   if (plan === "three") return [[...columns, beside], [below]];
   const [first = [], ...others] = columns;
   return plan === "broad" ? [[first], ...others.map((one) => [one]), [beside]] : [[first], [...others, beside]];
@@ -64,8 +64,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const count = cut === both ? "" : ` (${counted(state._stacks[0]?.n_query ?? 0, "token")})`;
   sheet.title(`${state._source.model}: attention to a text`, cut + count, state._look);
   if (!shown.length) sheet.text(EMPTY, { size: LABEL_SIZE, colour: request.theme.text });
-  const heads = Math.max(0, ...state._stacks.map(({ n_heads }) => n_heads));
-  for (const row of rowsFor(planFor(whole - 16, heads), shown)) {
+  for (const row of rowsFor(planFor(whole - 16, state._stacks), shown)) {
     const filled = row.filter((names) => names.length);
     if (!filled.length) continue;
     const room = Math.floor((whole - GAP * (filled.length - 1)) / filled.length);

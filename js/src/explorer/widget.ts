@@ -2,7 +2,7 @@ import { element } from "../shared/dom.js";
 import { type Look, mount } from "../shared/mount.js";
 import { snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import { groupsFor, type Plan, planFor, present } from "./arrangement.js";
+import { groupsFor, PLANS, type Plan, planFor, present, widthOverDetails } from "./arrangement.js";
 import { explorerPanel } from "./explorer_panel.js";
 import { type ExplorerContext, type ExplorerState, type GridModel, PANELS, type Panel } from "./explorer_types.js";
 import { tabList } from "./tabs.js";
@@ -19,7 +19,6 @@ const WATCHED: (keyof ExplorerState)[] = [
 /** Of a page that has not been attached yet. */
 const USUAL_WIDTH = 1000;
 const PARTS = ["panels", "progress", "_offer", "_problems", ...PANELS] as const;
-const PLANS: Plan[] = ["one", "two", "three", "broad", "beside"];
 
 function render({ model, el, signal, host }: ExplorerContext): void {
   const { root, inner, alert, save, invalidate } = mount({ model, el, signal } as RenderContext<ExplorerState>, "ex", WATCHED, {
@@ -81,7 +80,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     opened.delete(tab);
     opened.add(tab);
     root.classList.toggle("attnw-ex-failed", Boolean(error));
-    plan = planFor(width, Math.max(...model.get("_stacks").map(({ n_heads }) => n_heads), 0));
+    const stacks = model.get("_stacks");
+    plan = planFor(width, stacks);
+    root.style.setProperty("--attnw-ex-grid-width", `${widthOverDetails(stacks)}px`);
     for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
     form.update();
     form.fit();
@@ -99,7 +100,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       const isOpen = fixed.includes(panel.name) || open.includes(panel.name);
       // What is measured on a treebank does not wait for the text.
       const waits = behind && panel.name !== "table" && panel.name !== "arcs";
-      const fills = (plan === "three" || plan === "beside") && first.includes(panel.name);
+      const fills = ["three", "beside", "under"].includes(plan) && first.includes(panel.name);
       panel.update({ open: isOpen, tab: groups.flat().includes(panel.name), fills, behind: waits });
     }
   }
