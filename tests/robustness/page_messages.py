@@ -235,9 +235,7 @@ def run(count: int, seed: int, seconds: float | None = None, draws: int = 50) ->
         outcomes[outcome] += 1
         if outcome == "fell":
             data = sent["content"]["data"]
-            falls.setdefault(
-                f"{name[:0]}{said[:60]}", f"message {number} to {name}, {str(data)[:120]}: {said}"
-            )
+            falls.setdefault(said[:60], f"message {number} to {name}, {str(data)[:120]}: {said}")
         if draws and number % draws == 0:
             try:
                 ET.fromstring(made[name].figure().svg)
