@@ -1,7 +1,7 @@
 """What probes find in a model, on a treebank: Table 3 of Clark et al., Coenen et al., structures.
 
     python tests/benchmarks/probes.py --treebank FOLDER --vectors FILE --cache FOLDER
-        [--model FOLDER] [--parts governors pairs structures]
+        [--model FOLDER] [--parts governors pairs structures costs]
 
 TREEBANK holds UD English EWT, `en_ewt-ud-train.conllu.gz` and its `dev`. Governors are learned from
 all sentences, pairs and structures from every sixth and judged on every second. CACHE keeps what is
@@ -11,12 +11,16 @@ read of the model, and a run that was killed goes on there.
 from __future__ import annotations
 
 import argparse
+import resource
+import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 
 from attnwidget import (
     AttentionModel,
@@ -28,9 +32,11 @@ from attnwidget import (
     structural_probe,
     train_probe,
 )
+from attnwidget.probes.features import extract_features
 from attnwidget.text.word_vectors import WordVectors
 
-PARTS = ("governors", "pairs", "structures")
+PARTS = ("governors", "pairs", "structures", "costs")
+BATCH = 32
 
 
 def told(name: str, run: Callable[[], Any]) -> Any:
@@ -57,6 +63,14 @@ def main() -> None:
     )
     options.cache.mkdir(parents=True, exist_ok=True)
     more: dict[str, Any] = {"cache": options.cache, "skip_unaligned": True, "progress": False}
+    if "costs" in options.parts:
+        for count in (1_000, len(train)):
+            # What a process has used once, it does not give back.
+            child = get_context("spawn").Process(
+                target=costs, args=(options.model, train[:count], dev[:100], options.vectors)
+            )
+            child.start()
+            child.join()
     if "governors" in options.parts:
         governors(model, (train, dev), load_vectors(options.vectors), options.cache, more)
     some = train[::6], dev[::2]
@@ -96,6 +110,48 @@ def governors(
             f"selectivity {probe.selectivity:.1%}; {code.bits_a_word:.2f} bits a word, uniform "
             f"{code.uniform_bits_a_word:.2f}; over seeds {probe.scores.per_seed}"
         )
+
+
+def costs(folder: Path | None, train: list[Sentence], dev: list[Sentence], vectors: Path) -> None:
+    """What reading costs beside plain passes, and an epoch beside reading."""
+    torch.set_num_threads(1)
+    model = load_model(folder, device="cpu") if folder else load_model(device="cpu")
+    found = load_vectors(vectors)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def passes() -> None:
+        for first in range(0, len(train), BATCH):
+            words = [list(one.words) for one in train[first : first + BATCH]]
+            given = model.tokenizer(
+                words, is_split_into_words=True, padding=True, truncation=True, return_tensors="pt"
+            )
+            with torch.no_grad():
+                model.hf_model.base_model(**given)
+
+    def seconds(run: Callable[[], object]) -> float:
+        start = time.process_time()
+        run()
+        return time.process_time() - start
+
+    with tempfile.TemporaryDirectory() as cache:
+        more: dict[str, Any] = {"cache": cache, "skip_unaligned": True, "progress": False}
+        alone = seconds(passes)
+        reading = seconds(
+            lambda: extract_features(model, train, cache, skip_unaligned=True, progress=False)
+        )
+        epoch = seconds(
+            lambda: train_probe(
+                *(model, train, dev, "attention+words"), vectors=found, seeds=1, **more
+            )
+        )
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(
+        f"\n{len(train):,} sentences: plain passes {alone:.1f} s of processor, reading "
+        f"{reading:.1f} s: {reading / alone:.2f} of them; an epoch of attention + words with its "
+        f"baselines and {len(dev)} judged {epoch:.1f} s: {epoch / reading:.2f} of reading; at most "
+        f"{memory:.0f} MB more than with model and vectors",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
