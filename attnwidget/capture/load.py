@@ -126,6 +126,9 @@ def find_model(
         if device != "auto" or dtype is not None:
             model.to(None if device == "auto" else torch.device(device), dtype)
         return model, tokenizer, type(model).__name__, None
+    # A forked process makes torch's pool of threads when it is first used. Those threads in which
+    # transformers reads weights would do so all at once, and torch fails then.
+    torch.set_num_threads(torch.get_num_threads())
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:
             raise TypeError("the embedded model has its own tokenizer: leave tokenizer out")

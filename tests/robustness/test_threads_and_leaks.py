@@ -278,3 +278,19 @@ def test_a_fork_reads_and_draws_as_its_parent() -> None:
     assert said == "same"
     assert view.figure().svg == svg
     view.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forks_load_models() -> None:
+    load_model(device="cpu").attend(TEXT)
+    for _ in range(20):  # without care one in thirty fell
+        child = os.fork()
+        if child == 0:
+            fell = True
+            try:
+                load_model(device="cpu")
+                fell = False
+            finally:
+                os._exit(fell)
+        assert os.waitpid(child, 0)[1] == 0
