@@ -120,8 +120,9 @@ def costs(folder: Path | None, train: list[Sentence], dev: list[Sentence], vecto
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def passes() -> None:
+        ordered = sorted((list(one.words) for one in train), key=len)  # with little padding
         for first in range(0, len(train), BATCH):
-            words = [list(one.words) for one in train[first : first + BATCH]]
+            words = ordered[first : first + BATCH]
             given = model.tokenizer(
                 words, is_split_into_words=True, padding=True, truncation=True, return_tensors="pt"
             )
