@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo lab test fuzz test-compat check docs bench build clean node browser \
-	check-python check-types check-pages test-pages
+	check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
 # Tried together on Python 3.11 or later; `make CONSTRAINTS= …` takes the newest of everything.
@@ -87,10 +87,16 @@ test-pages:
 browser:
 	@bash tests/browser/find_chromium.sh --install >/dev/null || true
 
-# A test in a browser waits half of its time, for a page or a kernel: three share two cores.
-test: $(ENV) $(MODULES) browser
-	@$(MAKE) --no-print-directory -j 2 check-types check-python check-pages test-pages
+check-rest:
+	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
+
+test-python:
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
+
+# Python tests wait for a tenth of their time: checks run beside them. A test in a browser waits half of its time, for a
+# page or a kernel: three share two cores.
+test: $(ENV) $(MODULES) browser check-python
+	@$(MAKE) --no-print-directory -j 2 test-python check-rest
 	$(BIN)/pytest -n 3 --dist worksteal tests/browser
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
