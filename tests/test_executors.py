@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -296,6 +297,9 @@ def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
 # --- what goes wrong ---
 
 
+@pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="pools of Python 3.10 may wait for a killed process forever"
+)
 def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(tmp_path: Path) -> None:
     model, segments = small(), random_segments(80)
     path = tmp_path / "sums.npz"

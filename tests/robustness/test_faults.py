@@ -171,7 +171,7 @@ def test_what_was_saved_before_stands(
         raise OSError(number, os.strerror(number))
 
     if number == errno.ENOSPC:  # of a disk that is full when all is written
-        monkeypatch.setattr(os, "replace", full)
+        monkeypatch.setattr(Path, "replace", full)
     else:
         opened = Path.open
 

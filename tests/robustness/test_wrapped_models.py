@@ -53,7 +53,8 @@ def lora(model: Any, targets: str | list[str] = "all-linear", **options: Any) ->
 
 
 def quantised(model: Any) -> Any:
-    with warnings.catch_warnings(action="ignore"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         return torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)
 
 
@@ -261,7 +262,8 @@ def test_gradients_that_would_go_round_a_quantised_layer_are_refused(name: str) 
         only = {
             "bert.encoder.layer.1.intermediate.dense": torch.ao.quantization.default_dynamic_qconfig
         }
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             wrapped = torch.ao.quantization.quantize_dynamic(zoo.build("bert"), only)
     elif name == "packed in part":
         wrapped = packed(zoo.build("bert"), rounds=True, among="intermediate")
