@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,17 @@ def free_memory() -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def give_memory_back() -> None:
+    """Have the C library give back what is free, where it is glibc.
+
+    It keeps what arrays have left that were each of another size, which grows to some hundred MB.
+    """
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return
 
 
 def refuse_no_room(needed: int, what: str, advice: Callable[[int], str]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnwidget.capture.free_memory import give_memory_back
 from attnwidget.kernels.word_maps import WordMaps, word_means
 from attnwidget.probes.feature_file import FeatureFile, Floats, Kind, Layout, Precision
 from attnwidget.studies.accumulator import LayerBatch
@@ -184,6 +185,7 @@ def extract_features(
                     file.write(places[segment.index], values)
                 file.n_batches += 1
                 bar.update(len(batch))
+                give_memory_back()
                 if time.monotonic() - saved_at > _SECONDS_BETWEEN_FLUSHES:
                     file.flush()
                     saved_at = time.monotonic()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from attnwidget.capture.free_memory import give_memory_back
 from attnwidget.probes.dependency_form import Form
 from attnwidget.probes.features import Features
 from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of
@@ -167,6 +168,7 @@ class Fits:
                     if (step + 1) % _KEPT_EVERY == 0 or step + 1 == total:
                         kept = _state(parameters, adam, bits, step + 1)
                         self._states[name] = kept
+                        give_memory_back()
                         if time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
                             self._save()
                             saved_at = time.monotonic()
