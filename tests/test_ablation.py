@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from scipy.stats import binomtest, false_discovery_control
 
 import zoo
@@ -191,7 +192,9 @@ def test_the_edited_layer_reads_one_input_for_all_units(name: str, alone: str) -
             )
         found += passes
     assert [one[:2] for one in found] == [(0, 2), (2, 4), (4, 6)]
-    assert read == ([1] if alone else [])
+    # In transformers 4 these two shape the attention output by their input: copies are read.
+    copied = transformers.__version__.startswith("4.") and name in ("bert", "modernbert")
+    assert read == ([2 if copied else 1] if alone else [])
     for first, last, output in found:
         for index in range(first, last):
             with changed(model, units[index]), torch.no_grad():
