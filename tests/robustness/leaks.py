@@ -26,6 +26,7 @@ from attnwidget import (
     HeadView,
     MetricStrip,
     PredictionView,
+    ProbeView,
     RelationTable,
     Sentence,
     TokenLens,
@@ -34,6 +35,7 @@ from attnwidget import (
     load_model,
     probe_coreference,
     probe_relations,
+    train_probe,
 )
 
 TEXT = "The captain told his men a story."
@@ -83,6 +85,8 @@ def makers(model: Any) -> dict[str, Make]:
     spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men")]
     document = Document.from_spans(list(SENTENCE.words), spans)
     coreference = probe_coreference(model, [document], progress=False)
+    shorter = Sentence.from_lists(["The", "men", "told"], [2, 3, 0], ["det", "nsubj", "root"])
+    probe = train_probe(model, [shorter], [SENTENCE], seeds=1, progress=False)
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
 
     def linked() -> list[Any]:
@@ -112,6 +116,7 @@ def makers(model: Any) -> dict[str, Make]:
         "RelationTable": lambda: [RelationTable(relations, min_count=1)],
         "DependencyArcs": lambda: [DependencyArcs(model, [SENTENCE], relations)],
         "CoreferenceView": lambda: [CoreferenceView(coreference)],
+        "ProbeView": lambda: [ProbeView(probe, [SENTENCE], word=1)],
         "linked": linked,
         "PredictionView": predicted,
         "Explorer": explored,

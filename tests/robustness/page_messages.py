@@ -26,12 +26,15 @@ from attnwidget import (
     HeadView,
     MetricStrip,
     PredictionView,
+    ProbeView,
     RelationTable,
     TokenLens,
     explore,
     load_model,
     probe_coreference,
     probe_relations,
+    structural_probe,
+    train_probe,
 )
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -44,6 +47,7 @@ from zoo import build
 SENTENCE = Sentence.from_lists(
     ["w1", "w2", "w3", "w4", "w5"], [2, 3, 0, 5, 3], ["det", "nsubj", "root", "det", "obj"]
 )
+TRAINING = [Sentence.from_lists(["w2", "w1", "w4"], [2, 0, 2], ["det", "root", "det"])] * 2
 TEXT = "w1 w2 w3 w4 w5"
 #: Seconds of computing that a message may take: a figure of a small model takes a tenth of one.
 SECONDS = 5.0
@@ -60,11 +64,16 @@ def widgets() -> dict[str, HeadWidget]:
     relations = probe_relations(model, [SENTENCE], progress=False)
     document = Document.from_spans(list(SENTENCE.words), [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
     coreference = probe_coreference(model, [document], max_tokens=32, progress=False)
+    dependencies = train_probe(model, TRAINING, [SENTENCE], seeds=1, progress=False)
+    trees = structural_probe(
+        model, TRAINING, [SENTENCE], layers=[1], rank=2, epochs=1, progress=False
+    )
     shape = (model.n_layers, model.n_heads)
     made: dict[str, HeadWidget] = {
         "grid": HeadGrid(attention, metrics={"largest": np.arange(np.prod(shape)).reshape(shape)}),
         "view": HeadView(attention, 0, 1),
         "matrix": HeadView(attention, 0, 1, mode="matrix"),
+        "long": HeadView(model.attend(TEXT, long=True), 0, 1),
         "compare": CompareView(attention, model.attend("w1 w2 w6 w4 w5"), selected=[(0, 1)]),
         "lens": TokenLens(attention, tokens=[("query", 2)], selected=[(0, 1)]),
         "strip": MetricStrip({"largest": np.arange(np.prod(shape)).reshape(shape) / 9}),
@@ -73,6 +82,8 @@ def widgets() -> dict[str, HeadWidget]:
         "arcs": DependencyArcs(model, [SENTENCE, SENTENCE], relations),
         "coreference": CoreferenceView(coreference),
         "predictions": PredictionView(attention, 2),
+        "probe": ProbeView(dependencies, [SENTENCE, *TRAINING]),
+        "trees": ProbeView(trees, [SENTENCE, *TRAINING]),
         "explorer": explore(model, TEXT, treebank=False, panels=["grid", "view"]),
     }
     for widget in made.values():

@@ -34,8 +34,8 @@ from vocabularies import word_tokenizer
 
 KINDS = (
     *("HeadGrid", "HeadGrid, heads off", "HeadView", "CompareView", "TokenLens", "MetricStrip"),
-    *("HeadMap", "RelationTable", "DependencyArcs", "CoreferenceView", "linked"),
-    *("PredictionView", "Explorer"),
+    *("HeadMap", "RelationTable", "DependencyArcs", "CoreferenceView", "ProbeView"),
+    *("linked", "PredictionView", "Explorer"),
 )
 SHARED = ("selected", "layer", "tokens", "hidden", "unit", "scale", "disabled", "method")
 
