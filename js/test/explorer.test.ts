@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { groupsFor, PLANS, planFor, widthOverDetails } from "../src/explorer/arrangement.js";
+import { groupsFor, PLANS, planFor } from "../src/explorer/arrangement.js";
 import type { ExplorerContext, ExplorerState, Host } from "../src/explorer/explorer_types.js";
 import { PANELS } from "../src/explorer/explorer_types.js";
 import explorer from "../src/explorer/widget.js";
@@ -230,20 +230,17 @@ test("three columns have two lists of details, each with an open one", async () 
 });
 
 test.each([
-  [456, 12, 30, "one"],
-  [676, 12, 30, "two"],
-  [1176, 12, 19, "two"],
-  [1176, 12, 20, "under"],
-  [1576, 12, 30, "three"],
-  [800, 32, 30, "broad"],
-  [1576, 32, 30, "beside"],
-])("%s px with %s heads a layer and %s tokens are laid out as %s", (room, n_heads, n_key, plan) => {
-  expect(planFor(room, [{ n_heads, n_query: 10, n_key }])).toBe(plan);
-});
-
-test("a grid of many layers leaves room for the details under it", () => {
-  const width = (n_layers: number, n_heads: number) => widthOverDetails([{ n_layers, n_heads }]);
-  expect([width(6, 12), width(12, 12), width(48, 16)]).toEqual([64 + 12 * 60, 64 + 12 * 30, 64 + 16 * 26]);
+  [456, 6, 12, 30, "one"],
+  [676, 6, 12, 30, "two"],
+  [1176, 6, 12, 19, "two"],
+  [1176, 6, 12, 20, "under"],
+  [1176, 12, 12, 19, "under"],
+  [1576, 12, 12, 30, "three"],
+  [800, 24, 32, 30, "broad"],
+  [1176, 24, 32, 30, "beside"],
+  [1576, 24, 32, 30, "beside"],
+])("%s px with %s layers of %s heads and %s tokens are laid out as %s", (room, n_layers, n_heads, n_key, plan) => {
+  expect(planFor(room, [{ n_layers, n_heads, n_query: 10, n_key }])).toBe(plan);
 });
 
 test("a plan leaves no panel out", () => {

@@ -14,6 +14,7 @@ const WISH = { sort: "none", descending: true, filter: null, outside: "dim" } as
 describe("layout", () => {
   test("144 heads fit 900 px, 24 x 16 heads at 480 px overflow with the smallest cells", () => {
     expect(canvasSize(gridLayout(900, 12, 12, false, 1))[0]).toBeLessThanOrEqual(900);
+    expect(canvasSize(gridLayout(900, 12, 12, false, 1, "nothing", 376))[1]).toBeLessThanOrEqual(376);
     const wide = gridLayout(480, 24, 16, false, 1);
     expect(wide.cell).toBe(26);
     expect(canvasSize(wide)[0]).toBeGreaterThan(480);

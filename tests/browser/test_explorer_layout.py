@@ -17,8 +17,18 @@ from browser.servers import Server
 pytestmark = pytest.mark.browser
 DETAILS = ("token lens", "metrics", "map of heads", "predictions", "relations", "arcs")
 CELLS = [
-    "from attnwidget import explore\nexplorer = None",
-    "if explorer: explorer.close()\nexplorer = explore()\nexplorer",
+    """
+from transformers import BertConfig, BertForMaskedLM
+from attnwidget import explore, load_model
+
+def made(layers, heads):
+    sizes = dict(vocab_size=8192, hidden_size=8 * heads, intermediate_size=16)
+    config = BertConfig(num_hidden_layers=layers, num_attention_heads=heads, **sizes)
+    return load_model(BertForMaskedLM(config).eval(), load_model().tokenizer, name="made")
+
+explorer, given = None, ()
+""",
+    "if explorer: explorer.close()\nexplorer = explore(*given)\nexplorer",
 ]
 
 
@@ -94,6 +104,29 @@ def test_nothing_is_cut_at_any_width(notebook: LiveNotebook, root: Locator) -> N
         assert overflowing(root) == [], name
     GridOnPage(root).click(4, 2)
     expect(root.get_by_role("tabpanel", name="one head")).to_contain_text("L4 H2")
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [((12, 12), 4), ((12, 12), 498), ((24, 16), 498), ((24, 32), 28)]
+)
+def test_models_of_many_heads_fit_a_screen(
+    notebook: LiveNotebook, lab_page: Watched, size: tuple[int, int], words: int
+) -> None:
+    lab_page.begin()
+    notebook.page.set_viewport_size({"width": 1900, "height": 1400})
+    notebook.run_in_kernel(f"given = (made(*{size}), 'one ' * {words})")
+    notebook.run_cell(1)
+    notebook.run_in_kernel("given = ()")
+    root = notebook.output(1).locator(".attnw-ex-root")
+    expect(root.locator(".attnw-head-grid")).to_be_visible()
+    expect(root.locator(".attnw-view-body")).to_be_visible()
+    set_width(root, 1200)
+    assert height(root) <= 1050
+    assert overflowing(root) == []
+    # What is clicked in the part of the grid that is in sight is seen beside or below it.
+    GridOnPage(root).click(3, 11)
+    expect(root.locator("[data-panel=view]")).to_contain_text("L3 H11")
+    lab_page.assert_quiet()
 
 
 def test_nothing_jumps_when_a_detail_is_opened_or_measured(

@@ -3,12 +3,11 @@ import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 
 /** From this width on, in pixels, grid and view stand side by side. */
 const SIDE_BY_SIDE = 676;
-/** From here on view and details do, under a grid that takes the whole width. */
-const BESIDE_VIEW = 1100;
 /** From here on details have room enough in a half of the width. */
-const UNDER_GRID = 1060;
-/** With a view of more tokens the whole would be higher than a screen if the details were below both. */
+const HALF = 1060;
+/** With a view of more tokens, or a grid of more layers, all would be higher than a screen with the details below both. */
 const LOW_VIEW = 19;
+const LOW_GRID = 8;
 /** From here on three columns do. */
 const THREE = 1500;
 /** A grid of more heads a layer takes the whole width. */
@@ -25,26 +24,14 @@ const BROAD: Panel[] = ["table", "arcs"];
 export type Plan = (typeof PLANS)[number];
 export const PLANS = ["one", "two", "under", "three", "broad", "beside"] as const;
 
-export function planFor(width: number, stacks: Pick<StackInfo, "n_heads" | "n_query" | "n_key">[]): Plan {
+export function planFor(width: number, stacks: Pick<StackInfo, "n_layers" | "n_heads" | "n_query" | "n_key">[]): Plan {
   const heads = Math.max(0, ...stacks.map(({ n_heads }) => n_heads));
+  const layers = Math.max(0, ...stacks.map(({ n_layers }) => n_layers));
   const tokens = Math.max(0, ...stacks.flatMap(({ n_query, n_key }) => [n_query, n_key]));
   if (width < SIDE_BY_SIDE) return "one";
-  if (heads > MOST_HEADS) return width < BESIDE_VIEW ? "broad" : "beside";
+  if (heads > MOST_HEADS) return width < HALF ? "broad" : "beside";
   if (width >= THREE) return "three";
-  return width < UNDER_GRID || tokens <= LOW_VIEW ? "two" : "under";
-}
-
-/** Where details are under the grid, its cells are so small that they stay in sight, in pixels. */
-const GRID_HEIGHT = 360;
-const SMALLEST_CELL = 26;
-const ROW_LABELS = 64;
-
-/** The greatest width that a grid takes above details, in pixels. */
-export function widthOverDetails(stacks: Pick<StackInfo, "n_heads" | "n_layers">[]): number {
-  const widths = stacks.map(
-    ({ n_heads, n_layers }) => ROW_LABELS + n_heads * Math.max(SMALLEST_CELL, Math.floor(GRID_HEIGHT / n_layers)),
-  );
-  return Math.max(0, ...widths);
+  return width < HALF || (tokens <= LOW_VIEW && layers <= LOW_GRID) ? "two" : "under";
 }
 
 /** The panels that there are, or will be once they are measured. */

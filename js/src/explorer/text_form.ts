@@ -8,7 +8,7 @@ const SECOND = {
   pair: { name: "second sentence", hint: "" },
   target: { name: "target", hint: "empty: what the model writes" },
 } as const;
-const MOST_HEIGHT = 120;
+const MOST_HEIGHT = 70;
 
 /** The input that the page has asked for. */
 export function asked(model: Model<ExplorerState>): Input {

@@ -2,7 +2,7 @@ import { element } from "../shared/dom.js";
 import { type Look, mount } from "../shared/mount.js";
 import { snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import { groupsFor, PLANS, type Plan, planFor, present, widthOverDetails } from "./arrangement.js";
+import { groupsFor, PLANS, type Plan, planFor, present } from "./arrangement.js";
 import { explorerPanel } from "./explorer_panel.js";
 import { type ExplorerContext, type ExplorerState, type GridModel, PANELS, type Panel } from "./explorer_types.js";
 import { tabList } from "./tabs.js";
@@ -82,7 +82,6 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     root.classList.toggle("attnw-ex-failed", Boolean(error));
     const stacks = model.get("_stacks");
     plan = planFor(width, stacks);
-    root.style.setProperty("--attnw-ex-grid-width", `${widthOverDetails(stacks)}px`);
     for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
     form.update();
     form.fit();

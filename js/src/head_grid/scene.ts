@@ -35,8 +35,8 @@ export interface Scene extends Omit<Page, "width"> {
   changes: Float32Array | null;
 }
 
-/** What is shown of a state, and where. */
-export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page): Scene {
+/** What is shown of a state, and where; cells are made for `highest` pixels. */
+export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page, highest?: number): Scene {
   const stack = state._stacks.find(({ name }) => name === state.stack);
   const [rows, cols] = [maps?.rows ?? stack?.n_layers ?? 0, maps?.cols ?? stack?.n_heads ?? 0];
   // While another stack's maps are still up, the metric is not that of their heads.
@@ -46,7 +46,7 @@ export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page): S
   const below = order.sort !== "none" ? "name" : metric ? "bar" : "nothing";
   const shared = stack && stack.n_key_heads < stack.n_heads && order.sort === "none";
   const bands = shared ? stack.n_key_heads : 0;
-  const layout = gridLayout(room, order.rows, cols, bands > 0, density, below);
+  const layout = gridLayout(room, order.rows, cols, bands > 0, density, below, highest);
   const sorting = sortingText(order, metric, state.descending);
   const sortingEnd = layout.x0 + Math.ceil(ruler(labelFont(font, false, AXIS_LABEL_SIZE))(sorting));
   const [width, height] = canvasSize(layout);

@@ -26,6 +26,7 @@ import { offText } from "./switch_controls.js";
 
 /** Below this width controls wait behind a button. */
 const NARROW = 560;
+const SCROLL_BAR = 16;
 const KEYS = [
   ["Arrow keys", "move between heads"],
   ["Home / End", "first / last head of the layer, with Ctrl of the grid"],
@@ -165,7 +166,9 @@ function render(context: RenderContext<GridState>): void {
     const state = snapshot(model, WATCHED);
     history.notice(Boolean(model.get("_refused")));
     maps = mapsOf(state._thumbnails);
-    scene = sceneOf(state, maps, look);
+    // Where other figures share the screen, the style sheet leaves it less height.
+    const highest = Number.parseFloat(getComputedStyle(box).maxHeight) - SCROLL_BAR;
+    scene = sceneOf(state, maps, look, highest || undefined);
     compose(scene);
     canvas.dataset.layout = JSON.stringify(scene.layout);
     const stale = !areCurrent(maps, state);

@@ -22,7 +22,7 @@ const GAP = 2;
 const MARGIN = 4;
 const SMALLEST = 26;
 const LARGEST = 64;
-/** Of the whole canvas, where cells can shrink: what is higher scrolls in its own box. */
+/** Of the whole canvas, where nothing else is said. */
 const HIGHEST = 780;
 /** A bar alone, and with a line of text. */
 const BAR = 5;
@@ -32,8 +32,8 @@ const PRINTED = 40;
 const NAMED = 29;
 
 /**
- * Cells as large as `width` and a height in sight allow; a grid whose smallest cells do not fit is larger. `below` each
- * cell can be a bar, or a bar and a name.
+ * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit is larger, and scrolls.
+ * `below` each cell can be a bar, or a bar and a name.
  */
 export function gridLayout(
   width: number,
@@ -42,13 +42,14 @@ export function gridLayout(
   banded: boolean,
   dpr: number,
   below: "nothing" | "bar" | "name" = "nothing",
+  highest = HIGHEST,
 ): GridLayout {
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const [x0, y0, gap] = [snap(LABELS), snap(NUMBERS + (banded ? BANDS : 0)), snap(GAP)];
   const smallest = below === "name" ? NAMED : SMALLEST;
   const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
   const cellOver = (band: number) => {
-    const down = (HIGHEST - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
+    const down = (highest - y0 - MARGIN) / Math.max(rows, 1) - gap - band;
     return Math.floor(Math.max(smallest, Math.min(LARGEST, across, down)) * dpr) / dpr;
   };
   const text = below === "name" || (below === "bar" && cellOver(BAR_AND_TEXT) >= PRINTED);
