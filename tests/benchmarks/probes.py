@@ -64,10 +64,12 @@ def main() -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     more: dict[str, Any] = {"cache": options.cache, "skip_unaligned": True, "progress": False}
     if "costs" in options.parts:
-        for count in (1_000, len(train)):
+        # Memory is that of the longest sentences: they are in both.
+        ordered = sorted(train, key=len)
+        for sentences in ([*ordered[:-64][::13], *ordered[-64:]], train):
             # What a process has used once, it does not give back.
             child = get_context("spawn").Process(
-                target=costs, args=(options.model, train[:count], dev[:100], options.vectors)
+                target=costs, args=(options.model, sentences, dev[:100], options.vectors)
             )
             child.start()
             child.join()
@@ -136,7 +138,6 @@ def costs(folder: Path | None, train: list[Sentence], dev: list[Sentence], vecto
 
     with tempfile.TemporaryDirectory() as cache:
         more: dict[str, Any] = {"cache": cache, "skip_unaligned": True, "progress": False}
-        alone = seconds(passes)
         reading = seconds(
             lambda: extract_features(model, train, cache, skip_unaligned=True, progress=False)
         )
@@ -146,6 +147,7 @@ def costs(folder: Path | None, train: list[Sentence], dev: list[Sentence], vecto
             )
         )
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    alone = seconds(passes)
     print(
         f"\n{len(train):,} sentences: plain passes {alone:.1f} s of processor, reading "
         f"{reading:.1f} s: {reading / alone:.2f} of them; an epoch of attention + words with its "
