@@ -30,6 +30,12 @@ explorer, given = None, ()
 """,
     "if explorer: explorer.close()\nexplorer = explore(*given)\nexplorer",
 ]
+# Whether the grid is scrolled so far that all of a layer's row is seen.
+IN_SIGHT = """([canvas, layer]) => {
+  const { y0, cell, gap, band } = JSON.parse(canvas.dataset.layout);
+  const { scrollTop, clientHeight } = canvas.parentElement;
+  return y0 + layer * (cell + gap + band) + cell <= scrollTop + clientHeight;
+}"""
 
 
 @pytest.fixture(autouse=True)
@@ -124,8 +130,16 @@ def test_models_of_many_heads_fit_a_screen(
     assert height(root) <= 1050
     assert overflowing(root) == []
     # What is clicked in the part of the grid that is in sight is seen beside or below it.
-    GridOnPage(root).click(3, 11)
+    grid = GridOnPage(root)
+    grid.click(3, 11)
     expect(root.locator("[data-panel=view]")).to_contain_text("L3 H11")
+    # And what is selected stays in sight when the page gets another width.
+    last = size[0] - 1
+    notebook.run_in_kernel(f"explorer.selected = [({last}, 11)]")
+    expect(root.locator("[data-panel=view]")).to_contain_text(f"L{last} H11")
+    for width in (480, 1200):
+        set_width(root, width)
+    notebook.page.wait_for_function(IN_SIGHT, arg=[grid.canvas.element_handle(), last])
     lab_page.assert_quiet()
 
 

@@ -74,6 +74,7 @@ function render(context: RenderContext<GridState>): void {
   let rasterOf: unknown[] = [];
   let revealed: Cell | undefined;
   let passedBy: Cell | undefined;
+  let before = "";
   let off = model.get("disabled");
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
   const history = undoable<Choice>(chosenNow, ({ selected, disabled }) => {
@@ -171,6 +172,10 @@ function render(context: RenderContext<GridState>): void {
     scene = sceneOf(state, maps, look, highest || undefined);
     compose(scene);
     canvas.dataset.layout = JSON.stringify(scene.layout);
+    // What was in sight may be so no longer.
+    const place = canvas.dataset.layout + highest;
+    if (place !== before) revealed = undefined;
+    before = place;
     const stale = !areCurrent(maps, state);
     progress.hidden = !stale;
     root.classList.toggle("attnw-grid-stale", stale);
