@@ -233,7 +233,7 @@ test("differences have one range to both sides, and are not shown as maps elsewh
   );
   const change = { disabled: signed.disabled, versus: "intact" as const, _circle: "c" };
   const { find, press } = await show({ ...change, _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) } });
-  expect(find(".attnw-grid-bar").textContent).toBe("−0.40+0.4");
+  expect(find(".attnw-colour-bar").textContent).toBe("−0.40+0.4");
   const said = find("[data-caption]").textContent;
   expect(said).toContain("−0.4 to +0.4, shared by all heads");
   expect(said).toContain("difference from the intact model");

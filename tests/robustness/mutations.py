@@ -312,7 +312,8 @@ def _change_array(arrays: dict[str, Any], name: str, draw: random.Random) -> Non
     elif what == 7:
         kind = draw.choice(["c8", "f2", "i1", "S4", "M8[s]"])
         numbers = old.dtype.kind in "fiub"
-        arrays[name] = old.astype(kind, casting="unsafe") if numbers else np.array(["x"])
+        with np.errstate(invalid="ignore"):
+            arrays[name] = old.astype(kind, casting="unsafe") if numbers else np.array(["x"])
     else:
         arrays[name] = np.array(draw.choice([10**18, -1, 0, np.inf, "x"]))
 

@@ -18,7 +18,7 @@ export function distancesFigure(parent: HTMLElement, signal: AbortSignal, action
   const box = element(parent, "div", { class: "attnw-arcs-matrices", hidden: true });
   const canvas = element(element(box, "div", { class: "attnw-drawn" }), "canvas", { role: "img" });
   const legend = element(box, "div", { class: "attnw-arcs-distances" });
-  const bar = colourBar(legend, "attnw-arcs-scale");
+  const bar = colourBar(legend);
   element(legend, "span", { class: "attnw-muted" }, DISTANCES);
   const on = listening(signal);
   let matrices: Matrices | undefined;

@@ -61,7 +61,7 @@ export function gridControls(
   const scale = trait("scale");
   const shared = tick(row, "shared by all heads", signal, (shared_scale) => save(model, { shared_scale }));
   const legend = element(row, "span", { class: "attnw-grid-legend" });
-  const bar = colourBar(legend, "attnw-grid-bar");
+  const bar = colourBar(legend);
   const inUse = element(legend, "span");
 
   return {

@@ -91,7 +91,7 @@ export function longBody(parent: HTMLElement, signal: AbortSignal) {
   const words = element(top, "div", { class: "attnw-long-words" });
   const readout = element(words, "p", { class: "attnw-readout" });
   const legend = element(words, "div", { class: "attnw-legend" });
-  const bar = colourBar(legend, "attnw-bar");
+  const bar = colourBar(legend);
   const inUse = element(legend, "span");
   const rowList = goList(aside, signal);
   const links = goList(element(aside, "div", { class: "attnw-long-links" }), signal);

@@ -41,10 +41,10 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
   const readout = element(aside, "p", { class: "attnw-readout" });
   const listing = element(aside, "div");
   const legend = element(aside, "div", { class: "attnw-legend" });
-  const bar = colourBar(legend, "attnw-bar");
+  const bar = colourBar(legend);
   const inUse = element(legend, "span");
   const difference = element(aside, "div", { class: "attnw-legend", hidden: true });
-  const signedBar = colourBar(difference, "attnw-bar");
+  const signedBar = colourBar(difference);
   element(difference, "span", {}, DIFFERENCE);
   const second = element(aside, "p", { class: "attnw-second" });
   const caption = element(aside, "p", { class: "attnw-caption", "data-caption": "" });

@@ -24,7 +24,7 @@ export function relationHeat(parent: HTMLElement, signal: AbortSignal, actions: 
   const canvas = element(box, "canvas", { class: "attnw-rel-map", "aria-hidden": "true" });
   const setCursor = gridCursor(box);
   const legend = element(parent, "div", { class: "attnw-rel-legend" });
-  const bar = colourBar(legend, "attnw-rel-scale");
+  const bar = colourBar(legend);
   element(legend, "span", {}, LEGEND);
 
   let drawn: { scene: Scene; heat: Heat; layout: GridLayout; look: Look } | undefined;

@@ -19,8 +19,8 @@ export function paintBar(pen: Pen, words: Uint32Array, ...box: [number, number, 
 }
 
 /** A colour bar over its three values; returns how to bring it up to date. */
-export function colourBar(parent: HTMLElement, className: string) {
-  const bar = element(parent, "div", { class: className });
+export function colourBar(parent: HTMLElement) {
+  const bar = element(parent, "div", { class: "attnw-colour-bar" });
   const strip = element(bar, "canvas", { "aria-hidden": "true" });
   const ends = [element(bar, "span"), element(bar, "span"), element(bar, "span")];
   let drawn: Uint32Array | undefined;

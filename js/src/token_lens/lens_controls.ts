@@ -65,7 +65,7 @@ export function lensControls(
   const hide = hideTicks(below, model, signal);
   const scale = trait("scale");
   const legend = element(below, "span", { class: "attnw-lens-legend" });
-  const bar = colourBar(legend, "attnw-lens-bar");
+  const bar = colourBar(legend);
   const inUse = element(legend, "span");
 
   return {
