@@ -6,6 +6,7 @@ import ipaddress
 import os
 import socket
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,28 @@ from typing import Any
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import comm
+import ipywidgets
 import pytest
 from hypothesis import settings
 
 import forked_python
+from recording import RecordingComm
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("attnwidget", deadline=None, max_examples=40)
 settings.load_profile("attnwidget")
+
+
+@pytest.fixture
+def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Widgets have comms that keep what is sent, and are closed at the end."""
+    monkeypatch.setattr(comm, "create_comm", RecordingComm)
+    yield
+    for widget in list(ipywidgets.widgets.widget._instances.values()):
+        if hasattr(widget, "wait"):  # it measures in a thread, and closes the figures that it made
+            widget.close()
+    ipywidgets.Widget.close_all()
 
 
 def _is_local(address: Any) -> bool:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
 from xml.etree.ElementTree import Element
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 
@@ -19,8 +16,9 @@ from attnwidget.drawing.picture import Picture
 from attnwidget.studies.relations import DIRECTIONS, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from recording import RecordingComm
 from svg_picture import elements, fills, number, offset, strokes, texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 MAT = Sentence.from_lists(
     ["The", "old", "cat", "sat", "on", "my", "mat"],
@@ -112,13 +110,6 @@ def contrast(stroke: str, opacity: float, ground: str) -> float:
 @pytest.fixture(scope="module")
 def model() -> AttentionModel:
     return load_model()
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 
@@ -19,8 +16,9 @@ from attnwidget.studies.coreference import CoreferenceAccuracies, probe_corefere
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from coreference_passages import PASSAGES
-from recording import RecordingComm
 from svg_picture import elements, fills, number, offset, strokes, texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 HOSTILE = Document.from_spans(
     ["</svg><script>", "saw", "&amp;", "him", "."], [(0, 0, "a"), (3, 3, "a")], name="hostile"
@@ -90,13 +88,6 @@ def found(model: AttentionModel) -> CoreferenceAccuracies:
         for p in PASSAGES
     ]
     return probe_coreference(model, [*documents, HOSTILE, LONG, NESTED, HEBREW], progress=False)
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 import traitlets
@@ -16,7 +13,9 @@ from attnwidget.studies.coreference import CoreferenceAccuracies, probe_corefere
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from coreference_passages import PASSAGES
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +48,6 @@ def found(model: AttentionModel) -> CoreferenceAccuracies:
     return probe_coreference(
         model, [*documents, long, alone], windows="all", max_tokens=24, progress=False
     )
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 def array(wire: dict) -> np.ndarray:

@@ -9,7 +9,6 @@ import time
 import weakref
 from collections.abc import Iterator
 
-import comm
 import ipywidgets
 import numpy as np
 import pytest
@@ -25,8 +24,10 @@ from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances,
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.shared.background import Background
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
 from svg_picture import elements, offset, texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 TEXT = "The captain told his men that he would not leave the ship."
 MAT = Sentence.from_lists(
@@ -35,16 +36,6 @@ MAT = Sentence.from_lists(
     ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"],
 )
 FISH = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    for widget in list(ipywidgets.widgets.widget._instances.values()):
-        if isinstance(widget, Explorer):
-            widget.close()
-    ipywidgets.Widget.close_all()
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 import traitlets
@@ -15,21 +11,13 @@ from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
 from attnwidget.widgets.explorer.widget import Explorer, explore
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
 from vocabularies import word_tokenizer
 from zoo import build
 
+pytestmark = pytest.mark.usefixtures("recording")
+
 TOKENS = ["[CLS]", "an", "old", "cat", "sat", "on", "the", "mat", ".", "[SEP]"]
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    for widget in list(ipywidgets.widgets.widget._instances.values()):
-        if isinstance(widget, Explorer):
-            widget.close()
-    ipywidgets.Widget.close_all()
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import comm
 import ipywidgets
 import numpy as np
 import pytest
@@ -20,7 +18,9 @@ from attnwidget.charts.series_style import MEANINGS
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.studies.head_distances import HeadDistances
 from attnwidget.widgets.head_map.widget import KNOWN, HeadMap
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 PALETTE = Path(__file__).parents[1] / "js" / "src" / "shared" / "palette.json"
 rng = np.random.default_rng(0)
@@ -32,13 +32,6 @@ LABELS = np.array(
         ["next token", "apple", "other", "other"],
     ]
 )
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 @dataclass

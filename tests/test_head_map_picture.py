@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
 from attnwidget.widgets.head_map.widget import HeadMap
-from recording import RecordingComm
 from svg_picture import elements, fills, number, offset, strokes, texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 HOSTILE = '<b>zebra</b> & "co"'
 NOTE = "metric MDS of Jensen-Shannon distances, 1,234 tokens · stress 0.5"
@@ -28,13 +26,6 @@ LABELS = np.array(
         ["next token", "apple", "other", "other"],
     ]
 )
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 def head_map(**options: object) -> HeadMap:

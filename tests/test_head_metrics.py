@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
-import comm
 import ipywidgets
 import numpy as np
 import pytest
@@ -20,7 +18,9 @@ from attnwidget import Attention, Head, HeadGrid, link
 from attnwidget.studies.results import Measurements
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 L, H = 3, 4
 rng = np.random.default_rng(0)
@@ -29,13 +29,6 @@ METRICS = {
     "to [SEP]": rng.random((L, H)),
     "constant": np.full((L, H), 0.1),
 }
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 def attention(layers: int = L, heads: int = H) -> Attention:

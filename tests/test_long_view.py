@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 import traitlets
@@ -22,17 +19,12 @@ from attnwidget import Attention, HeadGrid, HeadView, explore, link, load_model,
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.long_input import next_of, places_of
 from formula_attention import NEEDLES, FormulaAttention
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 #: The most that a page gets at once: a tile of floats, its first column and its tokens, and links.
 MOST_BYTES, MOST_TEXT = 4 * (256 * 256 + 256), 64_000
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
-import comm
-import ipywidgets
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +12,9 @@ import pytest
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
 from attnwidget.widgets.metric_strip.widget import MetricStrip
-from recording import RecordingComm
 from svg_picture import elements, fills, number, offset, strokes, texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" ]]> \\n"
 METRICS = {
@@ -24,13 +22,6 @@ METRICS = {
     HOSTILE + "x" * 80: np.arange(12.0).reshape(3, 4) * -1e7,
     "constant": np.full((3, 4), 0.25),
 }
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 def left(mark: ElementTree.Element) -> float:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 import traitlets
@@ -22,22 +19,14 @@ from attnwidget import (
     link,
     load_model,
 )
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
 from svg_picture import texts
 from test_predict import words
 
+pytestmark = pytest.mark.usefixtures("recording")
+
 TEXT = "The woman washed [MASK] hands."
 OFF = [Head(2, 3), Head(5, 8)]
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    for widget in list(ipywidgets.widgets.widget._instances.values()):
-        if isinstance(widget, PredictionView):
-            widget.close()
-    ipywidgets.Widget.close_all()
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 import torch
@@ -23,16 +20,9 @@ from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.losses import task_for
 from attnwidget.capture.projection import Projections
 from attnwidget.capture.tap import tap
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
 
 TEXT = "The unbelievable cat slept on the mat."
-
-
-@pytest.fixture
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 @pytest.fixture(scope="module")

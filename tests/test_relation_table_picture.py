@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from xml.etree import ElementTree
 
-import comm
-import ipywidgets
 import numpy as np
 import pytest
 
@@ -22,8 +19,9 @@ from attnwidget.drawing.static_figure import static_figure
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.relation_table.widget import RelationTable
-from recording import RecordingComm
 from svg_picture import css, elements, fills, number, offset, ramp_table, strokes, texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" ]]> \\n"
 SENTENCES = [
@@ -54,13 +52,6 @@ def many() -> RelationAccuracies:
     labels = [f"rel{i:02}" for i in range(25)]
     sentence = Sentence.from_lists(words, [0, *range(1, 25)], labels)
     return probe_relations(load_model(), [sentence], progress=False)
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 def place(element: ElementTree.Element) -> tuple[float, float]:

@@ -6,9 +6,7 @@ import dataclasses
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
 
-import comm
 import ipywidgets
 import numpy as np
 import pytest
@@ -25,7 +23,9 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
 from attnwidget.widgets.shared.relation_words import words_of
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 SENTENCES = [
     Sentence.from_lists(
@@ -51,13 +51,6 @@ def model() -> AttentionModel:
 @pytest.fixture(scope="module")
 def found(model: AttentionModel) -> RelationAccuracies:
     return probe_relations(model, SENTENCES, progress=False)
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 def array(wire: dict) -> np.ndarray:

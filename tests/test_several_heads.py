@@ -6,7 +6,6 @@ import io
 import json
 from pathlib import Path
 
-import comm
 import numpy as np
 import pytest
 import traitlets
@@ -15,8 +14,10 @@ from PIL import Image
 import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
 from attnwidget.widgets.head_view import several
-from recording import RecordingComm, updates
+from recording import updates
 from svg_picture import texts
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 TEXT = "The captain told his men that he would not leave the ship."
 THREE = [(1, 2), (2, 4), (2, 7)]
@@ -25,11 +26,6 @@ THREE = [(1, 2), (2, 4), (2, 7)]
 @pytest.fixture(scope="module")
 def attention() -> Attention:
     return load_model().attend(TEXT)
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
 
 
 def test_nothing_more_is_sent_of_one_head(attention: Attention) -> None:

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import comm
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,15 +26,12 @@ from attnwidget.text.whole_file import write_whole
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared import exporting, warm
 from attnwidget.widgets.shared.options import options
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 HOSTILE = "</table><script>alert(1)</script>"
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comm, "create_comm", lambda *args, **keys: RecordingComm(*args, **keys))
 
 
 @pytest.fixture(autouse=True)

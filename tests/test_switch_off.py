@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from unittest.mock import patch
 
-import comm
 import numpy as np
 import pytest
 import torch
@@ -29,7 +28,7 @@ from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
@@ -168,13 +167,8 @@ def test_what_the_model_refuses_is_said_and_goes_back(attention: Attention) -> N
     assert grid._refused == ""
 
 
-@pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-
-
 def test_a_refusal_reaches_the_page_with_what_is_shown(
-    recorded: None, attention: Attention
+    recording: None, attention: Attention
 ) -> None:
     grid = HeadGrid(attention)
     grid.comm.sent.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import comm
 import numpy as np
 import pytest
 import torch
@@ -13,14 +12,11 @@ import traitlets
 import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, TokenLens, link, load_model
 from attnwidget.widgets.token_lens.three_digits import three_digits
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 TEXT = "The captain told his men that he would not leave the unsinkable ship."
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comm, "create_comm", lambda *args, **kwargs: RecordingComm(*args, **kwargs))
 
 
 @pytest.fixture(scope="module")

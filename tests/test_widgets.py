@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 
 import anywidget
-import comm
 import ipywidgets
 import numpy as np
 import pytest
@@ -16,16 +14,11 @@ import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, load_model
-from recording import RecordingComm, from_page, updates
+from recording import from_page, updates
+
+pytestmark = pytest.mark.usefixtures("recording")
 
 TEXT = "The captain told his men that he would not leave the ship until they were safe."
-
-
-@pytest.fixture(autouse=True)
-def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(comm, "create_comm", RecordingComm)
-    yield
-    ipywidgets.Widget.close_all()
 
 
 @pytest.fixture(scope="module")
