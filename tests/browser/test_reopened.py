@@ -51,7 +51,10 @@ def shown(output: Locator) -> list[bool]:
 
 
 def forget(seen: Watched, said: str) -> None:
-    """Jupyter logs that a model is gone; the reader shall not see it."""
+    """Jupyter logs, sooner or later, that a model is gone; the reader shall not see it."""
+    for _ in range(100):
+        if not seen.errors:
+            seen.page.wait_for_timeout(100)
     assert seen.errors and all(said in error for error in seen.errors), seen.errors
     seen.errors.clear()
 
