@@ -94,10 +94,10 @@ test-python:
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
 
 # Python tests wait for a tenth of their time: checks run beside them. A test in a browser waits half of its time, for a
-# page or a kernel: four share two cores.
+# page or a kernel: three share two cores.
 test: $(ENV) $(MODULES) browser check-python
 	@$(MAKE) --no-print-directory -j 2 test-python check-rest
-	$(BIN)/pytest -n 4 --dist worksteal tests/browser
+	$(BIN)/pytest -n 3 --dist worksteal tests/browser
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
 

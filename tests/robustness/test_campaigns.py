@@ -14,7 +14,7 @@ from robustness.readers import READERS, SAVED
 
 TESTS = Path(__file__).parents[1]
 #: Inputs a reader; `make fuzz` runs as many as there is time for.
-INPUTS = {"FrameNet": 60, "states of explorers": 20, "messages of pages": 100} | dict.fromkeys(
+INPUTS = {"FrameNet": 60, "states of explorers": 20, "messages of pages": 60} | dict.fromkeys(
     [name for name in SAVED if name != "states of explorers"], 40
 )
 USUAL = 150
