@@ -12,12 +12,15 @@ from torch import Tensor
 from attnwidget.capture.gradients import LayerGradient
 from attnwidget.capture.kept_layer import KeptLayer, Shared, cut_map, keep_layer
 from attnwidget.capture.losses import Loss, Task
+from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.projection import Projections
+from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import LayerAttention, tap
 
-_WINDOWED = (
-    "{} computed no attention map over all tokens: models with sliding windows in a layout of "
-    "their own (Longformer, LED) cannot be read"
+_NO_MAPS = (
+    "{} computed no attention map over all tokens: {} calls neither an attention function of "
+    "transformers nor torch's softmax over the scores of all tokens (windows in a layout of its "
+    "own, or integers)"
 )
 
 
@@ -28,7 +31,7 @@ class Collected:
     not given.
     `items` holds, for each input, its layers by stack. Memory: queries and keys of all layers, or
     their weights where these do not follow from queries and keys. `no_norms` says why there are no
-    norms; "" where there are.
+    norms; "" where there are. `output` is what the model gave.
 
     Raises:
         ValueError: the model shows no maps, or maps that one grid of heads cannot hold.
@@ -42,6 +45,7 @@ class Collected:
         projections: Projections | None = None,
     ) -> None:
         self._batch = next(iter(inputs.values())).shape[0]
+        self._hf_model = uncompiled(hf_model)
         self._model = type(hf_model).__name__
         own = _kept_positions(inputs.get("attention_mask"), self._batch)
         target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
@@ -59,7 +63,7 @@ class Collected:
         projections = Projections(hf_model) if projections is None else projections
         self._projections = projections
         with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
-            hf_model(**inputs, **options)
+            self.output = hf_model(**inputs, **options)
         self._check()
         self.no_norms = projections.refused
         if self.no_norms:
@@ -115,10 +119,17 @@ class Collected:
     def _check(self) -> None:
         for stacks in self.items:
             if not stacks:
-                raise ValueError(_WINDOWED.format(self._model))
+                sites = find_sites(self._hf_model)
+                modules = sorted({type(site.module).__name__ for site in sites})
+                raise ValueError(_NO_MAPS.format(self._model, ", ".join(modules)))
             for name, layers in stacks.items():
-                if name != "cross" and layers[0].n_query != layers[0].n_key:
-                    raise ValueError(_WINDOWED.format(self._model))
+                for kept in layers:
+                    if name != "cross" and kept.n_query != kept.n_key:
+                        raise ValueError(
+                            f"{self._model} computed no attention map over all tokens: a layer of "
+                            f"{name!r} has {kept.n_query} queries and {kept.n_key} keys, so its "
+                            "keys are not the tokens (compressed, pooled or windowed keys)"
+                        )
                 sizes = {(kept.n_heads, kept.n_query, kept.n_key) for kept in layers}
                 if len(sizes) > 1:
                     listed = ", ".join(map(str, sorted(sizes)))

@@ -42,7 +42,8 @@ def attention_gradients(
 
     Raises:
         ValueError: the loss is no number, or does not depend on a layer's weights, or has to
-            go through layers that are quantised with what they are given.
+            go through layers that are quantised with what they are given; or the model was made
+            under torch.inference_mode().
 
     Example:
         >>> from attnwidget import load_model
@@ -84,7 +85,12 @@ def attention_gradients(
 
 
 def _check_differentiable(hf_model: nn.Module) -> None:
-    """Refuse layers that gradients go round, not through: the rest would be a wrong number."""
+    """Refuse weights and layers through which no gradient goes: the rest would be wrong."""
+    if any(parameter.is_inference() for parameter in hf_model.parameters()):
+        raise ValueError(
+            f"the weights of this {type(hf_model).__name__} were made under "
+            "torch.inference_mode(), so torch takes no gradient: load the model outside of it"
+        )
     for path, module in hf_model.named_modules():
         if not _passes_gradients_on(module):
             raise ValueError(

@@ -12,13 +12,12 @@ from torch import Tensor
 from attnwidget.capture.lazy_mask import Index, LazyRows
 from attnwidget.capture.tap import LayerAttention
 from attnwidget.capture.torch_functions import additive, visible_in
+from attnwidget.capture.weights_agree import spread_rows, weights_agree
 from attnwidget.kernels.norms import norm_maps, norms_of_products, summed_norm_maps
 from attnwidget.kernels.streaming import Streamed
 from attnwidget.kernels.weights import attention_scores, attention_weights
 
-# Differences that rounding explains between the model's own map and one computed in float32.
-_TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-6, torch.float16: 5e-3, torch.bfloat16: 3e-2}
-_ROWS_CHECKED = 6
+_ROWS_CHECKED = 12
 # Cells of a layer's maps held at a time, so that long texts do not fill the memory.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
 
@@ -120,7 +119,10 @@ class KeptLayer:
             found[heads][:, pick, None] for found in (given.streamed.top, given.streamed.largest)
         )
         weights = scores.sub_(top).exp_().mul_(largest)
-        return weights if mask is None else weights.masked_fill_(~mask, 0)
+        if mask is not None:
+            weights = weights.masked_fill_(~mask, 0)
+        without_keys = top == torch.finfo(torch.float32).min
+        return torch.where(without_keys, largest, weights) if bool(without_keys.any()) else weights
 
     def row_blocks(self, cells: int = _CELLS_AT_ONCE) -> Iterator[tuple[int, Tensor]]:
         """All weights, some queries at a time: the first of them, and [H, r, K] from it on."""
@@ -227,13 +229,20 @@ def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
         return False
     if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
         return False
-    rows = sorted({round(i) for i in torch.linspace(0, layer.n_query - 1, _ROWS_CHECKED).tolist()})
+    rows = sorted({*spread_rows(layer.n_query, _ROWS_CHECKED), *_rows_without_keys(layer.mask)})
     try:
-        own = layer.weights(slice(0, layer.n_heads), rows)
+        computed = layer.weights(slice(0, layer.n_heads), rows)
     except (RuntimeError, IndexError):
         return False  # a mask or bias laid out in a way the formula does not know
-    difference = (own - maps[:, rows].float()).abs().max().item()
-    return difference <= _TOLERANCE.get(maps.dtype, 1e-6)
+    return weights_agree(computed, maps[:, rows])
+
+
+def _rows_without_keys(mask: Tensor | LazyRows | None) -> list[int]:
+    """Return the queries that may see no key: implementations differ in what they give for them."""
+    if not isinstance(mask, Tensor):
+        return []
+    rows = [int(row) for row in (~mask.any(-1)).any(0).nonzero()[:, 0]]
+    return [rows[place] for place in spread_rows(len(rows), _ROWS_CHECKED)] if rows else []
 
 
 def _mask_and_bias(

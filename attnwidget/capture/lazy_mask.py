@@ -13,6 +13,11 @@ from attnwidget.capture.torch_functions import visible_in
 
 Index = slice | Sequence[int]
 
+_COMPUTES_WITH_MASK = (
+    "this model computes with its attention mask before its attention function gets it, so it "
+    "cannot be read without whole maps: shorten the input, or pass long=False"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class LazyMask:
@@ -50,6 +55,15 @@ class LazyMask:
             n_key=int(given["kv_length"]),
             real=None if real is None else real.bool(),
         )
+
+    def __getattr__(self, name: str) -> Any:
+        # accelerate moves whatever has a `to`, so that a mask must not seem to have one.
+        if name.startswith("__") or name == "to" or not hasattr(Tensor, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise ValueError(_COMPUTES_WITH_MASK)
+
+    def __getitem__(self, _: object) -> Tensor:
+        raise ValueError(_COMPUTES_WITH_MASK)
 
     def item(self, number: int) -> LazyRows:
         """The mask of one input of the batch."""

@@ -23,6 +23,7 @@ from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
+from attnwidget.capture.output_check import OutputCheck
 from attnwidget.capture.placement import check_has_weights, device_of
 from attnwidget.capture.predict import Question, predictions_of, question_of
 from attnwidget.capture.predictions import Predictions
@@ -59,6 +60,7 @@ class AttentionModel:
         made_by: the call of `load_model` that made it, as Python writes it.
         load_again: makes it anew in another process; None for one passed as an object.
         lock: held during forward passes, and while an `Attention` made here computes maps.
+        output_check: Compares the first output of a tapped pass with the output of a plain pass.
 
     Example:
         >>> from attnwidget import load_model
@@ -81,6 +83,7 @@ class AttentionModel:
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
+        self.output_check = OutputCheck()
         self._inputs = ModelInputs(hf_model, tokenizer)
         self._encoder = self._inputs.encoder
         self._parameters = input_names(hf_model)
@@ -150,7 +153,8 @@ class AttentionModel:
         Raises:
             ValueError: empty or too long text, words of a list that the tokenizer has no tokens
                 for, ids that the model does not have, a mask that hides all, no tokenizer, or maps
-                or gradients that cannot be read.
+                or gradients that cannot be read. Also, at the first input that is read, a model
+                that gives other outputs while its attention is read than otherwise.
             TypeError: an input of another form, a target for a model without a decoder, or a loss
                 that the model has no head for.
             RuntimeError: the model was closed.
@@ -422,11 +426,13 @@ class AttentionModel:
         if long and loss is not None:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
         if loss is None and is_long(self.hf_model, inputs, long):
+            self.output_check.check_beginning(self.hf_model, inputs, options)
             items, no_norms = collect_long(self.hf_model, inputs, options), _NO_NORMS_OF_LONG
         else:
             if self._projections.outdated:
                 self._projections = Projections(self.hf_model)
             collected = Collected(self.hf_model, inputs, options, self._projections)
+            self.output_check.check(self.hf_model, inputs, options, collected.output)
             items, no_norms = collected.items, collected.no_norms
         if loss is not None:
             task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)

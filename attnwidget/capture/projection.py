@@ -13,6 +13,7 @@ from attnwidget.capture.placement import weight_of
 from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.capture.weights_agree import spread_rows
 from attnwidget.kernels.norms import head_projections, value_products
 
 # What transformers calls the projection, as a child of the attention module...
@@ -162,7 +163,10 @@ class Projections:
         projection = self._modules[module]
         heads, n_query = seen.weights.shape[1:3]
         weight = _weight(projection)
-        rows = sorted({round(i) for i in torch.linspace(0, n_query - 1, _ROWS_CHECKED).tolist()})
+        if not isinstance(output, Tensor):
+            self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantised)"
+            return
+        rows = spread_rows(n_query, _ROWS_CHECKED)
         got = output.detach().reshape(-1, weight.shape[0])
         if len(got) != seen.weights.shape[0] * n_query:
             self._why_not[module] = f"{self._where(module)} takes more than the values"

@@ -7,7 +7,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,10 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.attention_arguments import check_arguments, with_selected_keys
 from attnwidget.capture.edits import Edits, LayerChanges
 from attnwidget.capture.held_attributes import Hold, held, unheld
 from attnwidget.capture.lazy_mask import LazyMask
 from attnwidget.capture.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.rows_without_keys import rows_without_keys
 from attnwidget.capture.sites import Site, StackName, find_sites
 from attnwidget.capture.streamed_layer import StreamedItem, stream_layer
 from attnwidget.capture.torch_functions import FunctionWatch, Seen, additive, summed_values
@@ -256,9 +258,8 @@ def tap(
         undo.enter_context(plain_forward(whole))
         if any(site.route == "interface" for site in sites):
             _register()
-            configs = _configs(model)
-            new.config_keys = frozenset(map(id, configs))
-            undo.enter_context(held(Hold(config, _IMPLEMENTATION, _NAME) for config in configs))
+            new.config_keys = frozenset(map(id, _configs(model)))
+            undo.enter_context(implemented_as(model, _NAME))
         for part, stacks in _whole_stacks(model, sites):
             started = partial(new.start_pass, stacks)
             undo.callback(part.register_forward_pre_hook(started).remove)
@@ -312,6 +313,12 @@ def _configs(model: nn.Module) -> list[Any]:
     return list(configs.values())
 
 
+def implemented_as(model: nn.Module, name: str) -> AbstractContextManager[None]:
+    """Run the attention of `model` by the attention implementation `name` in the block."""
+    configs = _configs(uncompiled(model))
+    return held(Hold(config, _IMPLEMENTATION, name) for config in configs)
+
+
 def _original(config: object) -> str:
     """The implementation that a pass outside every tap would use for `config`."""
     named = unheld(config, _IMPLEMENTATION) if hasattr(config, _IMPLEMENTATION) else None
@@ -331,17 +338,24 @@ def _attention(
     """The registered attention function: the model's own eager one, its weights handed over."""
     taps = [t for t in _open_taps.get() if module in t.sites]
     eager = _own_eager(module)
+    implementation = _original(getattr(module, "config", None))
     if not taps:
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-        original = _original(getattr(module, "config", None))
-        function = ALL_ATTENTION_FUNCTIONS.get(original, eager)
+        function = ALL_ATTENTION_FUNCTIONS.get(implementation, eager)
         return function(module, query, key, value, attention_mask, *args, **kwargs)
+    check_arguments(module, eager, kwargs)
+    mask = with_selected_keys(module, query, key, attention_mask, kwargs)
     if taps[-1].on_long is not None:
-        return _streamed(module, eager, taps, query, key, value, attention_mask, *args, **kwargs)
+        return _streamed(
+            module, eager, taps, implementation, query, key, value, mask, *args, **kwargs
+        )
+    assert not isinstance(mask, LazyMask)  # only long inputs have one
     if "output_attentions" in kwargs:
         kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
-    mask = attention_mask
+    empty_rows = None
+    if mask is not None and implementation != "eager":
+        empty_rows = rows_without_keys(mask)
     if mask is not None and mask.dtype == torch.bool:
         mask = additive(mask, query.dtype)  # eager would add a caller's bool mask as 0 and 1
     if eager is None:
@@ -349,13 +363,20 @@ def _attention(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
         )
     upcast: Any = getattr(module, "_upcast_and_reordered_attn", None)
-    if upcast is not None and getattr(module, "reorder_and_upcast_attn", False):
-        # GPT-2's second eager attention: its product rounds otherwise, so that large scores give
-        # other weights than queries and keys would.
+    # GPT-2's second eager attention: its product rounds otherwise, so that large scores give other
+    # weights than queries and keys would.
+    rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
+    if rounds_otherwise:
         output, weights = upcast(query, key, value, mask)
-        seen = Seen(weights, value=value, mask=mask)
     else:
         output, weights = eager(module, query, key, value, mask, *args, **kwargs)
+    if empty_rows is not None:
+        # torch's fused functions give a query without keys no weight and the output 0.
+        weights = weights.masked_fill(empty_rows[..., None], 0)
+        output = output.masked_fill(empty_rows.transpose(1, 2)[..., None], 0)
+    if rounds_otherwise:
+        seen = Seen(weights, value=value, mask=mask)
+    else:
         scaling = kwargs.get("scaling")
         scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
         seen = Seen(weights, query, key, value, scaling, mask, kwargs)
@@ -375,6 +396,7 @@ def _streamed(
     module: nn.Module,
     eager: Callable[..., tuple[Tensor, Tensor]] | None,
     taps: Sequence[_Tap],
+    implementation: str,
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
@@ -387,7 +409,7 @@ def _streamed(
         raise ValueError(
             "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
         )
-    output, items = stream_layer(module, eager, *args, **kwargs)
+    output, items = stream_layer(module, eager, implementation, *args, **kwargs)
     for open_tap in taps:
         open_tap.hand_over_long(module, items)
     return output, None

@@ -28,8 +28,8 @@ class Streamed:
     Any weight follows from its score alone: largest * exp(score - top).
 
     Attributes:
-        top: [H, Q] the largest score of each query.
-        largest: [H, Q] the weight that it has.
+        top: [H, Q] the largest score of each query; the lowest float32 if the query sees no key.
+        largest: [H, Q] the weight that it has. A query that sees no key gives it to all keys.
         blocks: [H, R, C] largest weight in every block of `block` queries and as many keys.
         block: tokens on a side of such a block.
     """
@@ -50,6 +50,8 @@ def stream_attention(
     sinks: Tensor | None = None,
     visible: Rows | None = None,
     bias: Rows | None = None,
+    without_keys: Tensor | None = None,
+    weight_without_keys: float = 0.0,
 ) -> tuple[Tensor, Streamed]:
     """The outputs of a layer's heads, [H, Q, Dv], and what its maps tell, without whole maps.
 
@@ -65,6 +67,9 @@ def stream_attention(
         sinks: [H], one more logit a row whose probability is dropped.
         visible: gives for some queries and keys bool [1 or H, q, k]; None = all are visible.
         bias: likewise what is added to the scores; None = nothing.
+        without_keys: [1 or H, Q] bool, queries to which all keys are invisible and whose weights
+            are `weight_without_keys`; None = such queries attend to all keys alike.
+        weight_without_keys: Weight of every key for these queries, 0 or NaN.
 
     Example:
         >>> import torch
@@ -88,7 +93,18 @@ def stream_attention(
         block=block,
     )
     outputs = query.new_empty((*size, value.shape[-1]))
-    given = _Given(query, key, value, scaling, softcap, sinks, visible, bias)
+    given = _Given(
+        query=query,
+        key=key,
+        value=value,
+        scaling=scaling,
+        softcap=softcap,
+        sinks=sinks,
+        visible=visible,
+        bias=bias,
+        without_keys=without_keys,
+        weight_without_keys=weight_without_keys,
+    )
     step = max(1, _CELLS_AT_ONCE // n_key)
     # No picture's row is shared by two threads, each of which would write its own maximum.
     step = max(1, step // block) * block
@@ -115,6 +131,8 @@ class _Given:
     sinks: Tensor | None
     visible: Rows | None
     bias: Rows | None
+    without_keys: Tensor | None
+    weight_without_keys: float
 
 
 def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -> None:
@@ -150,6 +168,11 @@ def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -
             share = 1 / (1 + (given.sinks[head].float() - top).exp() * largest)
             largest, maxima = largest * share, maxima * share[:, None]
             weights *= share[:, None]
+        if given.without_keys is not None:
+            unseen = given.without_keys[head if len(given.without_keys) > 1 else 0, rows]
+            weights.masked_fill_(unseen[:, None], given.weight_without_keys)
+            largest = largest.masked_fill(unseen, given.weight_without_keys)
+            maxima = block_maxima(weights, block)
         at = (head, rows)
         found.top[at], found.largest[at] = top, largest
         pooled = block_maxima(maxima.T, block).T
@@ -162,9 +185,9 @@ def _span(seen: Tensor | None, n_key: int, block: int) -> tuple[slice, slice]:
     """The keys that some of the rows see, from the edge of a block on, and those not all see."""
     if seen is None:
         return slice(0, n_key), slice(0, 0)
-    some = seen.flatten(0, -2).any(0).nonzero()[:, 0]
-    if not len(some):  # such rows attend to all alike
+    if not bool(seen.any(-1).all()):  # a row that sees no key attends to all keys alike
         return slice(0, n_key), slice(0, n_key)
+    some = seen.flatten(0, -2).any(0).nonzero()[:, 0]
     first, last = int(some[0]) // block * block, int(some[-1]) + 1
     missing = (~seen[..., first:last].flatten(0, -2).all(0)).nonzero()[:, 0] + first
     if not len(missing):

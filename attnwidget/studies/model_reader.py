@@ -163,6 +163,8 @@ class ModelReader:
 
         with self._model.lock:
             output = self._read(batch, hand_on, asked)
+            options = {**self._options, **asked}
+            self._model.output_check.check(self._backbone, batch.inputs, options, output)
             self._padding_checked |= padded
         return batch, output
 
@@ -183,6 +185,7 @@ class ModelReader:
 
         with self._model.lock:
             self._check_model()
+            self._model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
             with torch.no_grad(), tap(self._backbone, lambda _: None, on_long=hand_on):
                 self._backbone(**batch.inputs, **self._options)
 

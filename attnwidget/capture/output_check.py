@@ -1,0 +1,145 @@
+"""Whether a model that is tapped computes what it computes otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.tap import implemented_as, open_edits, tap
+
+# Differences between eager and fused attention that rounding explains, as a share of the outputs'
+# size. Half precision rounds every layer, so there the eager implementation is the judge.
+_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+_HALF = (torch.float16, torch.bfloat16)
+# Tokens of a long input that are compared: a second whole pass would double the time of a reading.
+_TOKENS_OF_LONG = 512
+
+
+class OutputCheck:
+    """Compares the outputs of a model inside and outside a tap, once in the model's life.
+
+    A model may branch on the name of its attention implementation, and then computes something else
+    under the name of the tap. Its maps would be those of another computation.
+
+    Cost: one more forward pass for the first input that is read, none afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._passed = False
+
+    def check(
+        self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
+    ) -> None:
+        """Compare the output of a tapped pass with the output of the same pass without a tap.
+
+        Nothing is compared while heads are switched off, or once a comparison has passed.
+
+        Args:
+            model: The model, or the part of it, that was run.
+            inputs: What it read.
+            options: Further arguments of its forward.
+            output: What it gave inside the tap.
+
+        Raises:
+            ValueError: The outputs differ by more than rounding explains.
+        """
+        if self._passed or open_edits(model):
+            return
+        plain = _plain_pass(model, inputs, options)
+        if not _agree(output, plain, inputs):
+            self._judge_difference(model, inputs, options, output)
+        self._passed = True
+
+    def check_beginning(
+        self, model: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
+    ) -> None:
+        """Compare two passes over the first tokens of a long input, as `check` does."""
+        if self._passed or open_edits(model):
+            return
+        beginning = {name: _first_tokens(value) for name, value in inputs.items()}
+        with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
+            output = model(**beginning, **options)
+        self.check(model, beginning, options, output)
+
+    def _judge_difference(
+        self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
+    ) -> None:
+        """Accept a difference between eager and fused attention in half precision, and no other.
+
+        Raises:
+            ValueError: Any other difference. The message names the likely cause.
+        """
+        with implemented_as(model, "eager"):
+            eager = _plain_pass(model, inputs, options)
+        same_as_eager = _agree(output, eager, inputs)
+        if same_as_eager and next(model.parameters()).dtype in _HALF:
+            return
+        name = type(uncompiled(model)).__name__
+        if same_as_eager:
+            raise ValueError(
+                f"{name} gives other outputs with eager attention than with the implementation "
+                "that it was loaded with, so the maps would not be the ones it computes with: load "
+                'it with attn_implementation="eager"'
+            )
+        raise ValueError(
+            f"{name} gives other outputs while its attention is read than otherwise, so the maps "
+            "would be wrong: this model cannot be read"
+        )
+
+
+def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    with torch.no_grad(), plain_forward(model):
+        return uncompiled(model)(**inputs, **options)
+
+
+def _first_tokens(value: Tensor) -> Tensor:
+    """The part of an input for the first tokens: ids, embeddings, or a mask of two or four axes."""
+    if value.ndim == 4:
+        return value[..., :_TOKENS_OF_LONG, :_TOKENS_OF_LONG]
+    return value[:, :_TOKENS_OF_LONG] if value.ndim > 1 else value
+
+
+def _agree(first: Any, second: Any, inputs: Mapping[str, Any]) -> bool:
+    """Return whether the logits and states that two outputs have in common agree at real tokens."""
+    tensors, others = _tensors(first), _tensors(second)
+    return all(
+        _close(tensors[name], others[name], _real_tokens(name, inputs))
+        for name in tensors.keys() & others.keys()
+    )
+
+
+def _tensors(output: Any) -> dict[str, Tensor]:
+    """The floating point tensors of an output by name; those in tuples, such as maps, are left."""
+    if isinstance(output, Tensor):
+        output = (output,)
+    named = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
+
+
+def _real_tokens(name: str, inputs: Mapping[str, Any]) -> Tensor | None:
+    """Bool [B, n], False at padding, where implementations differ; None = no padding."""
+    decoded = "decoder_input_ids" in inputs and not name.startswith("encoder")
+    mask = inputs.get("decoder_attention_mask" if decoded else "attention_mask")
+    if not isinstance(mask, Tensor) or mask.ndim != 2 or bool(mask.all()):
+        return None
+    return mask != 0
+
+
+def _close(tensor: Tensor, other: Tensor, real: Tensor | None) -> bool:
+    if tensor.shape != other.shape:
+        return False
+    if real is not None and tensor.shape[:2] == real.shape:
+        tensor, other = tensor[real], other[real]
+    if not torch.equal(tensor.isnan(), other.isnan()):
+        return False
+    allowed = _TOLERANCE.get(tensor.dtype, 1e-3)
+    tensor, other = tensor.float().nan_to_num(), other.float().nan_to_num()
+    return float((tensor - other).norm()) <= allowed * float(other.norm()) + 1e-12

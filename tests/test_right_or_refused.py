@@ -1,0 +1,293 @@
+"""A map that could be wrong is refused, and a refusal names its reason."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch import Tensor, nn
+
+import zoo
+from attnwidget import load_model, make_segments, measure
+from attnwidget.capture.output_check import OutputCheck
+
+TOKENS = 21
+CONFIG = {
+    "vocab_size": 99,
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "num_hidden_layers": 3,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+EXPERTS = {
+    "n_routed_experts": 4,
+    "num_local_experts": 4,
+    "n_shared_experts": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+}
+# Each query selects 6 of up to 21 keys.
+SELECTION = {"index_topk": 6, "index_n_heads": 2, "index_head_dim": 8}
+LATENT = {
+    "q_lora_rank": 16,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 4,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 8,
+    "first_k_dense_replace": 1,
+}
+BLOCKS = {
+    "head_dim": 8,
+    "num_key_value_heads": 2,
+    "index_n_heads": 2,
+    "index_head_dim": 8,
+    "index_block_size": 4,
+    "index_topk_blocks": 2,
+    "index_local_blocks": 1,
+    "dense_intermediate_size": 48,
+    "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"],
+}
+SPARSE = {
+    "DeepseekV32": LATENT | SELECTION | EXPERTS,
+    "GlmMoeDsa": LATENT | SELECTION | EXPERTS,
+    "AXK2": LATENT | SELECTION | EXPERTS,
+    "HYV4": LATENT | SELECTION | EXPERTS,
+    "MiniMaxM3VL": BLOCKS | EXPERTS,
+}
+
+
+def ids(n_tokens: int = TOKENS) -> Tensor:
+    return torch.randint(5, 99, (1, n_tokens), generator=torch.Generator().manual_seed(1))
+
+
+def random_model(name: str, implementation: str, **fields: Any) -> Any:
+    config_class = getattr(transformers, f"{name}TextConfig", None)
+    config_class = config_class or getattr(transformers, f"{name}Config", None)
+    if config_class is None:
+        pytest.skip(f"transformers {transformers.__version__} has no {name}")
+    torch.manual_seed(0)
+    config = config_class(**(CONFIG | fields))
+    model = getattr(transformers, f"{name}ForCausalLM")._from_config(
+        config, attn_implementation=implementation
+    )
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() >= 2:
+                parameter.normal_(0, 0.15)
+    return model.eval()
+
+
+@pytest.mark.parametrize(
+    ("name", "implementation"),
+    [
+        (name, implementation)
+        for name in SPARSE
+        for implementation in ("eager", "sdpa")
+        if (name, implementation) != ("HYV4", "sdpa")  # transformers refuses it
+    ],
+)
+class TestSparseAttention:
+    def test_maps_equal_the_models_own(self, name: str, implementation: str) -> None:
+        hf_model = random_model(name, implementation, **SPARSE[name])
+        attention = load_model(hf_model).attend({"input_ids": ids()})
+        eager = random_model(name, "eager", **SPARSE[name])
+        with torch.no_grad():
+            expected = eager(input_ids=ids(), output_attentions=True).attentions
+        for layer, maps in enumerate(expected):
+            assert np.abs(attention.weights(layer) - maps[0].numpy()).max() <= 1e-5
+        assert any(bool((maps[0, :, -1] == 0).any()) for maps in expected)
+
+    def test_a_long_reading_is_refused_with_the_reason(
+        self, name: str, implementation: str
+    ) -> None:
+        model = load_model(random_model(name, implementation, **SPARSE[name]))
+        with pytest.raises(ValueError, match=r"without whole maps: shorten .* long=False"):
+            model.attend({"input_ids": ids()}, long=True)
+
+
+class TestUnknownArguments:
+    def test_an_unknown_argument_of_the_attention_function_is_refused_by_name(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hf_model = zoo.build("llama")
+        attention_class = type(hf_model.model.layers[0].self_attn)
+        forward = attention_class.forward
+
+        @wraps(forward)
+        def with_new_argument(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            return forward(self, *args, **kwargs, tree_mask=torch.ones(1))
+
+        monkeypatch.setattr(attention_class, "forward", with_new_argument)
+        with pytest.raises(ValueError, match="LlamaAttention passes 'tree_mask'"):
+            load_model(hf_model).attend({"input_ids": ids()})
+
+
+def branching_on_the_name(hf_model: Any, part: nn.Module) -> Any:
+    """The model, of which a part puts out twice as much unless attention is eager or sdpa."""
+
+    def branch(_: nn.Module, __: Any, output: Tensor) -> Tensor:
+        known = hf_model.config._attn_implementation in ("eager", "sdpa")
+        return output if known else 2 * output
+
+    part.register_forward_hook(branch)
+    return hf_model
+
+
+class TestOutputsAreCompared:
+    @pytest.mark.parametrize("long", [False, True])
+    def test_a_model_that_computes_otherwise_in_the_tap_is_refused(self, long: bool) -> None:
+        hf_model = zoo.build("llama")
+        branching_on_the_name(hf_model, hf_model.model.layers[1].mlp)
+        with pytest.raises(ValueError, match="other outputs while its attention is read"):
+            load_model(hf_model).attend({"input_ids": ids()}, long=long)
+
+    def test_a_corpus_is_refused_too(self) -> None:
+        model = load_model()
+        branching_on_the_name(model.hf_model, model.hf_model.bert.encoder.layer[2].intermediate)
+        with pytest.raises(ValueError, match="other outputs while its attention is read"):
+            measure(model, make_segments(["The cat sat on the mat."], model), "entropy")
+
+    def test_only_the_first_reading_runs_the_model_twice(self) -> None:
+        hf_model = zoo.build("llama")
+        model = load_model(hf_model)
+        passes = []
+        hf_model.register_forward_pre_hook(lambda *_: passes.append(1))
+        model.attend({"input_ids": ids()})
+        first = len(passes)
+        model.attend({"input_ids": ids()})
+        assert (first, len(passes)) == (2, 3)
+
+    def test_half_precision_may_differ_between_implementations(self) -> None:
+        check = OutputCheck()
+        hf_model = zoo.build("llama", "sdpa", torch.bfloat16)
+        with torch.no_grad():
+            output = hf_model(input_ids=ids())
+            check.check(hf_model, {"input_ids": ids()}, {}, output)
+            with pytest.raises(ValueError, match="this model cannot be read"):
+                OutputCheck().check(hf_model, {"input_ids": ids()}, {}, {"logits": -output.logits})
+
+
+class TestFlatMapsInHalfPrecision:
+    def test_a_distance_penalty_of_the_models_own_is_in_the_map(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hf_model = zoo.build("bert", "eager", torch.bfloat16, positions=512)
+        with torch.no_grad():
+            for parameter in hf_model.parameters():
+                parameter.mul_(0.2)  # flat maps
+        module = type(hf_model.bert.encoder.layer[0].attention.self)
+        own_eager = module.forward.__globals__["eager_attention_forward"]
+
+        def eager_attention_forward(
+            module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Any, **kwargs: Any
+        ) -> Any:
+            positions = torch.arange(query.shape[-2])
+            distance = (positions[:, None] - positions).abs()
+            penalty = (-0.02 * distance).to(query.dtype)[None, None]
+            mask = penalty if mask is None else mask + penalty
+            return own_eager(module, query, key, value, mask, **kwargs)
+
+        monkeypatch.setitem(
+            module.forward.__globals__, "eager_attention_forward", eager_attention_forward
+        )
+        attention = load_model(hf_model).attend({"input_ids": ids(300)})
+        with torch.no_grad():
+            expected = hf_model(input_ids=ids(300), output_attentions=True).attentions
+        for layer, maps in enumerate(expected):
+            shown, model_map = attention.weights(layer), maps[0].float().numpy()
+            assert np.corrcoef(shown.ravel(), model_map.ravel())[0, 1] > 0.999
+            assert np.abs(shown - model_map).max() <= 0.05 * model_map.max()
+
+
+def mask_without_keys_at(row: int, hidden: float) -> Tensor:
+    """An additive causal mask [1, 1, n, n] in which one query may see no key."""
+    mask = torch.full((TOKENS, TOKENS), hidden).triu(1)
+    mask[row] = hidden
+    return mask[None, None]
+
+
+@pytest.mark.parametrize("long", [False, True])
+class TestRowsWithoutKeys:
+    @pytest.mark.parametrize("hidden", [float("-inf"), torch.finfo(torch.float32).min])
+    def test_weights_and_later_layers_follow_the_loaded_implementation(
+        self, hidden: float, long: bool
+    ) -> None:
+        hf_model = zoo.build("llama", "sdpa")
+        inputs = {"input_ids": ids(), "attention_mask": mask_without_keys_at(3, hidden)}
+        attention = load_model(hf_model).attend(inputs, long=long)
+        expected = 0 if hidden == float("-inf") else 1 / TOKENS
+        assert attention.weights(0)[:, 3] == pytest.approx(expected, abs=1e-6)
+        assert not np.isnan(attention.weights(2)).any()
+
+    def test_the_short_and_the_long_path_agree(self, long: bool) -> None:
+        inputs = {"input_ids": ids(), "attention_mask": mask_without_keys_at(3, float("-inf"))}
+        model = load_model(zoo.build("llama", "sdpa"))
+        attention = model.attend(inputs, long=long)
+        other = model.attend(inputs, long=not long)
+        for layer in range(3):
+            assert np.abs(attention.weights(layer) - other.weights(layer)).max() <= 1e-6
+
+    def test_eager_attention_gives_nan_as_the_model_does(self, long: bool) -> None:
+        hf_model = zoo.build("llama", "eager")
+        inputs = {"input_ids": ids(), "attention_mask": mask_without_keys_at(3, float("-inf"))}
+        with torch.no_grad():
+            assert bool(hf_model(**inputs).logits.isnan().any())
+        weights = load_model(hf_model).attend(inputs, long=long).weights(0)
+        assert np.isnan(weights[:, 3]).all()
+        assert not np.isnan(weights[:, 2]).any()
+
+
+class TestReasons:
+    def test_a_mask_that_the_model_computes_with_is_named(self) -> None:
+        model = load_model(random_model("Doge", "eager"))
+        assert model.attend({"input_ids": ids()}).weights(0).shape == (4, TOKENS, TOKENS)
+        with pytest.raises(ValueError, match="computes with its attention mask"):
+            model.attend({"input_ids": ids()}, long=True)
+
+    def test_projections_that_give_tuples_have_no_norms(self) -> None:
+        fields = {name: CONFIG[name] for name in CONFIG if name != "num_key_value_heads"}
+        config = transformers.IBertConfig(**fields, quant_mode=False)
+        attention = load_model(transformers.IBertModel(config)).attend({"input_ids": ids()})
+        with pytest.raises(ValueError, match=r"gives more than a tensor \(quantised\)"):
+            attention.norms(0)
+
+    def test_integer_attention_is_refused_with_its_module(self) -> None:
+        fields = {name: CONFIG[name] for name in CONFIG if name != "num_key_value_heads"}
+        config = transformers.IBertConfig(**fields, quant_mode=True)
+        with pytest.raises(ValueError, match="IBertSelfAttention calls neither"):
+            load_model(transformers.IBertModel(config)).attend({"input_ids": ids()})
+
+    def test_keys_that_are_no_tokens_are_refused_with_their_number(self) -> None:
+        fields = {
+            "head_dim": 8,
+            "num_key_value_heads": 1,
+            "o_lora_rank": 16,
+            "o_groups": 2,
+            "sliding_window": 5,
+            "num_hidden_layers": 2,
+            "layer_types": ["heavily_compressed_attention", "compressed_sparse_attention"],
+            "compress_rates": {
+                "heavily_compressed_attention": 8,
+                "compressed_sparse_attention": 4,
+            },
+        }
+        model = random_model("DeepseekV4", "eager", **(LATENT | SELECTION | EXPERTS | fields))
+        with pytest.raises(ValueError, match=r"21 queries and 2\d keys, .* not the tokens"):
+            load_model(model).attend({"input_ids": ids()})
+
+    def test_gradients_of_weights_made_in_inference_mode_are_refused(self) -> None:
+        with torch.inference_mode():
+            hf_model = zoo.build("llama")
+        with pytest.raises(ValueError, match=r"made under torch\.inference_mode"):
+            load_model(hf_model).attend({"input_ids": ids()}, loss="causal")
