@@ -168,6 +168,27 @@ class TestOutputsAreCompared:
         model.attend({"input_ids": ids()})
         assert (first, len(passes)) == (2, 3)
 
+    def test_training_in_another_thread_is_no_difference(self) -> None:
+        hf_model = zoo.build("llama")
+        model = load_model(hf_model)
+
+        def train(*_: object) -> None:
+            with torch.no_grad():
+                hf_model.model.layers[0].mlp.up_proj.weight.mul_(-1)
+
+        hook = hf_model.model.register_forward_hook(train)
+        model.attend({"input_ids": ids()})
+        hook.remove()
+        assert model.attend({"input_ids": ids()}).weights(0).shape == (4, TOKENS, TOKENS)
+
+    @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+    def test_a_window_without_padding_is_kept_over_long_inputs(self, implementation: str) -> None:
+        model = load_model(zoo.build("modernbert", implementation))
+        long = model.attend({"input_ids": ids()}, long=True)
+        short = model.attend({"input_ids": ids()}, long=False)
+        for layer in range(3):
+            assert np.abs(long.weights(layer) - short.weights(layer)).max() <= 1e-6
+
     def test_half_precision_may_differ_between_implementations(self) -> None:
         check = OutputCheck()
         hf_model = zoo.build("llama", "sdpa", torch.bfloat16)

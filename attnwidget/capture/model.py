@@ -431,6 +431,7 @@ class AttentionModel:
         else:
             if self._projections.outdated:
                 self._projections = Projections(self.hf_model)
+            self.output_check.start(self.hf_model)
             collected = Collected(self.hf_model, inputs, options, self._projections)
             self.output_check.check(self.hf_model, inputs, options, collected.output)
             items, no_norms = collected.items, collected.no_norms

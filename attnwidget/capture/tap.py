@@ -6,7 +6,7 @@ import contextvars
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -445,14 +445,24 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
     config = kwargs.get("config")
     taps = [t for t in _open_taps.get() if config is None or id(config) in t.config_keys]
     if taps and taps[-1].on_long is not None:
-        # A mask that hides nothing: some models add theirs themselves where there is one.
-        if kwargs.get("allow_is_bidirectional_skip") and kwargs.get("attention_mask") is None:
-            return None
-        return LazyMask.of(kwargs)
+        return None if _hides_nothing(kwargs) else LazyMask.of(kwargs)
     if taps:
         return eager_mask(*args, **kwargs)
     function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
     return function(*args, **kwargs)
+
+
+def _hides_nothing(arguments: Mapping[str, Any]) -> bool:
+    """Whether a mask function is asked for a mask that hides no key.
+
+    Some models add their own mask to any mask they receive, so they must receive none then.
+    """
+    window = arguments.get("local_size")
+    return (
+        bool(arguments.get("allow_is_bidirectional_skip"))
+        and arguments.get("attention_mask") is None
+        and (window is None or arguments["kv_length"] < window)
+    )
 
 
 def _own_eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:

@@ -40,6 +40,11 @@ read: read it again, attend(text)
         parameters = list(hf_model.parameters())
         self._places, self._numbers = _places(parameters), _numbers(parameters)
 
+    def changed(self, hf_model: nn.Module) -> bool:
+        """Whether the same model has other weights by now."""
+        parameters = list(hf_model.parameters())
+        return _places(parameters) != self._places or _numbers(parameters) != self._numbers
+
     def refuse_changed(
         self, hf_model: nn.Module, again: str = "this was read: read it again, attend(text)"
     ) -> None:
@@ -52,10 +57,9 @@ read: read it again, attend(text)
         Raises:
             RuntimeError: they were moved, converted, trained or changed otherwise.
         """
-        parameters = list(hf_model.parameters())
-        places = _places(parameters)
-        if places == self._places and _numbers(parameters) == self._numbers:
+        if not self.changed(hf_model):
             return
+        places = _places(list(hf_model.parameters()))
         how = "was trained, or its weights were changed otherwise,"
         for before, now in zip(self._places, places, strict=False):
             if before[:2] != now[:2]:

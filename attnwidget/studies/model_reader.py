@@ -162,6 +162,7 @@ class ModelReader:
                 on_layer(LayerBatch(batch, seen.layer, seen.weights.float(), seen))
 
         with self._model.lock:
+            self._model.output_check.start(self._backbone)
             output = self._read(batch, hand_on, asked)
             options = {**self._options, **asked}
             self._model.output_check.check(self._backbone, batch.inputs, options, output)
