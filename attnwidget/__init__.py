@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from importlib import import_module
 
 __version__ = "0.1.0"
@@ -23,7 +24,14 @@ __all__ = sorted(["__version__", *(name for name, home in _HOMES.items() if home
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'attnwidget' has no attribute {name!r}")
-    module = import_module(f".{_HOMES[name] or name}", __name__)
+    try:
+        module = import_module(f".{_HOMES[name] or name}", __name__)
+    except AttributeError as error:
+        # Python would take this for a missing name, and hide the cause.
+        hint = (
+            "; run Python without -OO, which removes docstrings" if sys.flags.optimize > 1 else ""
+        )
+        raise ImportError(f"attnwidget.{name} cannot be loaded: {error}{hint}") from error
     value = getattr(module, name) if _HOMES[name] else module
     globals()[name] = value
     return value

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import ipywidgets
 import numpy as np
@@ -458,6 +459,34 @@ def test_a_long_text_is_cut_in_the_picture(model: AttentionModel) -> None:
     assert len(lines) <= 3 and texts(picture)[len(lines)].endswith("… (272 tokens)")
 
 
+@pytest.mark.parametrize("source", ["some-hub/name", "a-folder", None])
+def test_a_state_decides_neither_what_is_loaded_nor_what_it_is_called(
+    model: AttentionModel, source: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.hf_model.save_pretrained(tmp_path / "a-folder")
+    model.tokenizer.save_pretrained(tmp_path / "a-folder")
+    monkeypatch.chdir(tmp_path)
+    state = explore(model, TEXT, treebank=False).to_state()
+    foreign = {**state, "model": {**state["model"], "name": "GPT-9", "source": source}}
+    with pytest.raises(ValueError, match=r"of the model 'GPT-9', .* from_state\(state, model="):
+        Explorer.from_state(foreign)
+    again = Explorer.from_state(foreign, "a-folder")
+    assert again.model.name == "a-folder"
+    assert "GPT-9" not in "".join(texts(again.figure(width=900)))
+    renamed = {**state, "model": {**state["model"], "name": "GPT-9"}}
+    assert Explorer.from_state(renamed).model.name == model.name
+
+
+def test_a_state_reads_no_treebank_file_by_itself(model: AttentionModel, tmp_path: Path) -> None:
+    path = tmp_path / "two.conllu"
+    path.write_text("1\tCats\tcat\tNOUN\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    state = explore(model, TEXT, treebank=path).to_state()
+    assert state["treebank"]["source"] == str(path)
+    with pytest.raises(ValueError, match="pass the treebank again, treebank=.*two.conllu"):
+        Explorer.from_state(state)
+    assert Explorer.from_state(state, treebank=path).to_state() == state
+
+
 def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccuracies) -> None:
     state = explore(model, TEXT, treebank=[MAT, FISH]).to_state()
     with pytest.raises(ValueError, match="treebank of 2 sentences, which is not part of it"):
@@ -472,14 +501,6 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
     other = {**state, "model": {**state["model"], "layers": 12, "heads": 12}}
     with pytest.raises(ValueError, match="12×12 heads, the model given has 6×12"):
         Explorer.from_state(other, model, treebank=[MAT, FISH])
-    gone = {**state, "model": {**state["model"], "source": "no-such-folder/model"}}
-    with pytest.raises(ValueError, match="cannot be loaded by that name"):
-        Explorer.from_state(gone, treebank=[MAT, FISH])
-    called = {**state, "model": {**state["model"], "name": "mine"}}
-    assert Explorer.from_state(called, treebank=[MAT, FISH]).to_state() == called
-    own = {**state, "model": {**called["model"], "source": None}}
-    with pytest.raises(ValueError, match="model 'mine', which was a folder or an object"):
-        Explorer.from_state(own, treebank=[MAT, FISH])
     numbers = {"ones": np.ones((6, 12))}
     given = explore(model, TEXT, treebank=False, metrics=numbers).to_state()
     with pytest.raises(ValueError, match=r"metrics \(ones\), which are not part of it"):

@@ -49,3 +49,11 @@ def test_a_name_loads_its_module_and_no_other() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "['attnwidget.text', 'attnwidget.text.segments']"
+
+
+def test_a_dependency_that_fails_to_load_is_named() -> None:
+    code = "from attnwidget import explore"  # Altair needs the docstrings that -OO removes
+    run = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "attnwidget.explore cannot be loaded: Found no doc" in run.stderr
+    assert "run Python without -OO" in run.stderr

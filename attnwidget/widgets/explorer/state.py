@@ -9,7 +9,7 @@ import ipywidgets
 import numpy as np
 
 from attnwidget.capture.attention import Attention
-from attnwidget.capture.load import load_model
+from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency_results import DependencyProbe
 from attnwidget.probes.structural_result import StructuralProbe
@@ -101,7 +101,7 @@ def restored(
     explorer = make(
         loaded,
         probe=probe,
-        versus=_model(other, versus, "versus=model") if other else None,
+        versus=_model(other, versus, "versus") if other else None,
         treebank=bank,
         metrics=metrics,
         _figures=state["figures"],
@@ -206,33 +206,33 @@ def _check_parts(state: Mapping[str, Any]) -> None:
         )
 
 
-def _model(described: Mapping[str, Any], given: Any, passed: str = "model") -> AttentionModel:
+def _model(described: Mapping[str, Any], model: Any, argument: str = "model") -> AttentionModel:
+    """Return the model that the caller passed, or the model of the package that the state names.
+
+    A state may come from a stranger. It must not decide which folder is read or what is fetched, so
+    any other model is passed by the caller. The name in figures is that of the model itself.
+    """
     name = described["name"]
     source = described.get("source", name)
-    if isinstance(given, AttentionModel):
-        model = given
-    elif given is not None:
-        model = load_model(given)
-    elif source is None:
-        raise ValueError(
-            f"the state is of the model {name!r}, which was a folder or an object and is not part "
-            f"of it: load it and pass it, from_state(state, {passed})"
-        )
+    if isinstance(model, AttentionModel):
+        loaded = model
+    elif model is not None:
+        loaded = load_model(model)
+    elif source in EMBEDDED:
+        loaded = load_model(source)
     else:
-        try:
-            model = load_model(source, name=name)
-        except OSError as error:
-            raise ValueError(
-                f"the state is of the model {source!r}, which cannot be loaded by that name "
-                f"({error}): load it and pass it, from_state(state, {passed})"
-            ) from None
+        passed = f"{argument}={source!r}" if source else f"{argument}=..., loaded before"
+        raise ValueError(
+            f"the state is of the model {name!r}, and a state loads no model but those of the "
+            f"package: pass the model, from_state(state, {passed})"
+        )
     size = [described["layers"], described["heads"]]
-    if size != [model.n_layers, model.n_heads]:
+    if size != [loaded.n_layers, loaded.n_heads]:
         raise ValueError(
             f"the state is of {name!r} with {size[0]}×{size[1]} heads, the model given has "
-            f"{model.n_layers}×{model.n_heads}"
+            f"{loaded.n_layers}×{loaded.n_heads}"
         )
-    return model
+    return loaded
 
 
 def _treebank(described: Mapping[str, Any] | bool, given: Any, model: AttentionModel) -> Any:
@@ -243,12 +243,11 @@ def _treebank(described: Mapping[str, Any] | bool, given: Any, model: AttentionM
     source = described["source"]
     if given is None and source == DEMO:
         given = True
-    elif given is None and source:
-        given = source
     if given is None or given is False:
+        file = f"={source!r}" if source else "="
         raise ValueError(
             f"the state has a treebank of {described['sentences']:,} sentences, which is not part "
-            "of it: pass it again, treebank="
+            f"of it: pass the treebank again, treebank{file}"
         )
     found = given_treebank(given, model)
     if found is None or found.described()["digest"] != described["digest"]:

@@ -414,18 +414,18 @@ class Explorer(RelationPanels):
 
         Args:
             state: what `to_state` gave, also after a way through JSON.
-            model: what `explore` takes; None = loaded by its name on the hub. A model of a folder
-                and an object are passed again.
-            versus: as `model`, of the second model where there was one.
-            probe: the same as then, where there was one.
-            treebank: the same as then, where it was neither the one of the package nor a file.
-            metrics: the same as then, where there were any.
+            model: What `explore` takes. None loads a model of the package, if the state is of one.
+                Any other model is passed again: a state, which may come from a stranger, must not
+                decide which folder is read or what is fetched from the hub.
+            versus: The second model, as `model`, if the state compares two.
+            probe: The probe of the state, if it had one.
+            treebank: The treebank of the state, if it had another one than that of the package.
+            metrics: The metrics of the state, if it had any.
 
         Raises:
-            ValueError: no state of an explorer or one of another version; a model that is missing,
-                cannot be loaded by its name or has another size; a treebank or metrics that are
-                missing or others.
-            OSError: a file that cannot be read.
+            ValueError: Not the state of an explorer, or one of another version; a model, treebank,
+                probe or metrics that are missing or not those of the state.
+            OSError: A model or a treebank that was passed cannot be read.
         """
         from attnwidget.widgets.explorer.state import restored
 
