@@ -482,7 +482,7 @@ def test_a_state_reads_no_treebank_file_by_itself(model: AttentionModel, tmp_pat
     path.write_text("1\tCats\tcat\tNOUN\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     state = explore(model, TEXT, treebank=path).to_state()
     assert state["treebank"]["source"] == str(path)
-    with pytest.raises(ValueError, match="pass the treebank again, treebank=.*two.conllu"):
+    with pytest.raises(ValueError, match=r"pass the treebank again, treebank=.*two\.conllu"):
         Explorer.from_state(state)
     assert Explorer.from_state(state, treebank=path).to_state() == state
 
