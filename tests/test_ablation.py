@@ -317,7 +317,7 @@ def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         ([("The woman washed [MASK] hands.", "xqzt")], {}, ValueError, "label 'xqzt'"),
         ([("The woman washed her hands.", "her")], {}, ValueError, "0 mask tokens"),
         (PAIRS, {}, ValueError, "no loss"),
-        (PAIRS, {"score": lambda *_: 0}, ValueError, "minimal pairs are scored"),
+        (PAIRS, {"score": lambda *_: 0}, ValueError, "a function takes no minimal pairs"),
         (MASKED, {"score": "minimal pair"}, ValueError, "takes MinimalPair"),
         (MASKED, {"score": "f1"}, ValueError, "score is one of"),
         (MASKED, {"score": lambda *_: torch.zeros(3)}, ValueError, "one finite number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,33 @@ def test_too_long_texts_name_the_limit(embedded: AttentionModel) -> None:
     said = r"too long: 52 tokens; its tokenizer \(model_max_length\) allows 40 at most"
     with pytest.raises(ValueError, match=said):
         limited.attend("w1 " * 50)
+    limited.tokenizer.model_max_length = 60
+    assert len(limited.attend("w1 " * 50).tokens) == 52
+
+
+def test_max_tokens_replaces_the_stated_limits() -> None:
+    tokenizer = word_tokenizer()
+    tokenizer.model_max_length = 40
+    llama = zoo.build("llama", positions=48)
+    with pytest.raises(ValueError, match=r"allows 40 at most: .* load_model\(..., max_tokens="):
+        load_model(llama, tokenizer).attend("w1 " * 50)
+    model = load_model(llama, tokenizer, max_tokens=56)
+    assert len(model.attend("w1 " * 50).tokens) == 52
+    assert len(make_segments(["w1 " * 50], model)) == 1
+    with pytest.raises(ValueError, match="62 tokens; max_tokens of load_model allows 56 at most"):
+        model.attend("w1 " * 60)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.length_limit.tokens == 56
+
+
+def test_max_tokens_cannot_exceed_the_position_vectors() -> None:
+    for name, positions in (("bert", 64), ("roberta", 62), ("gpt2", 64), ("opt", 64)):
+        model = zoo.build(name)
+        assert load_model(model, max_tokens=positions).length_limit.tokens == positions
+        with pytest.raises(ValueError, match=f"has vectors for {positions} positions alone"):
+            load_model(model, max_tokens=positions + 1)
+    with pytest.raises(ValueError, match="max_tokens is at least 1, got 0"):
+        load_model(zoo.build("llama"), max_tokens=0)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", [], ["a", ""]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attnwidget.capture.lazy_mask import LazyMask, LazyRows, split_mask
@@ -26,6 +26,17 @@ LOWEST = torch.finfo(torch.float32).min
     sinks=st.booleans(),
     bias=st.sampled_from([None, 1, 4]),
     cells=st.sampled_from([1, 700, 10**6]),
+)
+@example(
+    seed=24,
+    sizes=(24, 1),
+    heads=(4, 4),
+    window=None,
+    sees_later=False,
+    softcap=None,
+    sinks=False,
+    bias=None,
+    cells=1,
 )
 def test_outputs_weights_and_blocks_are_those_of_whole_maps(
     seed: int,
@@ -74,7 +85,8 @@ def test_outputs_weights_and_blocks_are_those_of_whole_maps(
         outputs, expected @ value.repeat_interleave(group, 0), atol=1e-5, rtol=1e-5
     )
     again = found.largest[..., None] * (scores - found.top[..., None]).exp()
-    torch.testing.assert_close(again, expected, atol=1e-6, rtol=0)
+    # Products of other shapes round scores near 8 by up to 5e-7 each, and so their weights.
+    torch.testing.assert_close(again, expected, atol=3e-6, rtol=0)
     block = -(-max(n_query, n_key) // SIDE)
     assert found.block == block
     pooled = block_maxima(block_maxima(expected, block).mT, block).mT

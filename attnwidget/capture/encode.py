@@ -10,16 +10,13 @@ from torch import nn
 
 from attnwidget.capture.advice import AdvisedError
 from attnwidget.capture.axes import token_axis
+from attnwidget.capture.length_limit import LengthLimit
 from attnwidget.capture.spelling import vocabulary_kind
 from attnwidget.text.counted import counted
 from attnwidget.text.token_words import token_words, words_without_tokens
 from attnwidget.text.tokens import Tokens
 
 Text = str | Sequence[str] | Sequence[int]
-
-_LENGTH_FIELDS = ("max_position_embeddings", "max_target_positions", "max_seq_len", "n_ctx")
-# Tokenizers without a limit say 1e30.
-_SANE_LENGTH = 10**7
 
 
 @dataclass(frozen=True)
@@ -34,16 +31,20 @@ class Encoded:
 class Encoder:
     """Turns texts into `Encoded` for one model and its tokenizer.
 
+    Args:
+        tokenizer: The tokenizer of the model, or None.
+        hf_model: The model.
+        limit: The number of tokens of an input; None = what the model and the tokenizer state.
+
     Raises:
-        ValueError: where the tokenizer's vocabulary is far larger than the model's.
+        ValueError: The tokenizer's vocabulary is far larger than the model's.
     """
 
-    def __init__(self, tokenizer: Any, hf_model: Any) -> None:
+    def __init__(self, tokenizer: Any, hf_model: Any, limit: LengthLimit | None = None) -> None:
         self._tokenizer = tokenizer
         self._model = type(hf_model).__name__
         self._vocabulary = _vocabulary_size(hf_model)
-        self.limit = length_limit(hf_model, tokenizer)
-        self._reads = what_reads(hf_model, tokenizer)
+        self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
         size = getattr(tokenizer, "vocab_size", None)
         # A few entries more than the model has happen: special tokens added after training.
         if self._vocabulary and isinstance(size, int) and size > self._vocabulary + 256:
@@ -51,6 +52,11 @@ class Encoder:
                 f"the tokenizer has {size} entries, {self._model} {self._vocabulary}: they do not "
                 "belong together; pass the tokenizer that the model was trained with"
             )
+
+    @property
+    def limit(self) -> int | None:
+        """The largest number of tokens of an input; None where nothing limits it."""
+        return self._length_limit.tokens
 
     def __call__(
         self, text: Text, pair: Text | None = None, *, truncate: bool = False, target: bool = False
@@ -141,10 +147,10 @@ class Encoder:
         if not ids:
             raise ValueError("the text has no tokens: pass at least one")
         if self.limit is not None and len(ids) > self.limit:
-            advice = "shorten it (model.attend reads its beginning with truncate=True)"
+            reads = self._length_limit.reads
             raise AdvisedError(
-                f"too long: {counted(len(ids), 'token')}; {self._reads} {self.limit} at most",
-                advice,
+                f"too long: {counted(len(ids), 'token')}; {reads} {self.limit} at most",
+                self._length_limit.advice,
             )
         return ids
 
@@ -176,29 +182,6 @@ def refuse_half_characters(text: str, label: str = "the text") -> None:
             f"{label} has half a character ({text[half]!a}) at {half}, as a cut between two "
             "UTF-16 units leaves it: no vocabulary has it, take it out"
         )
-
-
-def length_limit(hf_model: Any, tokenizer: Any = None) -> int | None:
-    """The number of tokens that `hf_model` takes at most; None where nothing says."""
-    config = hf_model.config.get_text_config()
-    said = [getattr(config, name, None) for name in _LENGTH_FIELDS]
-    limits = [n for n in said if isinstance(n, int) and n > 0][:1]
-    for path, module in hf_model.named_modules():
-        # RoBERTa's kin count positions from the padding index on: 514 of them hold 512 tokens.
-        positions = path.endswith("position_embeddings") and isinstance(module, nn.Embedding)
-        if positions and module.padding_idx is not None:
-            limits.append(module.num_embeddings - module.padding_idx - 1)
-    known = getattr(tokenizer, "model_max_length", None)
-    if isinstance(known, int) and 0 < known < _SANE_LENGTH:
-        limits.append(known)
-    return min(limits) if limits else None
-
-
-def what_reads(hf_model: Any, tokenizer: Any = None) -> str:
-    """Who sets `length_limit`, as errors say it before the number."""
-    if length_limit(hf_model, tokenizer) == length_limit(hf_model):
-        return "this model reads"
-    return "its tokenizer (model_max_length) allows"
 
 
 def _vocabulary_size(hf_model: Any) -> int | None:

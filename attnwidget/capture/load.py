@@ -36,6 +36,7 @@ def load_model(
     device: str | torch.device = "auto",
     dtype: torch.dtype | None = None,
     trust_remote_code: bool = False,
+    max_tokens: int | None = None,
 ) -> AttentionModel:
     """A model ready to have its attention read.
 
@@ -52,6 +53,8 @@ def load_model(
         device: "auto" = the first GPU, else the CPU; a model passed as an object stays where it is.
         dtype: of the weights; None = as they were saved (float32 for the embedded model).
         trust_remote_code: run the code that comes with a model on the hub.
+        max_tokens: Number of tokens of an input at most, in place of the limits that the tokenizer
+            and the configuration of the model state. A table of position vectors remains a limit.
 
     Warns:
         UserWarning: weights of attention are missing in the files of a model that is loaded by
@@ -60,7 +63,7 @@ def load_model(
     Raises:
         OSError: no such folder, nothing cached by that name and the hub not reachable.
         ValueError: the tokenizer does not belong to the model; it has no weights, since it is on
-            the device "meta".
+            the device "meta"; `max_tokens` exceeds the position vectors of the model.
         TypeError: no model, one without attention that could be read, or one with adapters beside
             its layers; a name that is no text.
 
@@ -80,14 +83,18 @@ def load_model(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     )
-    loaded = AttentionModel(hf_model, tokenizer, name or found, source)
+    loaded = AttentionModel(hf_model, tokenizer, name or found, source, max_tokens)
     if model is None or isinstance(model, (str, Path)):
         options = {
             "name": name,
             "revision": revision,
             "device": None if device == "auto" else device,
         }
-        named = {"dtype": dtype, "trust_remote_code": trust_remote_code or None}
+        named = {
+            "dtype": dtype,
+            "trust_remote_code": trust_remote_code or None,
+            "max_tokens": max_tokens,
+        }
         loaded.made_by = call("load_model", given, options | named)
         loaded.load_again = partial(
             load_model,
@@ -98,6 +105,7 @@ def load_model(
             device=device,
             dtype=dtype,
             trust_remote_code=trust_remote_code,
+            max_tokens=max_tokens,
         )
     return loaded
 

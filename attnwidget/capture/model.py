@@ -21,6 +21,7 @@ from attnwidget.capture.encode import Encoded, Text
 from attnwidget.capture.generate import continuation, translation
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
+from attnwidget.capture.length_limit import LengthLimit
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.output_check import OutputCheck
@@ -60,6 +61,7 @@ class AttentionModel:
         made_by: the call of `load_model` that made it, as Python writes it.
         load_again: makes it anew in another process; None for one passed as an object.
         lock: held during forward passes, and while an `Attention` made here computes maps.
+        length_limit: The number of tokens that an input may have.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
 
     Example:
@@ -70,7 +72,14 @@ class AttentionModel:
         (0, 0, 0, 0, 0, 0, 1, 1, 1, 1)
     """
 
-    def __init__(self, hf_model: Any, tokenizer: Any, name: str, source: str | None = None) -> None:
+    def __init__(
+        self,
+        hf_model: Any,
+        tokenizer: Any,
+        name: str,
+        source: str | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
         if not find_sites(hf_model):
             raise TypeError(
                 f"{type(hf_model).__name__} has no softmax attention whose weights could be read"
@@ -83,8 +92,9 @@ class AttentionModel:
         self.made_by = call("load_model", {"model": hf_model, "tokenizer": tokenizer})
         self.load_again: Callable[[], AttentionModel] | None = None
         self.lock = threading.RLock()
+        self.length_limit = LengthLimit(hf_model, tokenizer, max_tokens)
         self.output_check = OutputCheck()
-        self._inputs = ModelInputs(hf_model, tokenizer)
+        self._inputs = ModelInputs(hf_model, tokenizer, self.length_limit)
         self._encoder = self._inputs.encoder
         self._parameters = input_names(hf_model)
         self._projections = Projections(hf_model)
@@ -378,7 +388,14 @@ class AttentionModel:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        whole = partial(type(self), self.hf_model, self.tokenizer, self.own_name, self.source)
+        whole = partial(
+            type(self),
+            self.hf_model,
+            self.tokenizer,
+            self.own_name,
+            self.source,
+            self.length_limit.chosen,
+        )
         return received_model, (SentModel.of(self, self.load_again or whole),)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from attnwidget.capture.attention import Attention
 from attnwidget.capture.encode import Encoded, Encoder, Text
 from attnwidget.capture.generate import decoder_ids, translation
 from attnwidget.capture.inputs import given_inputs, input_names, padded_inputs, unpadded
+from attnwidget.capture.length_limit import LengthLimit
 from attnwidget.capture.placement import device_of
 from attnwidget.capture.special_token_template import Template
 from attnwidget.text.segments import Segment
@@ -27,10 +28,10 @@ class ModelInputs:
         ValueError: the tokenizer does not belong to the model.
     """
 
-    def __init__(self, hf_model: Any, tokenizer: Any) -> None:
+    def __init__(self, hf_model: Any, tokenizer: Any, limit: LengthLimit) -> None:
         self._hf_model = hf_model
         self._tokenizer = tokenizer
-        self.encoder = Encoder(tokenizer, hf_model)
+        self.encoder = Encoder(tokenizer, hf_model, limit)
         self.encodes_apart = bool(getattr(hf_model.config, "is_encoder_decoder", False))
 
     def of(

@@ -149,7 +149,8 @@ def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -
         scores = scores_at[: count * width].view(count, width)
         query, key = given.query[head, rows], given.key[head // group, keys]
         if query.dtype == torch.float32:
-            torch.mm(query * given.scaling, key.T, out=scores)
+            # The product is scaled, and not the query, so that `attention_scores` rounds alike.
+            scores.addmm_(query, key.T, beta=0, alpha=given.scaling)
         else:
             scores.copy_(torch.mm(query, key.T) * given.scaling)
         if given.softcap is not None:

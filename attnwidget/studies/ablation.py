@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 from attnwidget.capture.edits import Edits, Method
 from attnwidget.capture.head import Head
 from attnwidget.capture.replay import replaying
-from attnwidget.capture.sent_model import weights_digest
 from attnwidget.studies.ablate_batches import AblateBatches
 from attnwidget.studies.ablation_results import Ablation
 from attnwidget.studies.ablation_scores import (
@@ -24,10 +21,10 @@ from attnwidget.studies.ablation_scores import (
     score_name,
 )
 from attnwidget.studies.argument_checks import refuse_no_model
-from attnwidget.studies.asked_inputs import Asked, asked_of, of_one_length
-from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of, keeping
-from attnwidget.studies.one_writer import one_writer
-from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.asked_inputs import asked_of
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.input_numbers import input_numbers
+from attnwidget.studies.one_length import of_one_length
 from attnwidget.studies.shards import Executor, Workers
 
 if TYPE_CHECKING:
@@ -99,33 +96,29 @@ def ablate(
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
     listed, asked = asked_of(model, examples, answered=not callable(score))
     check_score(score, asked)
-    with one_writer(checkpoint), model.lock:
+    with model.lock:
         units, edits = _units(model, heads, method, reference)
         changes = [{head: edits.changes[head] for head in unit} for unit in units]
         work = AblateBatches(model, dict(model.edits.changes), changes, score)
         workers = None if executor is None else Workers(executor, work)
-        numbers = np.full((len(units) + 1, len(asked)), np.nan)
-        file, done = None, Progress()
-        if checkpoint is not None:
-            about = {
-                "study": "ablation",
-                "model": type(model.hf_model).__name__,
-                "weights": weights_digest(model.hf_model),
-                "edits": edits.digest,
-                "units": digest_of(units),
-                "score": score_name(score),
-                "inputs": digest_of(asked),
-                "batch_size": batch_size,
-            }
-            file = Checkpoint(checkpoint, about)
-            done = file.load()
-            if done.n_batches:
-                numbers = done.states["ablation"]["numbers"].copy()
+        about = {
+            "edits": edits.digest,
+            "units": digest_of(units),
+            "score": score_name(score),
+            "inputs": digest_of(asked),
+            "batch_size": batch_size,
+        }
         batches = list(of_one_length(asked, batch_size))
-        start = sum(map(len, batches[: done.n_batches]))
         with replaying(model.hf_model, model.edits, edits) as replay:
-            results = work.each(replay, listed, batches[done.n_batches :], workers, done.n_batches)
-            complete = _fill(numbers, results, start, file, done, progress)
+            numbers, complete = input_numbers(
+                "ablation",
+                about,
+                model,
+                lambda n_done: work.each(replay, listed, batches[n_done:], workers, n_done),
+                batches,
+                checkpoint=checkpoint,
+                progress=progress,
+            )
         values, kept = example_scores(score, numbers, asked)
         if not len(kept):
             raise KeyboardInterrupt
@@ -159,32 +152,6 @@ def _units(
     # Those of a block around this one come first.
     chosen = list(edits.changes)[-len(heads) :]
     return sorted((head,) for head in chosen), edits
-
-
-def _fill(
-    numbers: NDArray[np.float64],
-    results: Generator[tuple[Sequence[Asked], NDArray[np.float64]]],
-    start: int,
-    file: Checkpoint | None,
-    done: Progress,
-    progress: bool,
-) -> bool:
-    """Score the inputs from `start` on; False where that was interrupted."""
-    with (
-        keeping(file, done) as keep,
-        progress_bar(numbers.shape[1], "input", done=start, shown=progress) as bar,
-        closing(results),
-    ):
-        for asked, found in results:
-            stop = start + len(asked)
-            numbers[:, start:stop] = found
-            done = replace(
-                done, n_batches=done.n_batches + 1, states={"ablation": {"numbers": numbers}}
-            )
-            keep(done)
-            bar.update(stop - start)
-            start = stop
-    return start == numbers.shape[1]
 
 
 def _result(

@@ -88,10 +88,16 @@ def input_numbers(
 
 def loss_of_inputs(output: Any, batch: Batch) -> Tensor:
     """The mean cross entropy of each input's questions, [B], in nats, in the output's graph."""
+    n_questions = batch.per_input(torch.ones(len(batch.rows), device=batch.rows.device))
+    return log_loss_of_inputs(output, batch) / n_questions
+
+
+def log_loss_of_inputs(output: Any, batch: Batch) -> Tensor:
+    """Minus the log probability of each input's answers, [B], in nats, in the output's graph."""
     targets = batch.targets
-    assert targets is not None  # by check_score
+    assert targets is not None  # minimal pairs have tokens to answer with
     values = -batch.answers(output.logits).gather(-1, targets[:, None])[:, 0]
-    return batch.per_input(values) / batch.per_input(torch.ones_like(values))
+    return batch.per_input(values)
 
 
 def example_scores(

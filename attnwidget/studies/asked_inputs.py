@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,9 @@ def asked_of(
         raise ValueError(f"the examples are of several kinds: {HOW}")
     pairs = kinds == {MinimalPair}
     if pairs and not answered:
-        raise ValueError("minimal pairs are scored by score='minimal pair', or score='kl'")
+        raise ValueError(
+            "a score that is a function takes no minimal pairs: pass score='minimal pair' or 'kl'"
+        )
     if pairs:
         asked = [
             Asked(one.pair, one.changed, one.places, one.targets, 1 - 2 * one.side)
@@ -126,26 +128,6 @@ def asked_of(
         read = _of_segment if kinds == {Segment} else _of_label
         asked = [read(model, task, index, one) for index, one in enumerate(listed)]
     return listed, sorted(asked, key=lambda one: len(one.encoded.ids))
-
-
-def batches_of(
-    model: AttentionModel, examples: Sequence[Any], asked: Sequence[Asked], batch_size: int
-) -> Iterator[Batch]:
-    """Following inputs of one length together, so that no padding changes a number."""
-    for together in of_one_length(asked, batch_size):
-        yield batch_of(model, [examples[one.example] for one in together], together)
-
-
-def of_one_length(asked: Sequence[Asked], batch_size: int) -> Iterator[Sequence[Asked]]:
-    """Following inputs of one length together."""
-    start = 0
-    while start < len(asked):
-        length = len(asked[start].encoded.ids)
-        together = [
-            one for one in asked[start : start + batch_size] if len(one.encoded.ids) == length
-        ]
-        start += len(together)
-        yield together
 
 
 def batch_of(model: AttentionModel, examples: Iterable[Any], asked: Sequence[Asked]) -> Batch:

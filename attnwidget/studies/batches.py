@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.axes import token_axis
-from attnwidget.capture.encode import length_limit, what_reads
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.special_token_template import Template
 from attnwidget.studies.accumulator import Batch
@@ -77,8 +76,8 @@ class BatchMaker:
         self._zero_types = token_types == "zero"
         self._templates = [Template.of(self._tokenizer, pair=pair) for pair in (False, True)]
         self._classes = TokenClasses(self._tokenizer, classes)
-        self._limit = length_limit(model.hf_model, model.tokenizer)
-        self._reads = what_reads(model.hf_model, model.tokenizer)
+        self._limit = model.length_limit.tokens
+        self._reads = model.length_limit.reads
         if pad_to is not None and self._limit is not None and pad_to > self._limit:
             raise ValueError(
                 f"segments cannot be padded to {pad_to} tokens: {self._reads} {self._limit} at most"

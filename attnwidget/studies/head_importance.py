@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -16,16 +17,21 @@ from attnwidget.capture.inputs import input_names
 from attnwidget.capture.losses import Task
 from attnwidget.capture.tap import LayerAttention, tap
 from attnwidget.kernels.gradients import output_products
-from attnwidget.studies.ablation_scores import check_score, loss_of_inputs
+from attnwidget.studies.ablation_scores import check_score, log_loss_of_inputs, loss_of_inputs
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
-from attnwidget.studies.asked_inputs import Batch, asked_of, batches_of
-from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.asked_inputs import Asked, asked_of, batch_of
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.input_numbers import ReadInputs, input_numbers
+from attnwidget.studies.one_length import of_one_length
 from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.shards import Executor
 from attnwidget.text.counted import counted
+from attnwidget.text.minimal_pairs import MinimalPair
 
 if TYPE_CHECKING:
     import altair as alt
 
+    from attnwidget.capture.encode import Encoded
     from attnwidget.capture.model import AttentionModel
 
 Floats = NDArray[np.float64]
@@ -76,7 +82,9 @@ def head_importance(
     *,
     variant: Variant = "paper",
     batch_size: int = 32,
+    checkpoint: str | Path | None = None,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> HeadImportance:
     """How much the loss would change were each head's output turned down a little.
 
@@ -93,18 +101,23 @@ def head_importance(
       `batch_size`, which is 1 there, and on the order of the examples.
 
     Where the published code takes the mean loss of a batch, the first two take each example's own,
-    which does not depend on the batch.
+    which does not depend on the batch. The loss of a minimal pair is the log probability of the
+    other sentence minus that of the acceptable one, as `score` has them.
 
     Args:
         model: a model of one stack with a head that answers; heads may be off.
-        examples: with a label, or `Segment` for a language model, as in `ablate`.
+        examples: With a label, `MinimalPair`, or `Segment` for a language model, as in `ablate`.
         variant: which sum.
         batch_size: examples of one length that go through the model together; of "bertology" the
             examples, in the order given, whose mean loss is differentiated.
+        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: show a progress bar.
+        executor: Has workers read the examples, as in `measure`.
 
     Raises:
-        TypeError, ValueError, RuntimeError: as `ablate`; ValueError for another variant.
+        TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for
+            another variant.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
 
     Example:
         >>> from attnwidget import head_importance, load_model
@@ -117,41 +130,69 @@ def head_importance(
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     listed, asked = asked_of(model, examples)
-    check_score("loss", asked)
-    signed: list[Floats] = []
-    absolute: list[Floats] = []
-    losses: list[Floats] = []
-    with model.lock, progress_bar(len(asked), "example", shown=progress) as bar:
-        model._check_open()
-        for batch in batches_of(model, listed, asked, batch_size):
-            sums, sizes, own = _batch_sums(model, batch)
-            signed.append(sums)
-            absolute.append(sizes)
-            losses.append(own)
-            bar.update(len(batch.asked))
-    order = np.argsort([one.example for one in asked], kind="stable")
+    signs = np.array([one.sign for one in asked], dtype=np.float64)
+    if (signs > 0).all():
+        check_score("loss", asked)
+    batches = list(of_one_length([_Example(listed[a.example], a) for a in asked], batch_size))
+    about = {"inputs": digest_of(asked), "batch_size": batch_size}
+    numbers, complete = input_numbers(
+        "head importance",
+        about,
+        model,
+        ReadInputs(model, input_sums).results(batches, executor),
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
     tokens = sum(len(one.encoded.ids) for one in asked)
-    sums, sizes = np.concatenate(signed)[order], np.concatenate(absolute)[order]  # [N, L, H]
+    # A minimal pair is several inputs: two sentences, or one for each token that is masked.
+    example_of = [one.example for one in asked]
+    sums = np.zeros((len(listed), *signed.shape[1:]))
+    sizes = np.zeros_like(sums)
+    loss_sums = np.zeros(len(listed))
+    np.add.at(sums, example_of, signs[:, None, None] * signed)
+    np.add.at(sizes, example_of, absolute)
+    np.add.at(loss_sums, example_of, signs * losses[:, 0, 0])
     if variant == "paper":
         raw = np.abs(sums).mean(0)
     elif variant == "released":
         raw = sizes.sum(0) / tokens
         raw[-1] *= tokens / len(sizes)
     else:
-        batches = [sums[i : i + batch_size] for i in range(0, len(sums), batch_size)]
-        raw = np.sum([np.abs(one.mean(0)) for one in batches], 0) / tokens
+        parts = [sums[i : i + batch_size] for i in range(0, len(sums), batch_size)]
+        raw = np.sum([np.abs(part.mean(0)) for part in parts], 0) / tokens
     return HeadImportance(
         values=raw / (np.linalg.norm(raw, axis=-1, keepdims=True) + 1e-20),
         raw=raw,
         variant=variant,
-        loss=float(np.concatenate(losses).mean()),
+        loss=float(loss_sums.mean()),
         n_examples=len(listed),
         model_name=model.name,
     )
 
 
-def _batch_sums(model: AttentionModel, batch: Batch) -> tuple[Floats, Floats, Floats]:
-    """Of t over tokens: its sum and that of its magnitude, [B, L, H]; and the losses [B]."""
+@dataclass(frozen=True)
+class _Example:
+    """One input, and the example that it is of."""
+
+    example: Any
+    asked: Asked
+
+    @property
+    def encoded(self) -> Encoded:
+        return self.asked.encoded
+
+
+def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Floats:
+    """Return [3, L, H, B] of inputs of one length: the sum of t over tokens, of |t|, and the loss.
+
+    The loss is the same for all heads. A minimal pair's is minus the log probability.
+    """
+    batch = batch_of(model, [one.example for one in examples], [one.asked for one in examples])
+    of_pairs = isinstance(examples[0].example, MinimalPair)
     weights: dict[int, Tensor] = {}
 
     def keep(seen: LayerAttention) -> None:
@@ -162,15 +203,18 @@ def _batch_sums(model: AttentionModel, batch: Batch) -> tuple[Floats, Floats, Fl
                 "disabled 'mean' or 'patch' replaces some"
             )
 
+    def loss(output: Any) -> Tensor:
+        return log_loss_of_inputs(output, batch) if of_pairs else loss_of_inputs(output, batch)
+
     takes_cache = "use_cache" in input_names(model.hf_model)
-    task = Task("loss", batch.inputs, lambda output: loss_of_inputs(output, batch))
+    task = Task("loss", batch.inputs, loss)
     with tap(model.hf_model, keep):
         gradients, losses = attention_gradients(
             model.hf_model, task, {"use_cache": False} if takes_cache else {}
         )
     products = [output_products(weights[one.layer], one.values) for one in gradients]  # [B, H, Q]
-    both = [
-        torch.stack([one.sum(-1, dtype=torch.float64) for one in found], 1).cpu().numpy()
-        for found in (products, [one.abs() for one in products])
-    ]
-    return both[0], both[1], losses.double().cpu().numpy()
+    signed = torch.stack([one.sum(-1, dtype=torch.float64) for one in products])  # [L, B, H]
+    absolute = torch.stack([one.abs().sum(-1, dtype=torch.float64) for one in products])
+    both = torch.stack([signed, absolute]).transpose(-1, -2).cpu().numpy()
+    of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
+    return np.concatenate([both, of_inputs[None]])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.encode import length_limit, what_reads
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.attention_reader import read_attention
-from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.input_numbers import ReadInputs, input_numbers
 from attnwidget.studies.results import HeadMetrics, Result, heads_frame
 from attnwidget.studies.segment_means import SegmentMeans
+from attnwidget.studies.shards import Executor
 
 if TYPE_CHECKING:
     import altair as alt
@@ -127,7 +129,9 @@ def induction_scores(
     length: int = 50,
     repeats: int = 2,
     seed: int = 0,
+    checkpoint: str | Path | None = None,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> InductionResult:
     """Induction, duplicate-token and previous-token scores on repeated random tokens.
 
@@ -141,11 +145,15 @@ def induction_scores(
         length: tokens before they repeat.
         repeats: times that they occur.
         seed: of the tokens drawn.
+        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
         progress: show a progress bar.
+        executor: Has workers read the sequences, as in `measure`.
 
     Raises:
-        ValueError: a model whose tokens see later ones, an encoder-decoder, numbers too small, or
-            sequences longer than the model takes.
+        ValueError: a model whose tokens see later ones, an encoder-decoder, numbers too small,
+            sequences longer than the model takes, or a checkpoint of another study.
+        RuntimeError, OSError, WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -165,29 +173,48 @@ def induction_scores(
     start, vocabulary = _vocabulary(model)
     if length > len(vocabulary):
         raise ValueError(f"length {length} exceeds the {len(vocabulary)} tokens of the vocabulary")
-    limit = length_limit(model.hf_model, model.tokenizer)
+    limit = model.length_limit.tokens
     n_tokens = len(start) + length * repeats
     if limit is not None and n_tokens > limit:
         raise ValueError(
             f"{length} tokens {repeats} times make {n_tokens} with the special ones; "
-            f"{what_reads(model.hf_model, model.tokenizer)} {limit} at most: make length smaller"
+            f"{model.length_limit.reads} {limit} at most: make length smaller"
         )
     draw = np.random.default_rng(seed)
-    whole: Induction | None = None
-    with progress_bar(n_sequences, "sequence", shown=progress) as bar:
-        for _ in range(n_sequences):
-            repeated = np.tile(draw.choice(vocabulary, length, replace=False), repeats)
-            part = _of_sequence(model, [*start, *repeated.tolist()])
-            if whole is None:
-                whole = part
-            else:
-                whole.merge(part)
-            bar.update()
-    assert whole is not None
-    return whole.compute()
+    repeated = [
+        np.tile(draw.choice(vocabulary, length, replace=False), repeats).tolist()
+        for _ in range(n_sequences)
+    ]
+    batches = [[[*start, *ids]] for ids in repeated]
+    numbers, complete = input_numbers(
+        "induction scores",
+        {"inputs": digest_of(batches)},
+        model,
+        ReadInputs(model, sequence_scores).results(batches, executor),
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+        unit="sequence",
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    induction, duplicate, previous = numbers.mean(-1)
+    # Every sequence repeats as many tokens at the same distance.
+    ids = torch.tensor(batches[0])
+    targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
+    spreads = [float(even_spread(one)[0]) for one in targets]
+    even = dict(zip(_TITLES.values(), spreads, strict=True))
+    return InductionResult(induction, duplicate, previous, even, n_sequences)
 
 
-def _of_sequence(model: AttentionModel, ids: list[int]) -> Induction:
+def sequence_scores(model: AttentionModel, sequences: Sequence[list[int]]) -> NDArray[np.float64]:
+    """Return the three scores of every head on a batch of one sequence of ids, [3, L, H, 1]."""
+    (ids,) = sequences
+    scores = _of_sequence(model, ids)
+    return np.stack([scores.induction, scores.duplicate, scores.previous])[..., None]
+
+
+def _of_sequence(model: AttentionModel, ids: list[int]) -> InductionResult:
     attention = model.attend(ids)
     if "self" not in attention.stacks:
         raise ValueError(
@@ -196,7 +223,7 @@ def _of_sequence(model: AttentionModel, ids: list[int]) -> Induction:
         )
     part = Induction()
     read_attention(attention, [part], model=model, ids=ids)
-    return part
+    return part.compute()
 
 
 def _vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.studies.argument_checks import all_of, refuse_no_model
-from attnwidget.studies.progress_bar import progress_bar
+from attnwidget.studies.checkpoint import digest_of
+from attnwidget.studies.input_numbers import ReadInputs, input_numbers
+from attnwidget.studies.one_length import of_one_length
+from attnwidget.studies.shards import Executor
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair, common_ends
 from attnwidget.text.tokens import Tokens
@@ -107,7 +111,9 @@ def score(
     pairs: Iterable[MinimalPair],
     *,
     batch_size: int = 32,
+    checkpoint: str | Path | None = None,
     progress: bool = True,
+    executor: Executor | None = None,
 ) -> PairScores:
     """How often a model finds the acceptable one of two sentences likelier.
 
@@ -124,13 +130,18 @@ def score(
         model: a masked or causal language model; heads may be off (`AttentionModel.disabled`).
         pairs: from `load_pairs`, or made as `MinimalPair`.
         batch_size: sentences of one length that go through the model together; padding is none.
+        checkpoint: an .npz file that keeps what is done; where it exists, the study goes on there.
         progress: show a progress bar.
+        executor: Has workers read the sentences, as in `measure`.
 
     Raises:
         TypeError: the model predicts no words, or no pairs.
         ValueError: no pairs; a pair of which one sentence has all words of the other, so that
-            nothing of it can be masked; a sentence that is too long for the model.
-        RuntimeError: the model was closed.
+            nothing of it can be masked; a sentence that is too long for the model; a checkpoint of
+            another study.
+        RuntimeError: the model was closed; another run writes the checkpoint.
+        OSError, WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
 
     Example:
         >>> from attnwidget import MinimalPair, load_model, score
@@ -145,20 +156,25 @@ def score(
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     asked = sentences_of(model, given)
+    asked.sort(key=lambda sentence: len(sentence.encoded.ids))
+    batches = list(of_one_length(asked, batch_size))
+    about = {"inputs": digest_of(asked), "batch_size": batch_size}
+    results = ReadInputs(model, log_probabilities).results(batches, executor)
+    values, complete = input_numbers(
+        "minimal pairs",
+        about,
+        model,
+        results,
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+        unit="sentence",
+    )
+    if not complete:
+        raise KeyboardInterrupt
     scores = np.zeros((2, len(given)))
-    asked.sort(key=lambda one: len(one.encoded.ids))
-    with model.lock, progress_bar(len(asked), "sentence", shown=progress) as bar:
-        model._check_open()
-        start = 0
-        while start < len(asked):
-            length = len(asked[start].encoded.ids)
-            batch = [
-                one for one in asked[start : start + batch_size] if len(one.encoded.ids) == length
-            ]
-            for one, value in zip(batch, _log_probabilities(model, batch), strict=True):
-                scores[one.side, one.pair] += value
-            start += len(batch)
-            bar.update(len(batch))
+    for sentence, value in zip(asked, values, strict=True):
+        scores[sentence.side, sentence.pair] += value
     return PairScores(tuple(given), scores[0], scores[1], model.name)
 
 
@@ -220,8 +236,10 @@ class ScoredSentence:
         return tuple(ids[1:]) if self.place is None else (ids[self.place],)
 
 
-def _log_probabilities(model: AttentionModel, batch: Sequence[ScoredSentence]) -> list[float]:
-    """The score of each sentence of one length, or of its token at the place asked for."""
+def log_probabilities(
+    model: AttentionModel, batch: Sequence[ScoredSentence]
+) -> NDArray[np.float64]:
+    """The score [B] of each sentence of one length, or of its token at the place asked for."""
     inputs = model._inputs.padded([one.encoded for one in batch])
     ids = inputs["input_ids"]
     rows = torch.arange(len(batch), device=ids.device)
@@ -235,8 +253,10 @@ def _log_probabilities(model: AttentionModel, batch: Sequence[ScoredSentence]) -
         read = {name: value[: len(unlike)] for name, value in inputs.items()}
         logits = _logits(model, {**read, "input_ids": unlike})[row_of, columns].float()
         wanted = ids[rows, columns][:, None]
-        return torch.log_softmax(logits, -1).gather(-1, wanted)[:, 0].tolist()
-    return next_token_log_probabilities(_logits(model, inputs), ids).sum(-1).tolist()
+        values = torch.log_softmax(logits, -1).gather(-1, wanted)[:, 0]
+    else:
+        values = next_token_log_probabilities(_logits(model, inputs), ids).sum(-1)
+    return values.double().cpu().numpy()
 
 
 def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:

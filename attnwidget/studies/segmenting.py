@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.capture.encode import length_limit, refuse_half_characters, what_reads
+from attnwidget.capture.encode import refuse_half_characters
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def read_segments(
     if variant not in ("paper", "released"):
         raise ValueError(f"variant is 'paper' or 'released', got {variant!r}")
     tokenizer = _tokenizer(model)
-    allowed = length_limit(model.hf_model, tokenizer)
+    allowed = model.length_limit.tokens
     if max_tokens is None:
         max_tokens = min(128, allowed or 128)
     elif allowed is not None and max_tokens > allowed:
         raise ValueError(
-            f"max_tokens is {max_tokens}; {what_reads(model.hf_model, tokenizer)} {allowed} at most"
+            f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"
         )
     segments = cut_segments(
         (
@@ -152,7 +152,7 @@ def _made(
     start: int = 0,
 ) -> Iterator[Segment]:
     tokenizer = _tokenizer(model)
-    limits = [n for n in (max_tokens, length_limit(model.hf_model, tokenizer)) if n is not None]
+    limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]
     for number, text in enumerate(texts, start):
         parts = (text,) if isinstance(text, str) else tuple(text)
         if not 1 <= len(parts) <= 2:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.advice import AdvisedError
-from attnwidget.capture.encode import length_limit, refuse_half_characters, what_reads
+from attnwidget.capture.encode import refuse_half_characters
 from attnwidget.capture.special_token_template import Template
 from attnwidget.studies.accumulator import Batch
 from attnwidget.studies.argument_checks import refuse_no_model
@@ -74,8 +74,8 @@ class WordSegmenter:
             )
         self._tokenizer: Any = tokenizer
         self._before = len(Template.of(tokenizer, pair=False).before)
-        limit = length_limit(model.hf_model, tokenizer)
-        self._reads = what_reads(model.hf_model, tokenizer)
+        limit = model.length_limit.tokens
+        self._reads = model.length_limit.reads
         n_special = tokenizer.num_special_tokens_to_add(pair=False)
         self.n_special: int = n_special
         self.room: int | None = None if limit is None else limit - n_special

@@ -13,7 +13,7 @@ import torch
 
 from attnwidget import Segment, ablate, demo_prose, load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.asked_inputs import asked_of, batches_of
+from attnwidget.studies.asked_inputs import asked_of, batch_of
 
 
 def least(*runs: Callable[[], object], times: int = 5) -> list[float]:
@@ -32,7 +32,7 @@ def compare(model: AttentionModel, batch: int, length: int) -> None:
     size = length - 2
     segments = [Segment(tuple(tokens[i * size : (i + 1) * size])) for i in range(batch)]
     heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
-    inputs = next(batches_of(model, *asked_of(model, segments), batch)).inputs
+    inputs = batch_of(model, segments, asked_of(model, segments)[1]).inputs
     assert inputs["input_ids"].shape == (batch, length)
 
     def study() -> None:

@@ -1,0 +1,97 @@
+"""The number of tokens that an input of a model may have, and who says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+_LENGTH_FIELDS = ("max_position_embeddings", "max_target_positions", "max_seq_len", "n_ctx")
+# Names of the tables in which models keep a vector for each position.
+_POSITION_TABLE = re.compile(r"(^|\.)(position_embeddings?|embed_positions|positions_embed|wpe)$")
+# Tokenizers without a limit say 1e30.
+_SANE_LENGTH = 10**7
+
+
+class LengthLimit:
+    """The largest number of tokens of an input.
+
+    A table of position vectors is a limit that nothing can lift. The configuration of the model and
+    the tokenizer state further limits, which `max_tokens` replaces.
+
+    Args:
+        hf_model: A transformers model.
+        tokenizer: Its tokenizer, or None. A later change of its `model_max_length` counts.
+        max_tokens: Number of tokens instead of those limits; None = the stated limits hold.
+
+    Attributes:
+        chosen: `max_tokens`.
+
+    Raises:
+        ValueError: `max_tokens` is below 1, or exceeds the table of position vectors.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> limit = load_model().length_limit
+        >>> limit.tokens, limit.reads
+        (512, 'this model reads')
+    """
+
+    def __init__(self, hf_model: Any, tokenizer: Any = None, max_tokens: int | None = None) -> None:
+        self._tokenizer = tokenizer
+        self.chosen = max_tokens
+        tables = list(_table_sizes(hf_model))
+        config = hf_model.config.get_text_config()
+        said = [getattr(config, name, None) for name in _LENGTH_FIELDS]
+        stated = [n for n in said if isinstance(n, int) and n > 0][:1]
+        self._of_model = min([*tables, *stated], default=None)
+        if max_tokens is None:
+            return
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is at least 1, got {max_tokens}")
+        if tables and max_tokens > min(tables):
+            raise ValueError(
+                f"max_tokens is {max_tokens:,}, but this {type(hf_model).__name__} has vectors for "
+                f"{min(tables):,} positions alone: pass at most that number"
+            )
+
+    @property
+    def tokens(self) -> int | None:
+        """The largest number of tokens; None where nothing limits it."""
+        if self.chosen is not None:
+            return self.chosen
+        limits = [n for n in (self._of_model, self._of_tokenizer) if n is not None]
+        return min(limits, default=None)
+
+    @property
+    def reads(self) -> str:
+        """Who sets the limit, as errors say it before the number."""
+        if self.chosen is not None:
+            return "max_tokens of load_model allows"
+        if self.tokens == self._of_model:
+            return "this model reads"
+        return "its tokenizer (model_max_length) allows"
+
+    @property
+    def advice(self) -> str:
+        """What to do about an input that is too long, in Python."""
+        shorten = "shorten it (model.attend reads its beginning with truncate=True)"
+        if self.chosen is None and self.tokens != self._of_model:
+            return f"{shorten}, or raise the limit, load_model(..., max_tokens=...)"
+        return shorten
+
+    @property
+    def _of_tokenizer(self) -> int | None:
+        known = getattr(self._tokenizer, "model_max_length", None)
+        return known if isinstance(known, int) and 0 < known < _SANE_LENGTH else None
+
+
+def _table_sizes(hf_model: nn.Module) -> Iterator[int]:
+    for path, module in hf_model.named_modules():
+        if isinstance(module, nn.Embedding) and _POSITION_TABLE.search(path):
+            # RoBERTa's kin count positions from the padding index on, OPT and BART from an offset
+            # on: 514 positions hold 512 tokens.
+            first = 0 if module.padding_idx is None else module.padding_idx + 1
+            yield module.num_embeddings - max(first, int(getattr(module, "offset", 0)))
