@@ -7,14 +7,17 @@ import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const argument = (name) => process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
+const argument = (name) =>
+  process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
 
 /** A folder with a `widget.ts` is a figure: its module and its style sheet have the folder's name. */
 const figures = readdirSync(resolve(here, "src"))
   .sort()
   .filter((name) => existsSync(resolve(here, "src", name, "widget.ts")));
 const entryPoints = [
-  ...figures.flatMap((name) => ["ts", "css"].map((suffix) => ({ in: `src/${name}/widget.${suffix}`, out: name }))),
+  ...figures.flatMap((name) =>
+    ["ts", "css"].map((suffix) => ({ in: `src/${name}/widget.${suffix}`, out: name })),
+  ),
   ...["ts", "css"].map((suffix) => ({ in: `src/page/start.${suffix}`, out: "standalone" })),
   { in: "src/picture/start.ts", out: "picture" },
 ];
@@ -33,7 +36,10 @@ const sharing = {
         const shared = `globalThis[Symbol.for("attnwidget ${name} ${version}")]`;
         const alone = /^(standalone|picture)\.js$|\.css$/.test(name);
         mkdirSync(dirname(path), { recursive: true });
-        writeFileSync(path, alone ? text : `export default(${shared}??=(()=>{${text}return bundle})()).default;\n`);
+        writeFileSync(
+          path,
+          alone ? text : `export default(${shared}??=(()=>{${text}return bundle})()).default;\n`,
+        );
       }
     });
   },

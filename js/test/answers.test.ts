@@ -62,7 +62,11 @@ test("a kernel that is through without an answer does not know the figure", () =
   choose();
   done();
   vi.advanceTimersByTime(300);
-  expect([note()?.textContent, root.dataset.link, inner.ariaDisabled]).toEqual([LOST, "lost", "true"]);
+  expect([note()?.textContent, root.dataset.link, inner.ariaDisabled]).toEqual([
+    LOST,
+    "lost",
+    "true",
+  ]);
 });
 
 test("a busy kernel is waited for, however long it takes", () => {
@@ -106,7 +110,11 @@ test("the other figures of the page ask too, and only those without an answer ar
   third.answer();
   third.done();
   vi.advanceTimersByTime(300);
-  expect([first, second, third].map(({ root }) => root.dataset.link)).toEqual(["lost", "lost", "live"]);
+  expect([first, second, third].map(({ root }) => root.dataset.link)).toEqual([
+    "lost",
+    "lost",
+    "live",
+  ]);
 });
 
 test("a panel asks through the figure that holds it", () => {

@@ -46,7 +46,8 @@ function randomTree(count: number, seed: number): Tree {
 }
 
 test("an arc lies above those that it spans", () => {
-  const levels = (...ends: string[]) => arcLevels(ends.map((pair) => [Number(pair[0]), Number(pair[1])] as const));
+  const levels = (...ends: string[]) =>
+    arcLevels(ends.map((pair) => [Number(pair[0]), Number(pair[1])] as const));
   expect(levels("03", "21", "32")).toEqual([2, 1, 1]);
   expect(levels()).toEqual([]);
   // The nearest words first, the root's own arcs above all that they span.
@@ -61,7 +62,8 @@ test.each([1, 5, 24, 60])("arcs of a projective tree of %i words never cross", (
         if (a === b) continue;
         const [low, high] = [Math.min(a.x0, a.x1), Math.max(a.x0, a.x1)];
         // A leg of one that stands under the flat part of another must end below it.
-        for (const x of [b.x0, b.x1]) if (x > low && x < high) expect(b.height).toBeLessThan(a.height);
+        for (const x of [b.x0, b.x1])
+          if (x > low && x < high) expect(b.height).toBeLessThan(a.height);
       }
   }
 });

@@ -20,7 +20,8 @@ describe("the colour scale", () => {
       expect(table[0]).toBe(dark ? 0xff111111 : 0xffffffff);
       const steps = [...table].map(luminance);
       const sign = dark ? 1 : -1;
-      for (let i = 8; i < 256; i += 8) expect(sign * ((steps[i] ?? 0) - (steps[i - 8] ?? 0))).toBeGreaterThan(0);
+      for (let i = 8; i < 256; i += 8)
+        expect(sign * ((steps[i] ?? 0) - (steps[i - 8] ?? 0))).toBeGreaterThan(0);
     }
   });
   it("ends at 3:1 and more against the background", () => {
@@ -34,20 +35,37 @@ describe("the colour scale", () => {
     for (const scale of SCALES) {
       expect(transfer(scale)(1)).toBe(1);
       expect(transfer(scale)(0)).toBe(0);
-      for (const share of [0.01, 0.3, 0.9]) expect(inverse(scale)(transfer(scale)(share))).toBeCloseTo(share, 12);
+      for (const share of [0.01, 0.3, 0.9])
+        expect(inverse(scale)(transfer(scale)(share))).toBeCloseTo(share, 12);
     }
   });
 });
 
 describe("digits", () => {
   it("shows three significant ones", () => {
-    expect([0.83149, 0.05, 0.0012345, 1, 0].map(digits)).toEqual(["0.831", "0.05", "0.00123", "1", "0"]);
+    expect([0.83149, 0.05, 0.0012345, 1, 0].map(digits)).toEqual([
+      "0.831",
+      "0.05",
+      "0.00123",
+      "1",
+      "0",
+    ]);
     expect(digits(0.0001)).toBe("<0.0005");
   });
 
   it("stand under each other", () => {
-    expect([0.559, 0.000598, 0.0002, 0, 1].map(alignedWeights(1))).toEqual(["0.559", "0.001", "<0.0005", "0.000", "1.000"]);
-    expect([0.0213, 0.002, 0.00001].map(alignedWeights(0.0213))).toEqual(["0.0213", "0.0020", "<0.00005"]);
+    expect([0.559, 0.000598, 0.0002, 0, 1].map(alignedWeights(1))).toEqual([
+      "0.559",
+      "0.001",
+      "<0.0005",
+      "0.000",
+      "1.000",
+    ]);
+    expect([0.0213, 0.002, 0.00001].map(alignedWeights(0.0213))).toEqual([
+      "0.0213",
+      "0.0020",
+      "<0.00005",
+    ]);
     expect([0.0004].map(alignedWeights(0.0004))).toEqual(["<0.0005"]);
     expect([12.34, 1, -3].map(aligned(12.34))).toEqual(["12.3", "1.0", "−3.0"]);
   });
@@ -55,7 +73,17 @@ describe("digits", () => {
 
 describe("words in a line", () => {
   it("are in their number, and punctuation is in quotes", () => {
-    expect([counted(1, "token"), counted(0, "arc"), counted(1200, "word")]).toEqual(["1 token", "0 arcs", "1,200 words"]);
-    expect(["and", ".", "##ly", "[SEP]", "—"].map(quoted)).toEqual(["and", "“.”", "##ly", "[SEP]", "“—”"]);
+    expect([counted(1, "token"), counted(0, "arc"), counted(1200, "word")]).toEqual([
+      "1 token",
+      "0 arcs",
+      "1,200 words",
+    ]);
+    expect(["and", ".", "##ly", "[SEP]", "—"].map(quoted)).toEqual([
+      "and",
+      "“.”",
+      "##ly",
+      "[SEP]",
+      "“—”",
+    ]);
   });
 });

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { isRightToLeft, layoutPassage, leftOf, levels, type PassageLayout } from "../src/coreference_view/passage.js";
+import {
+  isRightToLeft,
+  layoutPassage,
+  leftOf,
+  levels,
+  type PassageLayout,
+} from "../src/coreference_view/passage.js";
 import { drawPicture } from "../src/coreference_view/picture.js";
 import type { CoreferenceState, DrawnWindow, Mention } from "../src/coreference_view/scene.js";
 import coreference from "../src/coreference_view/widget.js";
@@ -86,8 +92,12 @@ async function show(change: Partial<CoreferenceState> = {}) {
     await frame();
   };
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    const target = el.contains(document.activeElement) ? (document.activeElement as Element) : find("[data-mention]");
-    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
+    const target = el.contains(document.activeElement)
+      ? (document.activeElement as Element)
+      : find("[data-mention]");
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
     await frame();
   };
   const text = (selector: string) => find(selector).textContent ?? "";

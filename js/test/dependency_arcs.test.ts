@@ -24,7 +24,9 @@ async function show(change: Partial<ArcsState> = {}) {
   const { model, el, find } = await mounted(arcs(), state(change));
   const words = find<HTMLElement>("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}, target: Element = words) => {
-    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
     await frame();
   };
   const point = async (word: number, type = "pointerover") => {
@@ -149,7 +151,9 @@ test("the table lists every arc when it is opened", async () => {
   expect(el.querySelectorAll("tbody tr")).toHaveLength(0);
   details.open = true;
   details.dispatchEvent(new Event("toggle"));
-  const rows = [...el.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+  const rows = [...el.querySelectorAll("tbody tr")].map((row) =>
+    [...row.children].map((cell) => cell.textContent),
+  );
   expect(rows).toEqual([
     ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>", "0.500", "right"],
     ["2 <b>eat</b>", "root", "", "", "", ""],
@@ -205,7 +209,9 @@ test("page and picture are captioned alike, and list the same numbers", async ()
   expect(cells("tbody tr > *")).toEqual(table.rows.flat());
   // The words on the page and in the picture lie in boxes of the same size.
   const stage = find(".attnw-drawn");
-  const height = ["above", "below"].map((name) => Number(find(`.attnw-arcs-${name}`).getAttribute("height")));
+  const height = ["above", "below"].map((name) =>
+    Number(find(`.attnw-arcs-${name}`).getAttribute("height")),
+  );
   expect(sheet.figures).toEqual([
     {
       x: 8,

@@ -23,7 +23,14 @@ const EXAMPLES = [
 ];
 
 const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
-  ...{ selected: [[1, 3, "self"]], layer: 1, _error: "", text: "The cat sat.", pair: null, target: null },
+  ...{
+    selected: [[1, 3, "self"]],
+    layer: 1,
+    _error: "",
+    text: "The cat sat.",
+    pair: null,
+    target: null,
+  },
   ...{
     tokens: [],
     hidden: [],
@@ -34,7 +41,14 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
     method: "uniform",
     _quantities: ["weights"],
   },
-  ...{ panels: [...PANELS], tab: "strip", progress: {}, _notes: {}, _problems: {}, _painted: false },
+  ...{
+    panels: [...PANELS],
+    tab: "strip",
+    progress: {},
+    _notes: {},
+    _problems: {},
+    _painted: false,
+  },
   ...{ _stacks: [STACK], _source: { model: "Bert", note: "", loss: "" } },
   ...{ _shown: { text: "The cat sat.", pair: null, target: null } },
   ...{ example: null, _examples: EXAMPLES, _look: "", _second: "pair", _offer: "" },
@@ -47,8 +61,17 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
 /** The model of the grid: of its own traits those that the controls show. */
 const gridModel = () =>
   fakeModel({
-    ...{ stack: "self", metric: null as string | null, sort: "none", filter: null, _metrics: null as object | null },
-    _axes: { query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"] }, key: { special: [], text: [] } },
+    ...{
+      stack: "self",
+      metric: null as string | null,
+      sort: "none",
+      filter: null,
+      _metrics: null as object | null,
+    },
+    _axes: {
+      query: { special: ["cls", "", "sep"], text: ["[CLS]", "cat", "[SEP]"] },
+      key: { special: [], text: [] },
+    },
   });
 
 /** A host whose widgets write their reference, and count how many are drawn. */
@@ -76,7 +99,8 @@ function hosting() {
 async function shown(change: Partial<ExplorerState> = {}) {
   const hosted = hosting();
   const widget = {
-    render: (context: RenderContext<ExplorerState>) => explorer().render({ ...context, host: hosted.host } as ExplorerContext),
+    render: (context: RenderContext<ExplorerState>) =>
+      explorer().render({ ...context, host: hosted.host } as ExplorerContext),
   };
   const found = await mounted<ExplorerState>(widget, state(change));
   const panel = (name: string) => found.find(`[data-panel="${name}"]`);
@@ -103,7 +127,10 @@ test("each figure that there is is drawn in its panel; the others are not there"
 });
 
 test("what is measured says so, then takes its place, once", async () => {
-  const { panel, model, asked, find } = await shown({ tab: "table", progress: { table: 0, head_map: 0 } });
+  const { panel, model, asked, find } = await shown({
+    tab: "table",
+    progress: { table: 0, head_map: 0 },
+  });
   expect(panel("table").textContent).toContain("predicts relations");
   model.fromKernel({ progress: { table: 0.25 } });
   await frame();
@@ -181,7 +208,11 @@ test("one detail is open; what was never opened is never drawn", async () => {
   expect(tab(el, "arcs").getAttribute("aria-selected")).toBe("true");
   expect(tab(el, "arcs").getAttribute("aria-controls")).toBe(panel("arcs").id);
   expect(asked.at(-1)).toBe("anywidget:6");
-  expect([panel("strip").hidden, panel("arcs").hidden, panel("grid").hidden]).toEqual([true, false, false]);
+  expect([panel("strip").hidden, panel("arcs").hidden, panel("grid").hidden]).toEqual([
+    true,
+    false,
+    false,
+  ]);
   press(tab(el, "arcs"), "ArrowRight");
   expect(model.sent.at(-1)).toEqual({ tab: "strip" });
   press(tab(el, "strip"), "End");
@@ -189,20 +220,39 @@ test("one detail is open; what was never opened is never drawn", async () => {
 });
 
 test("panels that there are not have neither a tab nor a place", async () => {
-  const { panel, el } = await shown({ panels: ["view", "arcs"], strip: "anywidget:3", arcs: "anywidget:6" });
-  expect([panel("grid").hidden, panel("view").hidden, panel("arcs").hidden]).toEqual([true, false, false]);
+  const { panel, el } = await shown({
+    panels: ["view", "arcs"],
+    strip: "anywidget:3",
+    arcs: "anywidget:6",
+  });
+  expect([panel("grid").hidden, panel("view").hidden, panel("arcs").hidden]).toEqual([
+    true,
+    false,
+    false,
+  ]);
   expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual(["arcs"]);
 });
 
 test("where there is little room one panel of all is open, and a tap on a head shows it", async () => {
   width = 456;
   const { panel, find, el, model } = await shown({ strip: "anywidget:3" });
-  expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual(["all heads", "one head", "metrics"]);
-  expect([panel("grid").hidden, panel("view").hidden, panel("strip").hidden]).toEqual([false, true, true]);
+  expect([...el.querySelectorAll("[role=tab]")].map((node) => node.textContent)).toEqual([
+    "all heads",
+    "one head",
+    "metrics",
+  ]);
+  expect([panel("grid").hidden, panel("view").hidden, panel("strip").hidden]).toEqual([
+    false,
+    true,
+    true,
+  ]);
   const controls = find(".attnw-ex-controls");
   expect(controls.hidden).toBe(true);
   find(".attnw-ex-fold").click();
-  expect([controls.hidden, find(".attnw-ex-fold").getAttribute("aria-expanded")]).toEqual([false, "true"]);
+  expect([controls.hidden, find(".attnw-ex-fold").getAttribute("aria-expanded")]).toEqual([
+    false,
+    "true",
+  ]);
   const canvas = document.createElement("canvas");
   panel("grid").append(canvas);
   canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, shiftKey: true }));
@@ -221,12 +271,27 @@ test("where there is little room one panel of all is open, and a tap on a head s
 
 test("three columns have two lists of details, each with an open one", async () => {
   width = 1576;
-  const details = { strip: "anywidget:3", head_map: "anywidget:4", table: "anywidget:5", arcs: "anywidget:6" };
+  const details = {
+    strip: "anywidget:3",
+    head_map: "anywidget:4",
+    table: "anywidget:5",
+    arcs: "anywidget:6",
+  };
   const { panel, el } = await shown(details);
-  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([false, true, false, true]);
+  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
   tab(el, "arcs").click();
   await frame();
-  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([false, true, true, false]);
+  expect(["strip", "head_map", "table", "arcs"].map((name) => panel(name).hidden)).toEqual([
+    false,
+    true,
+    true,
+    false,
+  ]);
 });
 
 test.each([
@@ -239,9 +304,12 @@ test.each([
   [800, 24, 32, 30, "broad"],
   [1176, 24, 32, 30, "beside"],
   [1576, 24, 32, 30, "beside"],
-])("%s px with %s layers of %s heads and %s tokens are laid out as %s", (room, n_layers, n_heads, n_key, plan) => {
-  expect(planFor(room, [{ n_layers, n_heads, n_query: 10, n_key }])).toBe(plan);
-});
+])(
+  "%s px with %s layers of %s heads and %s tokens are laid out as %s",
+  (room, n_layers, n_heads, n_key, plan) => {
+    expect(planFor(room, [{ n_layers, n_heads, n_query: 10, n_key }])).toBe(plan);
+  },
+);
 
 test("a plan leaves no panel out", () => {
   for (const plan of PLANS) {
@@ -256,18 +324,26 @@ test("an example is asked for with its text, in one message", async () => {
   expect([select.value, find(".attnw-ex-look").textContent]).toEqual(["cats", "the cat sits"]);
   select.value = "pairs";
   select.dispatchEvent(new Event("change"));
-  expect(model.sent.at(-1)).toEqual({ example: "pairs", text: "Where is it?", pair: "It is here." });
+  expect(model.sent.at(-1)).toEqual({
+    example: "pairs",
+    text: "Where is it?",
+    pair: "It is here.",
+  });
   await frame();
   expect(find<HTMLTextAreaElement>("textarea").value).toBe("Where is it?");
   expect(find(".attnw-ex-look").textContent).toBe("");
-  model.fromKernel({ _shown: { text: "Where is it?", pair: "It is here.", target: null }, _look: "there" });
+  model.fromKernel({
+    _shown: { text: "Where is it?", pair: "It is here.", target: null },
+    _look: "there",
+  });
   await frame();
   expect(find(".attnw-ex-look").textContent).toBe("there");
 });
 
 test("what all figures share is chosen in one row; metric and order are the grid's", async () => {
   const { model, find, grid } = await shown();
-  const control = (name: string) => find<HTMLSelectElement>(`.attnw-ex-bar [data-control="${name}"]`);
+  const control = (name: string) =>
+    find<HTMLSelectElement>(`.attnw-ex-bar [data-control="${name}"]`);
   control("unit").value = "words";
   control("unit").dispatchEvent(new Event("change"));
   expect(model.sent.at(-1)).toEqual({ unit: "words" });

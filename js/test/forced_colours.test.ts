@@ -18,7 +18,9 @@ function forced(): { painted: Set<unknown>; words: Set<number> } {
       }) as unknown as MediaQueryList,
   );
   const found = { painted: new Set<unknown>(), words: new Set<number>() };
-  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (this: HTMLCanvasElement) {
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
+    this: HTMLCanvasElement,
+  ) {
     const pen: Record<string, unknown> = {
       ...{ canvas: this, measureText: () => ({ width: 10 }) },
       createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
@@ -50,17 +52,20 @@ const state = (mode: ViewState["mode"]) =>
     },
   });
 
-test.each(["lines", "matrix"] as const)("a view of %s has the system's colours alone", async (mode) => {
-  const { painted, words } = forced();
-  await mounted(headView(), state(mode));
-  const { background, text, muted, hairline, accent } = THEMES.light;
-  // What this page calls its system's colours are the fallbacks; the indigo of the scale is none of them.
-  const system = new Set<unknown>([background, text, muted, hairline, accent]);
-  const greys = [...painted].filter((colour) => !system.has(colour)).map(String);
-  for (const colour of greys) {
-    const [r = 0, , b = 0] = (colour.match(/\d+/g) ?? []).map(Number);
-    expect(b, colour).toBeLessThanOrEqual(r + 4);
-  }
-  for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
-  expect(painted.size + words.size).toBeGreaterThan(4);
-});
+test.each(["lines", "matrix"] as const)(
+  "a view of %s has the system's colours alone",
+  async (mode) => {
+    const { painted, words } = forced();
+    await mounted(headView(), state(mode));
+    const { background, text, muted, hairline, accent } = THEMES.light;
+    // What this page calls its system's colours are the fallbacks; the indigo of the scale is none of them.
+    const system = new Set<unknown>([background, text, muted, hairline, accent]);
+    const greys = [...painted].filter((colour) => !system.has(colour)).map(String);
+    for (const colour of greys) {
+      const [r = 0, , b = 0] = (colour.match(/\d+/g) ?? []).map(Number);
+      expect(b, colour).toBeLessThanOrEqual(r + 4);
+    }
+    for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
+    expect(painted.size + words.size).toBeGreaterThan(4);
+  },
+);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { bytePixels, compose, drawHead, type SmallMaps, spans } from "../src/head_grid/grid_pixels.js";
+import {
+  bytePixels,
+  compose,
+  drawHead,
+  type SmallMaps,
+  spans,
+} from "../src/head_grid/grid_pixels.js";
 import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/shared/cells.js";
@@ -14,27 +20,32 @@ const WISH = { sort: "none", descending: true, filter: null, outside: "dim" } as
 describe("layout", () => {
   test("144 heads fit 900 px, 24 x 16 heads at 480 px overflow with the smallest cells", () => {
     expect(canvasSize(gridLayout(900, 12, 12, false, 1))[0]).toBeLessThanOrEqual(900);
-    expect(canvasSize(gridLayout(900, 12, 12, false, 1, "nothing", 376))[1]).toBeLessThanOrEqual(376);
+    expect(canvasSize(gridLayout(900, 12, 12, false, 1, "nothing", 376))[1]).toBeLessThanOrEqual(
+      376,
+    );
     const wide = gridLayout(480, 24, 16, false, 1);
     expect(wide.cell).toBe(26);
     expect(canvasSize(wide)[0]).toBeGreaterThan(480);
   });
 
-  test.each([480, 800, 1200])("no cell is under 26 px, and what is shown at %s px is not higher than it has to be", (width) => {
-    for (const [rows, cols] of [
-      [6, 12],
-      [12, 12],
-      [24, 32],
-      [48, 8],
-    ] as const)
-      for (const below of ["nothing", "bar", "name"] as const) {
-        const layout = gridLayout(width, rows, cols, false, 1, below);
-        const smallest = below === "name" ? 29 : 26;
-        expect(layout.cell).toBeGreaterThanOrEqual(smallest);
-        const [across, down] = canvasSize(layout);
-        if (layout.cell > smallest) expect([across <= width, down <= 780]).toEqual([true, true]);
-      }
-  });
+  test.each([480, 800, 1200])(
+    "no cell is under 26 px, and what is shown at %s px is not higher than it has to be",
+    (width) => {
+      for (const [rows, cols] of [
+        [6, 12],
+        [12, 12],
+        [24, 32],
+        [48, 8],
+      ] as const)
+        for (const below of ["nothing", "bar", "name"] as const) {
+          const layout = gridLayout(width, rows, cols, false, 1, below);
+          const smallest = below === "name" ? 29 : 26;
+          expect(layout.cell).toBeGreaterThanOrEqual(smallest);
+          const [across, down] = canvasSize(layout);
+          if (layout.cell > smallest) expect([across <= width, down <= 780]).toEqual([true, true]);
+        }
+    },
+  );
 
   test.each([1, 1.25, 1.5, 2, 3])("every corner is on a device pixel at %s", (dpr) => {
     const layout = gridLayout(717, 12, 12, true, dpr);
@@ -43,7 +54,8 @@ describe("layout", () => {
       [3, 5],
       [11, 11],
     ] as const)
-      for (const edge of corner(layout, cell)) expect(edge * dpr).toBeCloseTo(Math.round(edge * dpr), 6);
+      for (const edge of corner(layout, cell))
+        expect(edge * dpr).toBeCloseTo(Math.round(edge * dpr), 6);
   });
 
   test("a point finds its cell, gaps included, and labels are no cell", () => {
@@ -74,7 +86,15 @@ describe("pixels", () => {
     maxima: Float32Array.from(maxima),
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
-    ...{ disabled: [], method: "uniform", versus: null, of_two: "difference", signed: false, common: null, changes: null },
+    ...{
+      disabled: [],
+      method: "uniform",
+      versus: null,
+      of_two: "difference",
+      signed: false,
+      common: null,
+      changes: null,
+    },
   });
 
   test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {
@@ -87,9 +107,23 @@ describe("pixels", () => {
     drawHead(pixels, 10, 0, 10, maps, [0, 0], look);
     expect(pixels[0]).toBe(colours[1]);
     expect(pixels[99]).toBe(colours[128]);
-    expect([colours[1], colours[128], colours[255]]).toEqual([word("#8c3403"), word("#e9e9ec"), word("#124a9c")]);
-    const forced = diverging({ ...THEMES.dark, forced: true, background: "#000000", text: "#ffffff", accent: "#00ffff" });
-    expect([forced[1], forced[128], forced[255]]).toEqual([word("#00ffff"), word("#000000"), word("#ffffff")]);
+    expect([colours[1], colours[128], colours[255]]).toEqual([
+      word("#8c3403"),
+      word("#e9e9ec"),
+      word("#124a9c"),
+    ]);
+    const forced = diverging({
+      ...THEMES.dark,
+      forced: true,
+      background: "#000000",
+      text: "#ffffff",
+      accent: "#00ffff",
+    });
+    expect([forced[1], forced[128], forced[255]]).toEqual([
+      word("#00ffff"),
+      word("#000000"),
+      word("#ffffff"),
+    ]);
   });
 
   test("shrinking covers every source cell, enlarging takes the nearest", () => {
@@ -127,7 +161,14 @@ describe("pixels", () => {
       ...{ table, line: LINE, scale: "linear", shared: true },
     });
     const row = words.subarray(across, 2 * across);
-    expect([row[0], row[1], row[26], row[27], row[28], row[29]]).toEqual([LINE, table[255], table[255], LINE, LINE, table[64]]);
+    expect([row[0], row[1], row[26], row[27], row[28], row[29]]).toEqual([
+      LINE,
+      table[255],
+      table[255],
+      LINE,
+      LINE,
+      table[64],
+    ]);
     expect(new Set(words.subarray(0, 28))).toEqual(new Set([LINE]));
     expect([26, 27].map((y) => words[y * across + 1])).toEqual([table[255], LINE]);
   });
@@ -135,7 +176,12 @@ describe("pixels", () => {
   test("a place without a head has no hairline", () => {
     const order = { ...orderHeads(1, 2, undefined, WISH), heads: [0, -1] };
     const look = { table, line: LINE, scale: "linear", shared: true } as const;
-    const { across, words } = compose(gridLayout(1, 1, 2, false, 1), picture([255, 255], 1, [1, 1]), order, look);
+    const { across, words } = compose(
+      gridLayout(1, 1, 2, false, 1),
+      picture([255, 255], 1, [1, 1]),
+      order,
+      look,
+    );
     expect(words.subarray(across + 28, 2 * across)).not.toContain(LINE);
   });
 });

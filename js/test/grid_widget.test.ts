@@ -8,12 +8,21 @@ import { onPeek, type Peeked } from "../src/shared/peek.js";
 import { THEMES } from "../src/shared/theme.js";
 import { frame, leave, mounted } from "./mounted.js";
 
-const wire = <D extends string>(a: Uint8Array | Float32Array | Int32Array, dtype: D, shape: number[]) => ({
+const wire = <D extends string>(
+  a: Uint8Array | Float32Array | Int32Array,
+  dtype: D,
+  shape: number[],
+) => ({
   ...{ shape, dtype },
   view: new DataView(a.buffer as ArrayBuffer),
 });
 
-function thumbnails(stack: string, layers: number, heads: number, hidden: string[] = []): Thumbnails {
+function thumbnails(
+  stack: string,
+  layers: number,
+  heads: number,
+  hidden: string[] = [],
+): Thumbnails {
   const n = layers * heads;
   return {
     ...{ stack, hidden, unit: "tokens" },
@@ -86,7 +95,9 @@ async function show(change: Partial<GridState> = {}) {
   const { model, el, find } = await mounted<GridState>(grid(), state(change));
   const box = find<HTMLElement>("[role=grid]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    box.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
+    box.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
     await frame();
   };
   return { model, el, find, press };
@@ -189,7 +200,11 @@ test("buttons switch the shown head, and all of them on again; the method and th
 
 test("where no head can be switched off there is no button, and the key says why", async () => {
   const source = { model: "m", note: "", loss: "", fixed: "Heads are switched off by a kernel." };
-  const { model, find, press } = await show({ selected: [[0, 2, "self"]], disabled: [[1, 1, "self"]], _source: source });
+  const { model, find, press } = await show({
+    selected: [[0, 2, "self"]],
+    disabled: [[1, 1, "self"]],
+    _source: source,
+  });
   expect(find(".attnw-grid-switch").hidden).toBe(true);
   expect(find(".attnw-off-controls").textContent).toContain("off: L1 H1 (uniform)");
   await press("x");
@@ -200,14 +215,21 @@ test("where no head can be switched off there is no button, and the key says why
 test("heads that are off are struck through, changed ones outlined by how far they changed, in pictures too", () => {
   const changes = Float32Array.from({ length: 24 }, (_, i) => [0, 0.1, 0.2][i] ?? 0);
   const off: GridState["disabled"] = [[2, 3, "self"]];
-  const edited = { ...thumbnails("self", 4, 6), disabled: off, changes: wire(changes, "<f4", [4, 6]) };
+  const edited = {
+    ...thumbnails("self", 4, 6),
+    disabled: off,
+    changes: wire(changes, "<f4", [4, 6]),
+  };
   const request = {
     width: 480,
     theme: THEMES.light,
     density: 2,
     ...{ blank: false, dense: true, brief: false, caption: false },
   };
-  const { sheet, caption, table } = drawPicture(state({ disabled: off, _thumbnails: edited }), request);
+  const { sheet, caption, table } = drawPicture(
+    state({ disabled: off, _thumbnails: edited }),
+    request,
+  );
   const drawn = sheet.pen.body;
   const outlines = drawn.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
   expect(outlines.map((line) => /stroke-width="(.)"/.exec(line)?.[1] ?? "1")).toEqual(["1", "3"]);
@@ -232,14 +254,19 @@ test("differences have one range to both sides, and are not shown as maps elsewh
     (peeked) => heard.push(peeked),
   );
   const change = { disabled: signed.disabled, versus: "intact" as const, _circle: "c" };
-  const { find, press } = await show({ ...change, _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) } });
+  const { find, press } = await show({
+    ...change,
+    _thumbnails: { ...signed, maxima: wire(maxima, "<f4", [4, 6]) },
+  });
   expect(find(".attnw-colour-bar").textContent).toBe("−0.40+0.4");
   const said = find("[data-caption]").textContent;
   expect(said).toContain("−0.4 to +0.4, shared by all heads");
   expect(said).toContain("difference from the intact model");
   await press("ArrowDown");
   await press("ArrowRight");
-  expect(find("[role=gridcell]").getAttribute("aria-label")).toContain("largest difference <b>cat</b> to <b>cat</b> −0.4");
+  expect(find("[role=gridcell]").getAttribute("aria-label")).toContain(
+    "largest difference <b>cat</b> to <b>cat</b> −0.4",
+  );
   expect(heard.every((peeked) => peeked === null)).toBe(true);
 });
 
@@ -355,8 +382,11 @@ test("a tap selects, a finger that stays shows the head and selects nothing", as
   const { model, find } = await show();
   const canvas = find("canvas.attnw-grid");
   const touch = (type: string) =>
-    canvas.dispatchEvent(new PointerEvent(type, { pointerType: "touch", clientX: 60, clientY: 30, bubbles: true }));
-  const click = () => canvas.dispatchEvent(new MouseEvent("click", { clientX: 60, clientY: 30, bubbles: true }));
+    canvas.dispatchEvent(
+      new PointerEvent(type, { pointerType: "touch", clientX: 60, clientY: 30, bubbles: true }),
+    );
+  const click = () =>
+    canvas.dispatchEvent(new MouseEvent("click", { clientX: 60, clientY: 30, bubbles: true }));
   touch("pointerdown");
   touch("pointermove");
   await frame();
@@ -378,7 +408,10 @@ test("a tap selects, a finger that stays shows the head and selects nothing", as
 test("a narrow grid keeps its controls behind a button", async () => {
   const { find } = await show();
   const more = find<HTMLButtonElement>(".attnw-grid-more");
-  const open = () => [more.getAttribute("aria-expanded"), find(".attnw-head-grid").classList.contains("attnw-grid-open")];
+  const open = () => [
+    more.getAttribute("aria-expanded"),
+    find(".attnw-head-grid").classList.contains("attnw-grid-open"),
+  ];
   expect(open()).toEqual(["false", false]);
   more.click();
   expect(open()).toEqual(["true", true]);
@@ -470,7 +503,9 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe(
     "layer 3 head 4, entropy 22, strongest <b>cat</b> to <b>cat</b> 0.831, selected",
   );
-  expect(find(".attnw-grid-caption").textContent).toContain("bars: entropy, 0 to 23 · all heads by entropy, largest first");
+  expect(find(".attnw-grid-caption").textContent).toContain(
+    "bars: entropy, 0 to 23 · all heads by entropy, largest first",
+  );
 });
 
 test("heads outside the filter can be removed; an empty place cannot be selected", async () => {
@@ -480,7 +515,9 @@ test("heads outside the filter can be removed; an empty place cannot be selected
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head: filtered out");
   await press("Enter");
   expect(model.sent).toEqual([]);
-  expect(find(".attnw-grid-caption").textContent).toContain("3 of 24 heads have 1 to 3, the others removed");
+  expect(find(".attnw-grid-caption").textContent).toContain(
+    "3 of 24 heads have 1 to 3, the others removed",
+  );
   model.fromKernel({ sort: "all" });
   await frame();
   expect(find("canvas.attnw-grid").dataset.layout).toContain('"rows":1,"cols":6');
@@ -544,7 +581,9 @@ test("where the reader's system chooses the colours, maps and bars are in its co
   }));
   const painted = new Set<unknown>();
   const words = new Set<number>();
-  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (this: HTMLCanvasElement) {
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
+    this: HTMLCanvasElement,
+  ) {
     const pen: Record<string, unknown> = {
       ...{ canvas: this, measureText: () => ({ width: 10 }) },
       createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),

@@ -16,10 +16,17 @@ const square = (group: number, side: number, x: number, y: number): Point[] =>
     ...{ head: [group, i, "self"] as [number, number, string], group },
     ...{ x: x + 20 * (i % side), y: y + 20 * Math.floor(i / side) },
   }));
-const POINTS = [...square(0, 4, 80, 80), ...square(1, 3, 420, 260), ...square(2, 1, 300, 40), ...square(3, 3, 250, 200)];
+const POINTS = [
+  ...square(0, 4, 80, 80),
+  ...square(1, 3, 420, 260),
+  ...square(2, 1, 300, 40),
+  ...square(3, 3, 250, 200),
+];
 
 const covered = (points: Point[], name: { x: number; y: number; text: string }) =>
-  points.filter(({ x, y }) => Math.abs(x - name.x) < measure(name.text) / 2 && Math.abs(y - name.y) < 8);
+  points.filter(
+    ({ x, y }) => Math.abs(x - name.x) < measure(name.text) / 2 && Math.abs(y - name.y) < 8,
+  );
 
 test("groups of several heads are named beside them and on none", () => {
   const names = groupNames(POINTS, GROUPS, LAYOUT, 5);
@@ -44,8 +51,10 @@ test("names keep off each other, off what stands there and inside the map", () =
   expect(boxes).toHaveLength(3);
   const all = [...taken, ...boxes];
   for (const [i, a] of all.entries())
-    for (const b of all.slice(i + 1)) expect(a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1).toBe(false);
-  for (const { x0, y0, x1, y1 } of boxes) expect([x0 >= 0, y0 >= 0, x1 <= 600, y1 <= 400]).not.toContain(false);
+    for (const b of all.slice(i + 1))
+      expect(a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1).toBe(false);
+  for (const { x0, y0, x1, y1 } of boxes)
+    expect([x0 >= 0, y0 >= 0, x1 <= 600, y1 <= 400]).not.toContain(false);
 });
 
 test("a long name is cut", () => {

@@ -49,7 +49,14 @@ const axis = (from: number, count: number) => {
 };
 /** Four by four tokens from (2000, 1998) on. */
 const tile: Tile = {
-  ...{ layer: 1, head: 5, stack: "self", step: 1, window: [2000, 2004, 1998, 2002], asked: [2000, 2004, 1998, 2002] },
+  ...{
+    layer: 1,
+    head: 5,
+    stack: "self",
+    step: 1,
+    window: [2000, 2004, 1998, 2002],
+    asked: [2000, 2004, 1998, 2002],
+  },
   ...{ queries: [2000, 2004], keys: [1998, 2002], links: null },
   values: float(
     [...Array(16).keys()].map((i) => (i === 3 ? nan : i / 100000)),
@@ -60,7 +67,13 @@ const tile: Tile = {
 };
 const state = (patch = {}) =>
   viewState({
-    ...{ mode: "matrix", scale: "log", _long: head, _tile: tile, window: [2000, 2004, 1998, 2002] as Part },
+    ...{
+      mode: "matrix",
+      scale: "log",
+      _long: head,
+      _tile: tile,
+      window: [2000, 2004, 1998, 2002] as Part,
+    },
     _stacks: [{ ...stack, n_query: N, n_key: N }],
     _source: { model: "Llama", note: "read in blocks", loss: "" },
     ...patch,
@@ -82,7 +95,9 @@ describe("what is in sight", () => {
   test("is never less than eight tokens, nor beyond the map", () => {
     const [q0, q1] = zoomed(sizes, [0, 10, 0, 10], 100, { query: 5, key: 5 });
     expect(q1 - q0).toBe(8);
-    expect(shifted(sizes, [0, 10, 4000, 4010], { query: -5, key: 500 })).toEqual([0, 10, 4086, 4096]);
+    expect(shifted(sizes, [0, 10, 4000, 4010], { query: -5, key: 500 })).toEqual([
+      0, 10, 4086, 4096,
+    ]);
     expect(centred(sizes, [0, 10, 0, 10], { query: 100, key: 2 })).toEqual([95, 105, 0, 10]);
     expect(around(sizes, { query: 4095, key: 0 })).toEqual([4064, 4096, 0, 32]);
     expect(around({ n_query: 5, n_key: N }, { query: 2, key: 100 })).toEqual([0, 5, 85, 117]);
@@ -101,7 +116,9 @@ describe("what is in sight", () => {
   test("moves as little as shows a block", () => {
     expect(showing(sizes, [0, 10, 0, 10], { query: 3, key: 3 }, 1)).toEqual([0, 10, 0, 10]);
     expect(showing(sizes, [0, 10, 0, 10], { query: 12, key: 3 }, 1)).toEqual([3, 13, 0, 10]);
-    expect(showing(sizes, [64, 128, 64, 128], { query: 32, key: 160 }, 32)).toEqual([32, 96, 128, 192]);
+    expect(showing(sizes, [64, 128, 64, 128], { query: 32, key: 160 }, 32)).toEqual([
+      32, 96, 128, 192,
+    ]);
   });
 
   test("lacks a tile that has not all of it, or smaller blocks", () => {
@@ -118,14 +135,24 @@ describe("what is in sight", () => {
 describe("a cell", () => {
   test("is the tile's where there is one, else the overview's", () => {
     const scene = sceneOf();
-    expect(blockAt(scene, { query: 2001, key: 1999 })).toMatchObject({ query: 2001, key: 1999, step: 1 });
-    expect(blockAt(scene, { query: 2100.5, key: 3 })).toEqual({ query: 2048, key: 0, step: 2048, weight: 0.5 });
+    expect(blockAt(scene, { query: 2001, key: 1999 })).toMatchObject({
+      query: 2001,
+      key: 1999,
+      step: 1,
+    });
+    expect(blockAt(scene, { query: 2100.5, key: 3 })).toEqual({
+      query: 2048,
+      key: 0,
+      step: 2048,
+      weight: 0.5,
+    });
     expect(blockAt(scene, { query: -1, key: 3 })).toBeUndefined();
   });
 
   test("is told with its tokens and its exact weight, a block with the largest", () => {
     const scene = sceneOf();
-    const say = (query: number, key: number) => described(scene, blockAt(scene, { query, key }) as never);
+    const say = (query: number, key: number) =>
+      described(scene, blockAt(scene, { query, key }) as never);
     expect(say(2001, 1999)).toBe("t2001 (2001) → t1999 (1999) 5.0e-5");
     expect(say(2000, 2001)).toBe("t2000 (2000) → t2001 (2001) masked");
     expect(say(3000, 5)).toBe("queries 2048–4095 → keys 0–2047: at most 0.5");
@@ -135,17 +162,25 @@ describe("a cell", () => {
   test("has neighbours as far away as it is large, and none beyond the map", () => {
     const near = sceneOf();
     const from = blockAt(near, { query: 2001, key: 1999 });
-    expect(blockBeside(near, from as never, { query: 1, key: 0 })).toEqual({ query: 2002, key: 1999 });
+    expect(blockBeside(near, from as never, { query: 1, key: 0 })).toEqual({
+      query: 2002,
+      key: 1999,
+    });
     const far = sceneOf({ _tile: null }, wholeOf(sizes));
     const block = blockAt(far, { query: 100, key: 100 });
-    expect(blockBeside(far, block as never, { query: 1, key: -1 })).toEqual({ query: 2048, key: 0 });
+    expect(blockBeside(far, block as never, { query: 1, key: -1 })).toEqual({
+      query: 2048,
+      key: 0,
+    });
   });
 });
 
 test("the caption says that the input is long, how it was read, and what is not in it", () => {
   const near = longCaption(sceneOf());
   expect(near.quantity).toBe("attention weights · long input, 4,096 tokens");
-  expect(near.scale).toBe("logarithmic colour scale, ≤0.0005 to 0.5, this head but for its first key");
+  expect(near.scale).toBe(
+    "logarithmic colour scale, ≤0.0005 to 0.5, this head but for its first key",
+  );
   expect(near.notes).toEqual([
     "zoomed: queries 2000–2003 and keys 1998–2001 in sight",
     "<s> (0) in a column of its own, at most 0.9",
@@ -156,7 +191,9 @@ test("the caption says that the input is long, how it was read, and what is not 
   expect(far.notes[0]).toBe("maxima of 2048 × 2048 tokens");
   const links = head.links.slice(0, 1);
   const lines = longCaption(sceneOf({ mode: "lines", _tile: { ...tile, links } }));
-  expect(lines.notes).toContain("the strongest 1 link in sight; weaker ones are not shown, nor links to <s> (0)");
+  expect(lines.notes).toContain(
+    "the strongest 1 link in sight; weaker ones are not shown, nor links to <s> (0)",
+  );
   expect(longTable(sceneOf()).rows).toEqual([
     ["late (3000)", "early (20)", "0.500"],
     ["b (2001)", "a (2000)", "0.250"],
@@ -164,7 +201,15 @@ test("the caption says that the input is long, how it was read, and what is not 
 });
 
 test("a picture is drawn of the part in sight alone", () => {
-  const request = { width: 600, theme: THEMES.light, density: 1, blank: false, dense: false, brief: false, caption: false };
+  const request = {
+    width: 600,
+    theme: THEMES.light,
+    density: 1,
+    blank: false,
+    dense: false,
+    brief: false,
+    caption: false,
+  };
   const near = drawPicture(state(), request);
   expect(near.sheet.pen.body).toContain("t2001");
   expect(near.sheet.pen.body).not.toContain("t1990");
@@ -177,14 +222,22 @@ test("pixels have the scale's colours, without the first key, and are clear wher
   const scene = sceneOf();
   const scale = ramp(THEMES.light);
   const { cells, first } = pixelsOf(scene.overview, scene);
-  expect([...cells.words]).toEqual([scale[levelOf("log", 0.5)(0.25)], 0, scale[255], scale[levelOf("log", 0.5)(0.125)]]);
+  expect([...cells.words]).toEqual([
+    scale[levelOf("log", 0.5)(0.25)],
+    0,
+    scale[255],
+    scale[levelOf("log", 0.5)(0.125)],
+  ]);
   // What the first key has is more than the scale's end.
   expect([...first.words]).toEqual([scale[255], scale[255]]);
 });
 
 describe("asking for tiles", () => {
   const asking = () => {
-    const model = Object.assign(fakeModel(state({ window: null, _tile: { ...tile, asked: null } })), { send: () => {} });
+    const model = Object.assign(
+      fakeModel(state({ window: null, _tile: { ...tile, asked: null } })),
+      { send: () => {} },
+    );
     const end = new AbortController();
     let part: Part = wholeOf(sizes);
     const requests = longRequests(
@@ -201,7 +254,15 @@ describe("asking for tiles", () => {
       // A kernel repeats what it was told before it answers.
       model.fromKernel({ window: asked });
       expect(requests.isMoved()).toBe(false);
-      model.fromKernel({ _tile: { ...tile, asked, window: asked, queries: [asked[0], asked[1]], keys: [asked[2], asked[3]] } });
+      model.fromKernel({
+        _tile: {
+          ...tile,
+          asked,
+          window: asked,
+          queries: [asked[0], asked[1]],
+          keys: [asked[2], asked[3]],
+        },
+      });
     };
     return { model, requests, show, answer, end };
   };
@@ -266,7 +327,9 @@ describe("hands", () => {
     const pointer = (type: string, x: number, y: number, pointerId = 1) =>
       box.dispatchEvent(
         new MouseEvent(type, { clientX: x, clientY: y, bubbles: true, button: 0 } as never) &&
-          Object.assign(new MouseEvent(type, { clientX: x, clientY: y, bubbles: true }), { pointerId }),
+          Object.assign(new MouseEvent(type, { clientX: x, clientY: y, bubbles: true }), {
+            pointerId,
+          }),
       );
     return { box, layout, pointer, part: () => part };
   };
@@ -308,17 +371,27 @@ describe("hands", () => {
 
 describe("the page", () => {
   const press = (el: Element, key: string, more = {}) =>
-    el.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
+    el.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }),
+    );
 
   test("zooms, goes to links and unlocks by keys", async () => {
-    const { model, find, el } = await mounted(view(), state({ window: null, _tile: { ...tile, asked: null, window: null } }));
+    const { model, find, el } = await mounted(
+      view(),
+      state({ window: null, _tile: { ...tile, asked: null, window: null } }),
+    );
     const figure = find(".attnw-long");
     expect(figure.getAttribute("aria-label")).toMatch(
       /^Attention of L1 H5 over 4,096 tokens; strongest: late \(3000\) → early/,
     );
     expect(find("[data-caption]").textContent).toContain("long input, 4,096 tokens");
-    const go = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")].map((one) => one.getAttribute("aria-label"));
-    expect(go).toEqual(["go to late (3000) → early (20), 0.500", "go to b (2001) → a (2000), 0.250"]);
+    const go = [...el.querySelectorAll<HTMLElement>(".attnw-strongest-go")].map((one) =>
+      one.getAttribute("aria-label"),
+    );
+    expect(go).toEqual([
+      "go to late (3000) → early (20), 0.500",
+      "go to b (2001) → a (2000), 0.250",
+    ]);
     find(".attnw-strongest-go").click();
     expect(model.get("tokens")).toEqual([
       ["query", 3000],
@@ -345,7 +418,10 @@ describe("the page", () => {
   test("tokens are text wherever they stand", async () => {
     const hostile = "<img src=x onerror=alert(1)>";
     const links: LongHead["links"] = [[3000, 20, 0.5, hostile, hostile]];
-    const { el, find } = await mounted(view(), state({ _long: { ...head, first_text: hostile, links } }));
+    const { el, find } = await mounted(
+      view(),
+      state({ _long: { ...head, first_text: hostile, links } }),
+    );
     expect(el.querySelector("img")).toBeNull();
     expect(find(".attnw-strongest-go").textContent).toContain(hostile);
   });
@@ -355,7 +431,10 @@ describe("the page", () => {
     expect(el.querySelector(".attnw-long")).not.toBeNull();
     model.fromKernel({ _long: null, _tile: null });
     await frame();
-    expect([el.querySelector(".attnw-long"), el.querySelector(".attnw-lines-figure") === null]).toEqual([null, false]);
+    expect([
+      el.querySelector(".attnw-long"),
+      el.querySelector(".attnw-lines-figure") === null,
+    ]).toEqual([null, false]);
     model.fromKernel({ _long: head, _tile: tile });
     await frame();
     expect(el.querySelectorAll(".attnw-root")).toHaveLength(1);

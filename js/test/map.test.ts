@@ -153,8 +153,11 @@ describe("keys", () => {
 
   test("heads in one place are left one after the other", () => {
     const stacked = [at(5, 5, 0), at(5, 5, 1), at(5, 5, 2)];
-    const step = (key: string, from: number) => movedPoint(key, stacked, stacked[from] as Point)?.head[1];
-    expect([step("ArrowRight", 0), step("ArrowRight", 1), step("ArrowRight", 2)]).toEqual([1, 2, 2]);
+    const step = (key: string, from: number) =>
+      movedPoint(key, stacked, stacked[from] as Point)?.head[1];
+    expect([step("ArrowRight", 0), step("ArrowRight", 1), step("ArrowRight", 2)]).toEqual([
+      1, 2, 2,
+    ]);
     expect([step("ArrowLeft", 2), step("ArrowUp", 1)]).toEqual([1, 0]);
   });
 
@@ -182,7 +185,9 @@ describe("marks", () => {
       const steps = Array.from({ length: 24 }, (_, layer) => layerColour(theme, layer, 24));
       for (const colour of steps) expect(contrast(colour, theme.dark)).toBeGreaterThanOrEqual(4.5);
       for (let i = 4; i < 24; i += 4)
-        expect(contrast(steps[i] ?? "", theme.dark)).toBeGreaterThan(contrast(steps[i - 4] ?? "", theme.dark));
+        expect(contrast(steps[i] ?? "", theme.dark)).toBeGreaterThan(
+          contrast(steps[i - 4] ?? "", theme.dark),
+        );
     }
     expect(layerColour(THEMES.light, 0, 1)).toBe(layerColour(THEMES.light, 0, 12));
   });
@@ -191,7 +196,8 @@ describe("marks", () => {
     const mark = (i: number) => `${groupColour(THEMES.light, i)} ${groupShape(i)}`;
     expect(new Set([-1, ...Array(24).keys()].map(mark)).size).toBe(25);
     for (const theme of themes)
-      for (let slot = -1; slot < 8; slot++) expect(contrast(groupColour(theme, slot), theme.dark)).toBeGreaterThanOrEqual(3);
+      for (let slot = -1; slot < 8; slot++)
+        expect(contrast(groupColour(theme, slot), theme.dark)).toBeGreaterThanOrEqual(3);
   });
 
   test("where the reader's system chooses the colours, marks are in that of text", () => {

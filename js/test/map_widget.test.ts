@@ -29,7 +29,9 @@ async function show(change: Partial<MapState> = {}) {
   const { model, el, find } = await mounted(map(), state(change));
   const box = find("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    box.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
+    box.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
     await frame();
   };
   const canvas = find<HTMLCanvasElement>("canvas.attnw-map");
@@ -59,7 +61,10 @@ test("arrows go to the nearest head, Enter and Space select, Escape clears", asy
   const option = find("[role=option]");
   expect(find("[role=listbox]").getAttribute("aria-activedescendant")).toBe(option.id);
   expect(option.getAttribute("aria-label")).toBe("layer 0 head 2, to [SEP], selected");
-  expect([option.getAttribute("aria-posinset"), option.getAttribute("aria-setsize")]).toEqual(["3", "6"]);
+  expect([option.getAttribute("aria-posinset"), option.getAttribute("aria-setsize")]).toEqual([
+    "3",
+    "6",
+  ]);
   await press("PageDown");
   await press(" ", { shiftKey: true });
   expect(model.get("selected")).toEqual([

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { barRange, cellOf, headIn, type Metric, orderHeads, passes } from "../src/head_grid/head_order.js";
+import {
+  barRange,
+  cellOf,
+  headIn,
+  type Metric,
+  orderHeads,
+  passes,
+} from "../src/head_grid/head_order.js";
 import { badgeTexts, decimals } from "../src/head_grid/paint.js";
 import { gridLayout, hasText } from "../src/shared/cells.js";
 import { figures } from "../src/shared/numbers.js";
@@ -72,7 +79,11 @@ describe("badges", () => {
     badgeTexts(orderHeads(2, 3, of, wish({ sort })), of, width, letters);
 
   test("numbers under each other have as many decimals as the largest needs", () => {
-    expect([0.139, 0.00174, 0].map(decimals(metric(0, 0.139), 3))).toEqual(["0.139", "0.002", "0.000"]);
+    expect([0.139, 0.00174, 0].map(decimals(metric(0, 0.139), 3))).toEqual([
+      "0.139",
+      "0.002",
+      "0.000",
+    ]);
     expect([12.34, -3].map(decimals(metric(-3, 12.34), 3))).toEqual(["12.3", "−3.0"]);
     expect(decimals(metric(0, 4321), 3)(4321)).toBe("4321");
     expect(decimals(metric(0, 3e-9), 3)(3e-9)).toBe("3.0e-9");

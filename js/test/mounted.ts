@@ -17,7 +17,10 @@ export async function frame(): Promise<void> {
 }
 
 /** A widget on the page, until the test ends. */
-export async function mounted<S extends object>(widget: { render(context: RenderContext<S>): unknown }, state: S) {
+export async function mounted<S extends object>(
+  widget: { render(context: RenderContext<S>): unknown },
+  state: S,
+) {
   const model = fakeModel(state);
   const el = document.createElement("div");
   document.body.append(el);

@@ -23,7 +23,9 @@ describe("the pen that writes SVG", () => {
       [pen.textAlign, pen.textBaseline] = ["right", "middle"];
       pen.fillText("x", 4, 10);
     });
-    expect(body).toBe('<text x="4" y="13.1" font-size="10" font-weight="700" text-anchor="end" fill="#000000">x</text>');
+    expect(body).toBe(
+      '<text x="4" y="13.1" font-size="10" font-weight="700" text-anchor="end" fill="#000000">x</text>',
+    );
   });
 
   test("lines of one look are one element; another look, or anything between, begins a new one", () => {
@@ -55,7 +57,9 @@ describe("the pen that writes SVG", () => {
       pen.restore();
       pen.fillRect(0, 0, 1, 2);
     });
-    expect(body).toContain('fill="#ff0000" transform="matrix(0.00000 1.00000 -1.00000 0.00000 3 4)"');
+    expect(body).toContain(
+      'fill="#ff0000" transform="matrix(0.00000 1.00000 -1.00000 0.00000 3 4)"',
+    );
     expect(body.endsWith('height="2" fill="#000000"/>')).toBe(true);
   });
 
@@ -66,7 +70,9 @@ describe("the pen that writes SVG", () => {
       pen.globalCompositeOperation = "source-over";
       pen.fillRect(4, 0, 1, 1);
     });
-    expect(body).toMatch(/^<g style="mix-blend-mode:darken"><rect[^>]*><rect[^>]*><\/g><rect[^>]*>$/);
+    expect(body).toMatch(
+      /^<g style="mix-blend-mode:darken"><rect[^>]*><rect[^>]*><\/g><rect[^>]*>$/,
+    );
   });
 
   test("few pixels are cells, clear ones none; many are an image", () => {

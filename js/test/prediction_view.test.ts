@@ -20,7 +20,16 @@ import { frame, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 const ANSWERED: Answered = {
-  ...{ task: "masked", position: 2, followed: "sat", name: "sat", model: "BertModel", off: [], method: "uniform", masks: true },
+  ...{
+    task: "masked",
+    position: 2,
+    followed: "sat",
+    name: "sat",
+    model: "BertModel",
+    off: [],
+    method: "uniform",
+    masks: true,
+  },
   rows: [
     { answer: "sat", token: "sat", before: 0.6, after: 0.6 },
     { answer: "ran", token: "ran", before: 0.25, after: 0.25 },
@@ -40,9 +49,32 @@ const EFFECTS = {
 };
 
 const state = (change: Partial<PredictionState> = {}): PredictionState => ({
-  ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens", scale: "sqrt" },
-  ...{ disabled: [], method: "uniform", stack: "self", position: null, answer: null, _message: "", _problem: "" },
-  ...{ _predictions: ANSWERED, _effects: EFFECTS, _axes: axes, _error: "", _circle: "", _quantities: ["weights"] },
+  ...{
+    selected: [],
+    layer: 0,
+    tokens: [],
+    hidden: [],
+    quantity: "weights",
+    unit: "tokens",
+    scale: "sqrt",
+  },
+  ...{
+    disabled: [],
+    method: "uniform",
+    stack: "self",
+    position: null,
+    answer: null,
+    _message: "",
+    _problem: "",
+  },
+  ...{
+    _predictions: ANSWERED,
+    _effects: EFFECTS,
+    _axes: axes,
+    _error: "",
+    _circle: "",
+    _quantities: ["weights"],
+  },
   _source: { model: "BertModel", note: "", loss: "" },
   _stacks: [{ name: "self", n_layers: 2, n_heads: 2, n_key_heads: 2, n_query: 4, n_key: 4 }],
   ...change,
@@ -79,11 +111,16 @@ describe("what is shown", () => {
 
   test("the question, by what the model predicts", () => {
     expect(questionOf(state())).toBe("What stands at “sat” (token 2), when it is masked?");
-    expect(questionOf(state({ _predictions: { ...ANSWERED, masks: false } }))).toBe("What stands at “sat” (token 2)?");
+    expect(questionOf(state({ _predictions: { ...ANSWERED, masks: false } }))).toBe(
+      "What stands at “sat” (token 2)?",
+    );
     const next = state({ _predictions: { ...ANSWERED, task: "next", masks: false } });
     expect([questionOf(next), chosenToken(next)]).toEqual(["What follows “cat” (token 1)?", 1]);
     const classes = state({ _predictions: { ...ANSWERED, task: "class", position: -1 } });
-    expect([questionOf(classes), chosenToken(classes)]).toEqual(["Which class is the text?", undefined]);
+    expect([questionOf(classes), chosenToken(classes)]).toEqual([
+      "Which class is the text?",
+      undefined,
+    ]);
   });
 
   test("effects in words, and how far they are known", () => {
@@ -96,26 +133,45 @@ describe("what is shown", () => {
     const said = captionText(captionOf(state(), scene()));
     expect(said).toContain("this token was masked for the question");
     expect(said).toContain("−0.150 to +0.150");
-    expect(captionText(captionOf(state(), scene(estimate)))).toContain("effects are a first-order estimate");
+    expect(captionText(captionOf(state(), scene(estimate)))).toContain(
+      "effects are a first-order estimate",
+    );
     const failed = { _effects: null, _problem: "no gradient" };
-    expect(captionText(captionOf(state(failed), scene(failed)))).toContain("no effects of heads: no gradient");
+    expect(captionText(captionOf(state(failed), scene(failed)))).toContain(
+      "no effects of heads: no gradient",
+    );
   });
 
   test("the table has answers, then heads by the size of their effect", () => {
     const { columns, rows } = tableOf(scene({ _predictions: OFF }));
     expect(columns).toEqual(["answer or head", "before", "after", "change"]);
-    expect(rows.map(([name]) => name).slice(0, 4)).toEqual(["sat", "ran", "sat without L1 H0", "sat without L0 H0"]);
+    expect(rows.map(([name]) => name).slice(0, 4)).toEqual([
+      "sat",
+      "ran",
+      "sat without L1 H0",
+      "sat without L0 H0",
+    ]);
     expect(rows[2]?.[3]).toBeCloseTo(-0.15);
   });
 
   test("a picture without a question says what to do", () => {
-    const request = { width: 480, theme: THEMES.dark, density: 1, blank: false, dense: false, brief: false, caption: false };
+    const request = {
+      width: 480,
+      theme: THEMES.dark,
+      density: 1,
+      blank: false,
+      dense: false,
+      brief: false,
+      caption: false,
+    };
     const empty = state({ _predictions: null, _effects: null, _message: "choose a token" });
     const { sheet, caption } = drawPicture(empty, request);
     expect(sheet.pen.body).toContain("choose a token");
     expect(caption.notes).toEqual(["choose a token"]);
-    const drawn = drawPicture(state({ _predictions: OFF, selected: [[1, 0, "self"]] }), request).sheet.pen.body;
-    for (const text of ["before", "after", "−0.400", "layer 0", "less likely"]) expect(drawn).toContain(text);
+    const drawn = drawPicture(state({ _predictions: OFF, selected: [[1, 0, "self"]] }), request)
+      .sheet.pen.body;
+    for (const text of ["before", "after", "−0.400", "layer 0", "less likely"])
+      expect(drawn).toContain(text);
   });
 });
 
@@ -137,7 +193,12 @@ describe("the widget", () => {
     const { model, el } = await asking(state());
     const buttons = [...el.querySelectorAll<HTMLButtonElement>(".attnw-prediction-tokens button")];
     expect(buttons.map(({ textContent }) => textContent)).toEqual(["[CLS]", "cat", "sat", "[SEP]"]);
-    expect(buttons.map((one) => one.getAttribute("aria-pressed"))).toEqual(["false", "false", "true", "false"]);
+    expect(buttons.map((one) => one.getAttribute("aria-pressed"))).toEqual([
+      "false",
+      "false",
+      "true",
+      "false",
+    ]);
     expect(buttons.map(({ tabIndex }) => tabIndex)).toEqual([-1, -1, 0, -1]);
     buttons[2]?.focus();
     if (buttons[2]) press(buttons[2], "ArrowLeft");
@@ -164,7 +225,11 @@ describe("the widget", () => {
   test("the answer followed is chosen among those shown", async () => {
     const { model, find } = await asking(state());
     const select = find<HTMLSelectElement>("[data-control='effects on']");
-    expect([...select.options].map(({ text }) => text)).toEqual(["the likeliest: sat", "sat", "ran"]);
+    expect([...select.options].map(({ text }) => text)).toEqual([
+      "the likeliest: sat",
+      "sat",
+      "ran",
+    ]);
     select.value = "ran";
     select.dispatchEvent(new Event("change"));
     expect(model.sent).toEqual([{ answer: "ran" }]);
@@ -173,7 +238,9 @@ describe("the widget", () => {
   test("a page without a kernel asks nothing", async () => {
     const { model, el, find } = await mounted(predictions(), state({ disabled: [] }));
     expect(
-      [...el.querySelectorAll<HTMLButtonElement>(".attnw-prediction-tokens button")].every(({ disabled }) => disabled),
+      [...el.querySelectorAll<HTMLButtonElement>(".attnw-prediction-tokens button")].every(
+        ({ disabled }) => disabled,
+      ),
     ).toBe(true);
     press(find("[role=grid]"), "x");
     expect(model.sent).toEqual([]);
@@ -184,7 +251,9 @@ describe("the widget", () => {
   });
 
   test("without a question it says what to do, beside the tokens", async () => {
-    const { el, find } = await asking(state({ _predictions: null, _effects: null, _message: "choose a token" }));
+    const { el, find } = await asking(
+      state({ _predictions: null, _effects: null, _message: "choose a token" }),
+    );
     expect(find(".attnw-message").textContent).toBe("choose a token");
     expect(find(".attnw-prediction-box").hidden).toBe(true);
     expect(el.querySelectorAll(".attnw-prediction-tokens button").length).toBe(4);

@@ -44,7 +44,8 @@ async function show(patch: Partial<ViewState> = {}) {
   headView().render({ model, el, signal: ended.signal });
   await frame();
   await frame();
-  const $ = <T extends HTMLElement = HTMLElement>(selector: string) => el.querySelector<T>(selector) as T;
+  const $ = <T extends HTMLElement = HTMLElement>(selector: string) =>
+    el.querySelector<T>(selector) as T;
   return { model, $ };
 }
 

@@ -4,7 +4,8 @@ import { wireOf } from "./wire_of.js";
 /** Two layers of two heads on three relations; one is named as an attacker would. */
 export function numbers(): RelationNumbers {
   const correct = new Int32Array(2 * 2 * 2 * 3);
-  const at = (layer: number, head: number, way: number, r: number) => ((layer * 2 + head) * 2 + way) * 3 + r;
+  const at = (layer: number, head: number, way: number, r: number) =>
+    ((layer * 2 + head) * 2 + way) * 3 + r;
   correct[at(0, 0, 0, 0)] = 40;
   correct[at(1, 0, 1, 1)] = 18;
   correct[at(0, 1, 0, 1)] = 2;

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { arrange, heatFits, heatLayout } from "../src/relation_table/layout.js";
 import { drawPicture } from "../src/relation_table/picture.js";
-import { captionOf, decodeRelations, readout, sceneOf, tableOf } from "../src/relation_table/scene.js";
+import {
+  captionOf,
+  decodeRelations,
+  readout,
+  sceneOf,
+  tableOf,
+} from "../src/relation_table/scene.js";
 import { captionText } from "../src/shared/caption.js";
 import { canvasSize } from "../src/shared/cells.js";
 import { tableRuler } from "../src/shared/labels.js";
@@ -62,7 +68,11 @@ test("a name that does not fit is cut short, the table is not, and the map moves
   const table = numbers();
   table.relations[1] = "x".repeat(60);
   const narrow = at(320, 0, { _numbers: table }).table;
-  expect([narrow.width, narrow.names[0], narrow.shown.includes("baseline")]).toEqual([320, "all", false]);
+  expect([narrow.width, narrow.names[0], narrow.shown.includes("baseline")]).toEqual([
+    320,
+    "all",
+    false,
+  ]);
   expect(narrow.names[1]).toMatch(/^x+…$/);
   expect(narrow.lines.join(" ")).toContain("offset %: accuracy less gain");
   expect(at(1000, 0, { _numbers: table })).toMatchObject({ aside: 0 });
@@ -106,7 +116,10 @@ test("the caption names the stack, the heads, the scale and how to read bars", (
   expect(captionText(said)).toContain("bar: accuracy, with its interval");
   expect(captionText(captionOf(scene(), false))).not.toContain("bar:");
   const cell = scene({ _numbers, selected: [[1, 0, "self"]], relation: "det" });
-  expect([readout(cell), readout(cell, [0, 1])]).toEqual(["", expect.stringContaining("encoder L0 H1: 10 % of 20 words")]);
+  expect([readout(cell), readout(cell, [0, 1])]).toEqual([
+    "",
+    expect.stringContaining("encoder L0 H1: 10 % of 20 words"),
+  ]);
 });
 
 test("a picture draws every row's texts; names stay text, dots and frames stand on their heads", () => {
@@ -115,7 +128,8 @@ test("a picture draws every row's texts; names stay text, dots and frames stand 
   const { sheet, table } = drawPicture(state, request(null));
   const texts = [...sheet.pen.body.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
   expect(texts).toContain("&lt;b&gt;obj&lt;/b&gt;");
-  for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"]) expect(texts).toContain(text);
+  for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
+    expect(texts).toContain(text);
   expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
   expect(table.rows[1]).toEqual(["det", 20, "L1 H0", direction, "90", "70–97", "+1", "50", "40*"]);
 });

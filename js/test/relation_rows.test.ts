@@ -28,7 +28,8 @@ test("rows are what the kernel counted, with the best head that it named", () =>
 
 test("search, count and significance choose rows; every column orders them, ties by frequency", () => {
   const { rows } = decodeRelations(numbers());
-  const names = (change: object) => chosenRows(rows, { ...all, ...change }).map(({ relation }) => relation);
+  const names = (change: object) =>
+    chosenRows(rows, { ...all, ...change }).map(({ relation }) => relation);
   expect(names({})).toEqual(["all", "det", "<b>obj</b>"]);
   expect(names({ min_count: 20 })).toEqual(["all", "det"]);
   expect(names({ search: "DE" })).toEqual(["det"]);

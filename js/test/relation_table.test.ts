@@ -15,9 +15,13 @@ async function show(change: Partial<TableState> = {}) {
   const { model, el, find } = await mounted(table(), tableState(change));
   const names = () => [...el.querySelectorAll("tbody th")].map((cell) => cell.textContent);
   const row = (name: string) =>
-    [...el.querySelectorAll<HTMLButtonElement>("tbody button")].find(({ textContent }) => textContent === name);
+    [...el.querySelectorAll<HTMLButtonElement>("tbody button")].find(
+      ({ textContent }) => textContent === name,
+    );
   const press = async (target: Element, key: string, keys: KeyboardEventInit = {}) => {
-    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }));
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
+    );
     await frame();
   };
   const type = async (selector: string, value: string, event = "input") => {
@@ -160,6 +164,9 @@ test("texts stand where the layout says; the caption is the picture's word for w
   expect(find("table").style.width).toBe(`${layout.width}px`);
   expect(find("tbody canvas").style.width).toBe(`${layout.bar}px`);
   expect(JSON.parse(find(".attnw-rel-map").dataset.layout ?? "")).toEqual(heat);
-  expect(sheet.figures.map(({ width, height }) => [width, height])).toEqual([[layout.width, layout.height], canvasSize(heat)]);
+  expect(sheet.figures.map(({ width, height }) => [width, height])).toEqual([
+    [layout.width, layout.height],
+    canvasSize(heat),
+  ]);
   expect(el.querySelectorAll(".attnw-drawn")).toHaveLength(2);
 });

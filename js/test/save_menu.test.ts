@@ -76,9 +76,14 @@ test("the keyboard opens it, moves in it and closes it, and the figure hears not
 test("a file is asked for, and downloaded under the name that it came with", () => {
   const { button, items, asked, answer, said } = onPage();
   const files: Blob[] = [];
-  vi.stubGlobal("URL", { createObjectURL: (file: Blob) => files.push(file) && "blob:1", revokeObjectURL: () => {} });
+  vi.stubGlobal("URL", {
+    createObjectURL: (file: Blob) => files.push(file) && "blob:1",
+    revokeObjectURL: () => {},
+  });
   const clicked: string[] = [];
-  const click = vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(function (this: HTMLAnchorElement) {
+  const click = vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(function (
+    this: HTMLAnchorElement,
+  ) {
     clicked.push(this.download);
   });
   button.click();
@@ -88,7 +93,10 @@ test("a file is asked for, and downloaded under the name that it came with", () 
   answer({ id: "another", name: "no.svg", type: "image/svg+xml" }, [bytes]);
   expect(clicked).toEqual([]);
   answer({ name: "head-view.svg", type: "image/svg+xml" }, [bytes]);
-  expect([clicked, files.map(({ type, size }) => [type, size])]).toEqual([["head-view.svg"], [["image/svg+xml", 6]]]);
+  expect([clicked, files.map(({ type, size }) => [type, size])]).toEqual([
+    ["head-view.svg"],
+    [["image/svg+xml", 6]],
+  ]);
   expect(said()).toBe("head-view.svg");
   click.mockRestore();
   vi.unstubAllGlobals();

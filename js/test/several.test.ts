@@ -24,7 +24,15 @@ function drawn(patch: Partial<ViewState> = {}, room = 800) {
   const state = severalState(patch);
   const { shown } = shownHeads(state, heads[1] as Head, null);
   if (!shown) throw new Error("the maps are there");
-  const ground = { theme: THEMES.light, room, font: "Arial", ruler: tableRuler, density: 1, dense: false, active: {} };
+  const ground = {
+    theme: THEMES.light,
+    room,
+    font: "Arial",
+    ruler: tableRuler,
+    density: 1,
+    dense: false,
+    active: {},
+  };
   return { state, shown, scene: sceneOf(state, shown, visibleOf(state, shown), ground) };
 }
 
@@ -50,7 +58,13 @@ describe("the heads that are drawn together", () => {
         selected: one.selected as Head[],
         arrangement: one.arrangement as Arrangement,
         of: one.of as "layer",
-        _stacks: ["self", "cross"].map((name) => ({ ...stack, name, n_heads: one.n_heads, n_query: side, n_key: side })),
+        _stacks: ["self", "cross"].map((name) => ({
+          ...stack,
+          name,
+          n_heads: one.n_heads,
+          n_query: side,
+          n_key: side,
+        })),
       });
       expect(found.heads, JSON.stringify(one)).toEqual(one.drawn);
     }
@@ -60,24 +74,37 @@ describe("the heads that are drawn together", () => {
     const { shown } = drawn();
     const more = severalState({ selected: [...heads, [2, 6, "self"]] });
     expect(shownHeads(more, [2, 6, "self"], shown)).toEqual({ shown, busy: true });
-    expect(shownHeads(severalState({ quantity: "norms" }), heads[1] as Head, shown).busy).toBe(true);
+    expect(shownHeads(severalState({ quantity: "norms" }), heads[1] as Head, shown).busy).toBe(
+      true,
+    );
     expect(shownHeads(severalState(), heads[1] as Head, shown)).toEqual({ shown, busy: false });
   });
 
   test("are on one scale, from the largest weight of all", () => {
     const { scene } = drawn();
-    expect(scene.map.members?.map((map) => map.maximum)).toEqual([Math.fround(0.831), Math.fround(0.831)]);
+    expect(scene.map.members?.map((map) => map.maximum)).toEqual([
+      Math.fround(0.831),
+      Math.fround(0.831),
+    ]);
     expect(Math.max(...(scene.map.members?.[1]?.values ?? []))).toBeCloseTo(0.4155);
   });
 
   test("read from bytes as from numbers, to a step of the root", () => {
-    const bytes = Uint8Array.from(second.flat(), (value) => 1 + Math.round(254 * Math.sqrt(value / 0.4155)));
+    const bytes = Uint8Array.from(
+      second.flat(),
+      (value) => 1 + Math.round(254 * Math.sqrt(value / 0.4155)),
+    );
     const rounded: Maps = {
       ...{ ...maps, heads: [heads[1] as Head], exact: false, maxima: [0.4155] },
       values: { shape: [1, 4, 4], dtype: "|u1", view: new DataView(bytes.buffer) },
     };
-    const { shown } = drawn({ selected: [heads[1] as Head], arrangement: "overlay", _maps: rounded });
-    for (const [i, value] of shown.values.entries()) expect(value).toBeCloseTo(second.flat()[i] ?? 0, 2);
+    const { shown } = drawn({
+      selected: [heads[1] as Head],
+      arrangement: "overlay",
+      _maps: rounded,
+    });
+    for (const [i, value] of shown.values.entries())
+      expect(value).toBeCloseTo(second.flat()[i] ?? 0, 2);
     expect(shown.exact).toBe(false);
   });
 });
@@ -150,7 +177,9 @@ describe("one over another", () => {
     expect(colours[9]).not.toBe(THEMES.light.muted);
     const { scene } = drawn({ arrangement: "overlay" });
     const many = { arrangement: "overlay" as const, heads: layer, wanted: 12, last: 9, values: [] };
-    expect(severalNotes({ ...scene, several: many, colours })).toContain("in grey: L3 H1, L3 H8, L3 H10, L3 H11");
+    expect(severalNotes({ ...scene, several: many, colours })).toContain(
+      "in grey: L3 H1, L3 H8, L3 H10, L3 H11",
+    );
     expect(new Set(headColours({ ...THEMES.light, forced: true }, layer, 0)).size).toBe(1);
   });
 
@@ -182,7 +211,10 @@ describe("one over another", () => {
     expect(x).toBeGreaterThan(at.x1 + at.labelWidth);
     expect(x + 2 * cell).toBeLessThanOrEqual(at.width);
     // A key of its colour and four keys, for each head.
-    expect(boxes.map(([, left]) => left)).toEqual([...new Array(5).fill(x), ...new Array(5).fill(x + cell)]);
+    expect(boxes.map(([, left]) => left)).toEqual([
+      ...new Array(5).fill(x),
+      ...new Array(5).fill(x + cell),
+    ]);
     expect(cellsBeside(at, "query", 32).x).toBeGreaterThanOrEqual(0);
   });
 
@@ -245,7 +277,9 @@ describe("chips", () => {
     const now = { ...state, selected: two };
     expect(toggledHeads(now, [2, 1, "self"])).toEqual([...two, [2, 1, "self"]]);
     expect(toggledHeads(now, [1, 2, "self"])).toEqual([[2, 0, "self"]]);
-    expect(toggledHeads({ ...now, selected: [[2, 0, "self"]] }, [2, 0, "self"])).toEqual([[2, 0, "self"]]);
+    expect(toggledHeads({ ...now, selected: [[2, 0, "self"]] }, [2, 0, "self"])).toEqual([
+      [2, 0, "self"],
+    ]);
     expect(toggledHeads({ ...now, of: "layer" }, [2, 1, "self"])).toEqual([
       [2, 0, "self"],
       [2, 2, "self"],

@@ -10,7 +10,8 @@ import { stack } from "./view_state.js";
 
 const first: Head = [1, 2, "self"];
 const second: Head = [2, 5, "self"];
-const show = (patch: Partial<ViewState> = {}) => mounted(headView(), severalState({ _stacks: [stack], ...patch }));
+const show = (patch: Partial<ViewState> = {}) =>
+  mounted(headView(), severalState({ _stacks: [stack], ...patch }));
 const press = async (at: HTMLElement, key: string, shiftKey = false) => {
   at.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
   await frame();
@@ -25,7 +26,10 @@ describe("several heads on a page", () => {
     const { model, el, find } = await show();
     expect(find(".attnw-title").textContent).toBe("L1 H2, L2 H5 · weights · tokens");
     const names = [...el.querySelectorAll<HTMLElement>(".attnw-name")];
-    expect(names.map((name) => name.getAttribute("aria-label"))).toEqual(["only L1 H2", "only L2 H5"]);
+    expect(names.map((name) => name.getAttribute("aria-label"))).toEqual([
+      "only L1 H2",
+      "only L2 H5",
+    ]);
     expect(el.querySelectorAll(".attnw-panel .attnw-lines-figure:not([hidden])")).toHaveLength(2);
     expect(find(".attnw-caption").textContent).toContain("0 to 0.831, all heads");
     await click(names[0] as HTMLElement);
@@ -50,7 +54,11 @@ describe("several heads on a page", () => {
     await press(find(".attnw-lines-figure"), "s");
     expect(model.sent.pop()).toEqual({ arrangement: "one" });
     const choice = find<HTMLSelectElement>("[data-control=heads]");
-    expect([...choice.options].map((option) => option.text)).toEqual(["one", "side by side", "overlaid"]);
+    expect([...choice.options].map((option) => option.text)).toEqual([
+      "one",
+      "side by side",
+      "overlaid",
+    ]);
     choice.value = "beside";
     choice.dispatchEvent(new Event("change"));
     expect(model.sent.pop()).toEqual({ arrangement: "beside" });
@@ -59,7 +67,9 @@ describe("several heads on a page", () => {
   test("a chip adds or takes away its head, twice or with Shift it is alone", async () => {
     const { model, el, find } = await show({ arrangement: "overlay" });
     const chip = (name: string) =>
-      [...el.querySelectorAll<HTMLElement>(".attnw-chips button")].find((one) => one.textContent === name) as HTMLElement;
+      [...el.querySelectorAll<HTMLElement>(".attnw-chips button")].find(
+        (one) => one.textContent === name,
+      ) as HTMLElement;
     expect(el.querySelectorAll(".attnw-chips [aria-pressed=true]")).toHaveLength(2);
     expect(find(".attnw-swatch:not([hidden])").style.backgroundColor).not.toBe("");
     await click(chip("L1 H2"));
@@ -84,7 +94,9 @@ describe("several heads on a page", () => {
 });
 
 describe("a head that a linked figure points at", () => {
-  const values = Uint8Array.from(weights.flat(), (value) => Math.round(255 * Math.sqrt(value / 0.831)));
+  const values = Uint8Array.from(weights.flat(), (value) =>
+    Math.round(255 * Math.sqrt(value / 0.831)),
+  );
   const peeked = {
     ...{ head: [0, 7, "self"] as Head, quantity: "weights", unit: "tokens", hidden: [] },
     ...{ rows: 4, cols: 4, values, maximum: 0.831 },
@@ -99,7 +111,9 @@ describe("a head that a linked figure points at", () => {
       "L0 H7 · 1-8 · weights · tokens",
       "peek",
     ]);
-    expect(find(".attnw-caption").textContent).toMatch(/L0 H7 \(1-8\) .* · peek · .*rounded to 8 bits/);
+    expect(find(".attnw-caption").textContent).toMatch(
+      /L0 H7 \(1-8\) .* · peek · .*rounded to 8 bits/,
+    );
     expect(find(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat ≈0.831");
     expect(find(".attnw-beside").hidden).toBe(true);
     peekOut("a", null);
@@ -114,7 +128,9 @@ describe("a head that a linked figure points at", () => {
     const bytes = Uint8Array.from([0, 255, 128, 0]);
     peekOut("a", { ...peeked, hidden: ["cls", "sep"], rows: 2, cols: 2, values: bytes });
     await frame();
-    expect(find(".attnw-lines-figure").getAttribute("aria-label")).toContain("cat → sat ≈0.831, sat → cat ≈0.209");
+    expect(find(".attnw-lines-figure").getAttribute("aria-label")).toContain(
+      "cat → sat ≈0.831, sat → cat ≈0.209",
+    );
     expect(find(".attnw-caption").textContent).toContain("hidden: [CLS] [SEP] · rounded");
   });
 
@@ -124,7 +140,9 @@ describe("a head that a linked figure points at", () => {
     peekOut("a", { ...peeked, rows: 2, cols: 2, values: bytes });
     await frame();
     expect(find(".attnw-matrix-figure").hidden).toBe(false);
-    expect(find(".attnw-caption").textContent).toContain("peek: the strongest of 2 × 2 blocks of tokens");
+    expect(find(".attnw-caption").textContent).toContain(
+      "peek: the strongest of 2 × 2 blocks of tokens",
+    );
     await press(find(".attnw-matrix-figure"), "ArrowDown");
     await press(find(".attnw-matrix-figure"), "Enter");
     expect(model.sent).toEqual([]);

@@ -15,7 +15,9 @@ const axis = (special: string[]) => ({
 
 function maps(size: number, fill: (q: number, k: number) => number): EmbeddedMaps {
   const special = Array.from({ length: size }, (_, i) => (i ? "" : "cls"));
-  const values = Uint8Array.from({ length: size * size }, (_, i) => fill(Math.floor(i / size), i % size));
+  const values = Uint8Array.from({ length: size * size }, (_, i) =>
+    fill(Math.floor(i / size), i % size),
+  );
   const axes = { stack: "self", unit: "tokens", query: axis(special), key: axis(special) };
   return { quantity: "weights", axes, shape: [1, 1, size, size], maxima: [0.5], values };
 }
@@ -101,7 +103,9 @@ describe("figures on a page", () => {
       { model: map, shapes: { encoder: [6, 12] }, relations: null },
       { model: scaled, ...limits },
     ]);
-    expect([grid, scaled].map((model) => (model.get as (name: string) => unknown)("_circle"))).toEqual(["page", "page"]);
+    expect(
+      [grid, scaled].map((model) => (model.get as (name: string) => unknown)("_circle")),
+    ).toEqual(["page", "page"]);
     map.set("selected", [[0, 1, "encoder"]]);
     expect(view.get("selected")).toEqual([[0, 1, "encoder"]]);
     grid.set("selected", [[2, 3, "cross"]]);

@@ -43,7 +43,10 @@ function page(count: number, held: HeldSentence[], first: number, follows = fals
   };
   const relations = ["all", "nsubj", "obj"];
   const about = { name: "dependency_arcs", label: "arcs", remark: "", relations };
-  return pageModel({ ...about, state, own: { measured, follows }, shapes: { self: [1, 2] } }, { sentences: { first, held } });
+  return pageModel(
+    { ...about, state, own: { measured, follows }, shapes: { self: [1, 2] } },
+    { sentences: { first, held } },
+  );
 }
 
 describe("arcs on a page without a kernel", () => {
@@ -78,7 +81,8 @@ describe("arcs on a page without a kernel", () => {
 
   it("jump within what the page holds, and say that it is a part", () => {
     const model = page(9, [sentence(3), sentence(4, ["det", "root", "det"]), sentence(5)], 3);
-    const ask = (n: number, outcome: string, step: number) => model.set("_jump", { n, outcome, step });
+    const ask = (n: number, outcome: string, step: number) =>
+      model.set("_jump", { n, outcome, step });
     model.set("relation", "obj");
     ask(1, "right", 1);
     expect([model.get("sentence"), model.get("_jumped").found]).toEqual([5, true]);

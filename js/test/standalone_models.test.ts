@@ -110,7 +110,10 @@ describe("grid and view on a page without a kernel", () => {
   it("follow layer and unit, with what is highlighted there", () => {
     const selected: Head[] = [[0, 0, "self"]];
     const state = { ...common, selected } as unknown as ViewState;
-    const model = viewModel({ ...about, state, shapes, own: { highlighted } }, { maps: [maps("tokens"), maps("words")] });
+    const model = viewModel(
+      { ...about, state, shapes, own: { highlighted } },
+      { maps: [maps("tokens"), maps("words")] },
+    );
     expect(model.get("_highlighted").query).toEqual([1]);
     model.set("selected", [[1, 0, "self"]]);
     const map = model.get("_map");
@@ -136,7 +139,14 @@ describe("grid and view on a page without a kernel", () => {
   });
 
   it("hold what was off, and the difference where it was shown", () => {
-    const shown = { stack: "self", unit: "tokens", quantity: "weights", hidden: [], selected: [], metric: null };
+    const shown = {
+      stack: "self",
+      unit: "tokens",
+      quantity: "weights",
+      hidden: [],
+      selected: [],
+      metric: null,
+    };
     const state = {
       ...common,
       ...shown,
@@ -149,10 +159,21 @@ describe("grid and view on a page without a kernel", () => {
     const changes = [{ stack: "self", values: bytes(new Float32Array([0, 0.2]), [2, 1]) }];
     const held = { ...shown, signed: true, values: bytes(new Uint8Array(2), [2, 1, 1, 1]) };
     const own = { metrics: [], changes, difference: held as unknown as Thumbnails };
-    const model = gridModel({ ...about, state: state as unknown as GridState, shapes, own }, { maps: [maps("tokens")] });
-    expect(model.get("_thumbnails")).toMatchObject({ signed: true, versus: "intact", disabled: [[0, 0, "self"]] });
+    const model = gridModel(
+      { ...about, state: state as unknown as GridState, shapes, own },
+      { maps: [maps("tokens")] },
+    );
+    expect(model.get("_thumbnails")).toMatchObject({
+      signed: true,
+      versus: "intact",
+      disabled: [[0, 0, "self"]],
+    });
     model.set("hidden", ["cls"]);
-    expect(model.get("_thumbnails")).toMatchObject({ signed: false, versus: "intact", changes: changes[0]?.values });
+    expect(model.get("_thumbnails")).toMatchObject({
+      signed: false,
+      versus: "intact",
+      changes: changes[0]?.values,
+    });
     model.set("hidden", []);
     model.set("versus", null);
     expect(model.get("_thumbnails")?.signed).toBe(false);
@@ -162,7 +183,12 @@ describe("grid and view on a page without a kernel", () => {
     const filter = [0.1, 0.2];
     const state = { ...common, selected: [], stack: "self", metric: "a", filter };
     const model = gridModel(
-      { ...about, state: state as unknown as GridState, shapes, own: { metrics: [], changes: [], difference: null } },
+      {
+        ...about,
+        state: state as unknown as GridState,
+        shapes,
+        own: { metrics: [], changes: [], difference: null },
+      },
       { maps: [maps("tokens")] },
     );
     expect(model.get("_thumbnails")?.maxima.shape).toEqual([2, 1]);
@@ -173,7 +199,8 @@ describe("grid and view on a page without a kernel", () => {
 
 describe("figures of relations on a page", () => {
   it("follow each other in relation and direction, where they know it", () => {
-    const figure = (relation: string) => localModel({ selected: [], layer: 0, _error: "", relation, direction: "up" });
+    const figure = (relation: string) =>
+      localModel({ selected: [], layer: 0, _error: "", relation, direction: "up" });
     const [table, arcs] = [figure("all"), figure("all")];
     link([
       { model: table, shapes, relations: ["all", "obj"] },

@@ -55,7 +55,9 @@ test("bytes stand for their values, to half of one of 254 steps of the root", ()
     for (const [i, value] of values.entries()) {
       if (bytes[i] === 0) expect(found[i]).toBeNaN();
       else {
-        const [own, true_] = [found[i] ?? Number.NaN, value].map((x) => Math.sqrt(x / maximum || 0));
+        const [own, true_] = [found[i] ?? Number.NaN, value].map((x) =>
+          Math.sqrt(x / maximum || 0),
+        );
         expect(Math.abs((own ?? 1) - (true_ ?? 0))).toBeLessThan(0.5 / 254 + 1e-6);
       }
     }
@@ -79,13 +81,16 @@ test("Wilson's intervals are Python's", () => {
 test("a relation has the words that it has in Python", () => {
   const { labels, governors, words } = relationCases;
   for (const [name, expected] of Object.entries(words)) {
-    const found = labels.flatMap((label, i) => (governors[i] && hasRelation(name, label) ? [i] : []));
+    const found = labels.flatMap((label, i) =>
+      governors[i] && hasRelation(name, label) ? [i] : [],
+    );
     expect(found).toEqual(expected);
   }
 });
 
 test("numbers are printed as exact decimals round", () => {
-  for (const [share, n, text] of numberCases.percent) expect(percent(Number(share), Number(n))).toBe(text);
+  for (const [share, n, text] of numberCases.percent)
+    expect(percent(Number(share), Number(n))).toBe(text);
   for (const [x, text] of numberCases.digits) expect(digits(Number(x))).toBe(text);
   for (const [x, text] of numberCases.figures) expect(figures(Number(x))).toBe(text);
 });
@@ -97,7 +102,8 @@ test("heads are called as in Python", () => {
 
 test("a head stands among all heads where it stands in Python", () => {
   const values = Float32Array.from(numberCases.values);
-  for (const [i, expected] of numberCases.percentiles.entries()) expect(percentile(values, i)).toBeCloseTo(expected, 9);
+  for (const [i, expected] of numberCases.percentiles.entries())
+    expect(percentile(values, i)).toBeCloseTo(expected, 9);
 });
 
 describe("a lens shows what the kernel's does", () => {
@@ -105,19 +111,31 @@ describe("a lens shows what the kernel's does", () => {
   const special = text.map((one) => ({ "[CLS]": "cls", "[SEP]": "sep" })[one] ?? "");
   const own = { text, raw: text, special, segments: text.map(() => 0) };
   const maps: EmbeddedMaps = {
-    ...{ quantity: "weights", shape: [2, 3, text.length, text.length], values: bytesOf(lensCases.bytes) },
-    ...{ maxima: new Array(6).fill(lensCases.maximum), axes: { stack: "self", unit: "tokens", query: own, key: own } },
+    ...{
+      quantity: "weights",
+      shape: [2, 3, text.length, text.length],
+      values: bytesOf(lensCases.bytes),
+    },
+    ...{
+      maxima: new Array(6).fill(lensCases.maximum),
+      axes: { stack: "self", unit: "tokens", query: own, key: own },
+    },
   };
   const about = { name: "", label: "", remark: "", relations: null, own: null, shapes: {} };
 
   for (const { query, key, shape, values, goes, ...asked } of cases)
     it(`for ${JSON.stringify(asked)}`, () => {
       const state = { stack: "self", selected: [], unit: "tokens", quantity: "weights", ...asked };
-      const lens = lensModel({ ...about, state: state as unknown as LensState }, { maps: [maps] }).get("_lens");
+      const lens = lensModel(
+        { ...about, state: state as unknown as LensState },
+        { maps: [maps] },
+      ).get("_lens");
       expect([lens?.query, lens?.key, lens?.shape]).toEqual([query, key, shape]);
       const found = lens ? [...asFloat32(lens.values)] : [];
       for (const [i, value] of values.entries()) expect(found[i]).toBeCloseTo(value, 6);
-      const places = lens?.goes ? [...asUint8(lens.goes)].flatMap((on, i) => (on ? [[Math.floor(i / 3), i % 3]] : [])) : [];
+      const places = lens?.goes
+        ? [...asUint8(lens.goes)].flatMap((on, i) => (on ? [[Math.floor(i / 3), i % 3]] : []))
+        : [];
       expect(places).toEqual(goes);
     });
 
@@ -127,7 +145,8 @@ describe("a lens shows what the kernel's does", () => {
       const found = unpacked(bytesOf(bytes), decade, values.length);
       for (const [i, value] of values.entries()) {
         const own = found[i] ?? Number.NaN;
-        if (value > largest / 1000) expect(Number(own.toPrecision(3))).toBe(Number(Number(value).toPrecision(3)));
+        if (value > largest / 1000)
+          expect(Number(own.toPrecision(3))).toBe(Number(Number(value).toPrecision(3)));
         else expect(Math.abs(own - value)).toBeLessThan(0.00051 * largest);
         expect(own > 0).toBe(value > 0);
       }

@@ -19,7 +19,10 @@ async function show(change: Partial<StripState> = {}) {
     ...{ selected: [], layer: 0, _error: "", _metrics: metrics("self") },
     ...change,
   } as StripState);
-  const cells = () => [...el.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+  const cells = () =>
+    [...el.querySelectorAll("tbody tr")].map((row) =>
+      [...row.children].map((cell) => cell.textContent),
+    );
   return { model, el, cells };
 }
 

@@ -28,10 +28,24 @@ function drawn(layer = 2): DrawnSentence {
 }
 
 const state = (change: Partial<ArcsState> = {}): ArcsState => ({
-  ...{ selected: [], layer: 2, _error: "", relation: "all", direction: "dependent to governor", sentence: 0 },
+  ...{
+    selected: [],
+    layer: 2,
+    _error: "",
+    relation: "all",
+    direction: "dependent to governor",
+    sentence: 0,
+  },
   ...{ threshold: 0, _drawn: drawn(), _measured: null, _jump: {}, _jumped: {}, word: null },
   _source: {
-    ...{ model: "BertModel", note: "UUAS 60.0 %", count: 9, layers: 4, probe: "structural probe", probed: [1, 2] },
+    ...{
+      model: "BertModel",
+      note: "UUAS 60.0 %",
+      count: 9,
+      layers: 4,
+      probe: "structural probe",
+      probed: [1, 2],
+    },
     relations: ["all", "nsubj", "obj"],
   },
   ...change,
@@ -99,7 +113,15 @@ test("both matrices have one scale, whose zero is the ground", () => {
 });
 
 test("the picture has both figures, and says the held word's distances", () => {
-  const request = { theme: THEMES.light, width: 640, density: 1, blank: false, dense: false, brief: false, caption: false };
+  const request = {
+    theme: THEMES.light,
+    width: 640,
+    density: 1,
+    blank: false,
+    dense: false,
+    brief: false,
+    caption: false,
+  };
   const { sheet } = drawPicture(state({ word: 0 }), request);
   expect(sheet.figures).toHaveLength(2);
 });
@@ -112,13 +134,23 @@ async function show() {
     node.dispatchEvent(event);
     await frame();
   };
-  const press = (key: string) => send(words, new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-  return { ...made, words, canvas, send, press, readout: () => made.find(".attnw-arcs-readout").textContent };
+  const press = (key: string) =>
+    send(words, new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  return {
+    ...made,
+    words,
+    canvas,
+    send,
+    press,
+    readout: () => made.find(".attnw-arcs-readout").textContent,
+  };
 }
 
 test("a cell tells of two words and is held by its row; so do the keys", async () => {
   const { model, find, words, canvas, send, press, readout } = await show();
-  expect(canvas.getAttribute("aria-label")).toBe("annotated distances and predicted distances between 3 words");
+  expect(canvas.getAttribute("aria-label")).toBe(
+    "annotated distances and predicted distances between 3 words",
+  );
   // The last column of the last row of the second matrix.
   const measure = tableRuler(labelFont("Arial", false, AXIS_LABEL_SIZE));
   const { cell, corners } = matricesLayout(["Cats", "<b>eat</b>", "fish"], 640, measure);

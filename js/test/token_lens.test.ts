@@ -2,7 +2,14 @@ import { describe, expect, test } from "vitest";
 import { captionText } from "../src/shared/caption.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { THEMES } from "../src/shared/theme.js";
-import { captionOf, goers, describe as inWords, leadCell, tableOf, titleOf } from "../src/token_lens/lens_text.js";
+import {
+  captionOf,
+  goers,
+  describe as inWords,
+  leadCell,
+  tableOf,
+  titleOf,
+} from "../src/token_lens/lens_text.js";
 import { drawPicture } from "../src/token_lens/picture.js";
 import { decode, headAt, isCurrent, rowAt, sceneOf, valueAt } from "../src/token_lens/scene.js";
 import type { Lens, LensState } from "../src/token_lens/state.js";
@@ -11,7 +18,14 @@ import { axes } from "./four_tokens.js";
 import { frame, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
-const about = { stack: "self", quantity: "weights", unit: "tokens", hidden: [], decade: null, exact: true };
+const about = {
+  stack: "self",
+  quantity: "weights",
+  unit: "tokens",
+  hidden: [],
+  decade: null,
+  exact: true,
+};
 /** From "cat" (1) in two heads of layer 1: the second may not see "sat". */
 const FROM: Lens = {
   ...{ ...about, query: 1, key: null, layer: 1, shape: [2, 4], goes: null },
@@ -25,7 +39,14 @@ const PAIR: Lens = {
 };
 
 const state = (change: Partial<LensState> = {}): LensState => ({
-  ...{ selected: [], layer: 1, tokens: [["query", 1]], hidden: [], quantity: "weights", unit: "tokens" },
+  ...{
+    selected: [],
+    layer: 1,
+    tokens: [["query", 1]],
+    hidden: [],
+    quantity: "weights",
+    unit: "tokens",
+  },
   ...{
     disabled: [],
     method: "uniform",
@@ -70,7 +91,9 @@ describe("what is shown", () => {
     const some = scene(state({ hidden: ["cls", "sep"] }));
     expect(some.tokens).toEqual([1, 2]);
     expect(some.maximum).toBeCloseTo(0.4);
-    expect(captionText(captionOf(some))).toContain("[CLS], [SEP] hidden · masked cells struck through");
+    expect(captionText(captionOf(some))).toContain(
+      "[CLS], [SEP] hidden · masked cells struck through",
+    );
   });
 
   test("heads by their largest weight, the largest first", () => {
@@ -91,13 +114,20 @@ describe("what is shown", () => {
     ]);
     expect(inWords(pair, [1, 0])).toBe("L1 H0 (2-1): cat → sat 0.7, its strongest key");
     expect(tableOf(pair).rows[0]).toEqual(["L1 H0 (2-1)", "yes", "0.7"]);
-    const one = scene(pairState({ _lens: { ...PAIR, goes: wireOf(Uint8Array.of(0, 0, 1, 0), [2, 2]) } }));
+    const one = scene(
+      pairState({ _lens: { ...PAIR, goes: wireOf(Uint8Array.of(0, 0, 1, 0), [2, 2]) } }),
+    );
     expect(titleOf(one)).toBe("1 of 4 heads goes from “cat” to “sat”");
   });
 
   test("an answer is current until another is asked for", () => {
     expect(isCurrent(FROM, state())).toBe(true);
-    for (const change of [{ tokens: [["key", 1]] }, { layer: 0 }, { of: "model" }, { unit: "words" }])
+    for (const change of [
+      { tokens: [["key", 1]] },
+      { layer: 0 },
+      { of: "model" },
+      { unit: "words" },
+    ])
       expect(isCurrent(FROM, state(change as Partial<LensState>))).toBe(false);
     expect(isCurrent(PAIR, pairState({ layer: 0, of: "model" }))).toBe(true);
     expect(isCurrent(PAIR, pairState({ hidden: ["cls"] }))).toBe(false);
@@ -105,7 +135,12 @@ describe("what is shown", () => {
 
   test("a row is found by its height", () => {
     const all = scene(state());
-    expect([0, 20, 20 + 18, 20 + 4 * 18].map((y) => rowAt(all, y))).toEqual([undefined, 0, 1, undefined]);
+    expect([0, 20, 20 + 18, 20 + 4 * 18].map((y) => rowAt(all, y))).toEqual([
+      undefined,
+      0,
+      1,
+      undefined,
+    ]);
   });
 
   test("long texts and many heads have cells of some pixels", () => {
@@ -127,13 +162,18 @@ test("its picture says the same, and a sentence stands where all is hidden", () 
   const drawn = drawPicture(pairState(), request);
   expect(drawn.sheet.pen.body).toContain("2 of 4 heads go from “cat” to “sat”");
   expect(drawn.caption.head).toBe("2 of 4 heads go from “cat” to “sat”");
-  expect(drawPicture(state({ _lens: null }), request).sheet.pen.body).toContain("Every token is hidden");
+  expect(drawPicture(state({ _lens: null }), request).sheet.pen.body).toContain(
+    "Every token is hidden",
+  );
 });
 
 describe("on a page", () => {
   test("tokens are chosen from the lists, in one message each; none is the first word", async () => {
     const { model, find } = await mounted(lens(), state());
-    const [from, to] = [find<HTMLSelectElement>("[data-control=from]"), find<HTMLSelectElement>("[data-control=to]")];
+    const [from, to] = [
+      find<HTMLSelectElement>("[data-control=from]"),
+      find<HTMLSelectElement>("[data-control=to]"),
+    ];
     expect([from.value, to.value]).toEqual(["1 cat", "every token"]);
     to.value = "2 sat";
     to.dispatchEvent(new Event("change"));
@@ -152,7 +192,8 @@ describe("on a page", () => {
 
   test("keys: the cell's head, the row's token, turn round, back", async () => {
     const { model, find } = await mounted(lens(), state());
-    const press = (key: string) => find("[role=grid]").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    const press = (key: string) =>
+      find("[role=grid]").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) press(key);
     expect(model.get("selected")).toEqual([[1, 1, "self"]]);
     press("x");

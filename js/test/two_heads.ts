@@ -13,7 +13,11 @@ export const second = weights.map((row) => [...row].reverse().map((value) => val
 /** Maps of four tokens: the second head's are those of the first from right to left, halved. */
 export const maps: Maps = {
   ...{ stack: "self", quantity: "weights", unit: "tokens", heads, exact: true, maxima: [] },
-  values: { shape: [2, 4, 4], dtype: "<f4", view: new DataView(Float32Array.from([weights, second].flat(2)).buffer) },
+  values: {
+    shape: [2, 4, 4],
+    dtype: "<f4",
+    view: new DataView(Float32Array.from([weights, second].flat(2)).buffer),
+  },
 };
 
 /** A view of the two, side by side. */

@@ -11,7 +11,12 @@ import { axes } from "./four_tokens.js";
 
 const nan = Number.NaN;
 const map = (values: number[], of: Partial<VisibleMap> = {}): VisibleMap => ({
-  ...{ rows: [0, 1], cols: [0, 1], values: Float32Array.from(values), maximum: Math.max(...values.filter((x) => x >= 0)) },
+  ...{
+    rows: [0, 1],
+    cols: [0, 1],
+    values: Float32Array.from(values),
+    maximum: Math.max(...values.filter((x) => x >= 0)),
+  },
   ...{ hiddenShare: 0, filteredShare: 0, renormalised: false },
   ...of,
 });
@@ -28,7 +33,8 @@ describe("a difference", () => {
     for (const scale of ["linear", "sqrt", "log"] as const) {
       const level = levelOf(scale, 0.5, true);
       expect(level(0)).toBe(NO_CHANGE);
-      for (const value of [0.01, 0.1, 0.3, 0.5]) expect(level(value) - NO_CHANGE).toBe(NO_CHANGE - level(-value));
+      for (const value of [0.01, 0.1, 0.3, 0.5])
+        expect(level(value) - NO_CHANGE).toBe(NO_CHANGE - level(-value));
       expect([level(0.5), level(-0.5)]).toEqual([255, 1]);
     }
   });
@@ -47,14 +53,27 @@ describe("a difference", () => {
 
   test("has a clear pixel where there is none, and the scale's colours elsewhere", () => {
     const none = { query: new Set<number>(), key: new Set<number>() };
-    const pixels = matrixPixels(difference, 2, 2, levelOf("linear", 0.5, true), tables(THEMES.light, true), none);
+    const pixels = matrixPixels(
+      difference,
+      2,
+      2,
+      levelOf("linear", 0.5, true),
+      tables(THEMES.light, true),
+      none,
+    );
     const scale = diverging(THEMES.light);
     expect([...pixels]).toEqual([scale[NO_CHANGE + 64], scale[1], scale[NO_CHANGE], 0]);
   });
 });
 
 test("of two maps on one scale the third is their difference on its own", () => {
-  const several = { arrangement: "beside" as const, heads: [], wanted: 1, last: 0, names: twoNames(["here", "there"]) };
+  const several = {
+    arrangement: "beside" as const,
+    heads: [],
+    wanted: 1,
+    last: 0,
+    names: twoNames(["here", "there"]),
+  };
   const values = [new Float32Array([0.5, 0.25, 1, 0]), new Float32Array([0.25, 0.75, 0.5, 0])];
   const shown = severalMap({ ...several, values }, (of) => map([...of]));
   expect(shown.members?.map(({ maximum, signed }) => [maximum, signed ?? false])).toEqual([
@@ -70,7 +89,13 @@ test("what one input has alone is named, and absent from the other's panel and f
   const alone: [number[], number[]] = [[1], [2]];
   const two = { ...axes, query: { ...axes.query, alone }, key: { ...axes.key, alone } };
   const shown = map([], { rows: [0, 1, 2, 3], cols: [0, 1, 2, 3] });
-  expect([0, 1, 2].map((panel) => [...absentIn(panel, two, shown).key])).toEqual([[2], [1], [1, 2]]);
-  expect(aloneText(two)).toBe(`without a counterpart: ${axes.query.text[1]} (A alone), ${axes.query.text[2]} (B alone)`);
+  expect([0, 1, 2].map((panel) => [...absentIn(panel, two, shown).key])).toEqual([
+    [2],
+    [1],
+    [1, 2],
+  ]);
+  expect(aloneText(two)).toBe(
+    `without a counterpart: ${axes.query.text[1]} (A alone), ${axes.query.text[2]} (B alone)`,
+  );
   expect(aloneText(axes)).toBe("");
 });

@@ -39,7 +39,11 @@ async function show(patch: Partial<ViewState> = {}) {
     if (!found) throw new Error(`no ${selector}`);
     return found;
   };
-  const press = async (key: string, target = $(".attnw-figure:not([hidden])"), shiftKey = false) => {
+  const press = async (
+    key: string,
+    target = $(".attnw-figure:not([hidden])"),
+    shiftKey = false,
+  ) => {
     target.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
     await frame();
   };
@@ -145,7 +149,9 @@ describe("the view", () => {
     expect([q1, k0]).toEqual([100, 0]);
     expect(q1 - q0).toBeLessThan(70);
     expect(q1 - q0).toBe(k1 - k0);
-    expect($(".attnw-caption").textContent).toContain(`queries ${q0} to 99 and keys 0 to ${k1 - 1} of 100 in sight`);
+    expect($(".attnw-caption").textContent).toContain(
+      `queries ${q0} to 99 and keys 0 to ${k1 - 1} of 100 in sight`,
+    );
     expect(model.sent).toEqual([]);
     await vi.waitFor(() => expect(model.sent).toEqual([{ window: [q0, q1, k0, k1] }]));
     await press("Home");
@@ -166,7 +172,12 @@ describe("the view", () => {
     const box = $(".attnw-matrix-figure");
     const { x0, y0, cellWidth } = JSON.parse($("canvas.attnw-matrix").dataset.layout ?? "{}");
     const at = (row: number, col: number, more = {}) => ({
-      ...{ bubbles: true, clientX: x0 + (col + 0.5) * cellWidth, clientY: y0 + (row + 0.5) * cellWidth, ...more },
+      ...{
+        bubbles: true,
+        clientX: x0 + (col + 0.5) * cellWidth,
+        clientY: y0 + (row + 0.5) * cellWidth,
+        ...more,
+      },
     });
     box.dispatchEvent(new MouseEvent("pointerdown", at(20, 50)));
     box.dispatchEvent(new MouseEvent("pointermove", at(30, 60)));
@@ -275,7 +286,8 @@ describe("the view", () => {
     headView().render({ model, el: other, signal: rest.signal });
     model.set("mode", "matrix");
     await frame();
-    for (const each of [el, other]) expect(each.querySelector<HTMLElement>(".attnw-matrix-figure")?.hidden).toBe(false);
+    for (const each of [el, other])
+      expect(each.querySelector<HTMLElement>(".attnw-matrix-figure")?.hidden).toBe(false);
     rest.abort();
     expect(other.children).toHaveLength(0);
     model.set("mode", "lines");

@@ -10,7 +10,14 @@ import {
   scrollTo,
   scrollToMiddle,
 } from "../src/head_view/lines_layout.js";
-import { ANGLE, hitMatrix, labelStep, matrixLayout, pixelSize, ruleStep } from "../src/head_view/matrix_layout.js";
+import {
+  ANGLE,
+  hitMatrix,
+  labelStep,
+  matrixLayout,
+  pixelSize,
+  ruleStep,
+} from "../src/head_view/matrix_layout.js";
 import type { VisibleMap } from "../src/head_view/visible_map.js";
 import { drawToken, labelOf, shorten } from "../src/shared/labels.js";
 
@@ -90,7 +97,9 @@ describe("lines", () => {
 
   test("the pointer finds tokens on both sides, and lines by their curves", () => {
     const map = square(6, (q, k) => (q === 0 && k === 5 ? 1 : q === 3 && k === 3 ? 0.4 : 0));
-    const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) => Math.round(255 * w));
+    const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) =>
+      Math.round(255 * w),
+    );
     expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, 2), lines)).toEqual({ query: 2 });
     expect(hitLines(layout, layout.x1 + 20, rowCentre(layout, 4), lines)).toEqual({ key: 4 });
     expect(hitLines(layout, 5, layout.fullHeight + 40, lines)).toEqual({});
@@ -206,7 +215,8 @@ describe("labels", () => {
       measureText: (text: string) => ({ width: measure(text) }),
       fillText: (text: string) => drawn.push([text, context.globalAlpha]),
     };
-    for (const text of ["##ing", "##"]) drawToken(context as unknown as CanvasRenderingContext2D, text, 0, 0, "left", 500);
+    for (const text of ["##ing", "##"])
+      drawToken(context as unknown as CanvasRenderingContext2D, text, 0, 0, "left", 500);
     expect(drawn.filter(([text]) => text)).toEqual([
       ["##", 0.5],
       ["ing", 1],

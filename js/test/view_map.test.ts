@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { linesInView, rowCutoffs } from "../src/head_view/lines_choose.js";
 import { matrixPixels } from "../src/head_view/matrix_paint.js";
-import { type Choice, hideable, maskName, rowSumRange, visibleMap } from "../src/head_view/visible_map.js";
+import {
+  type Choice,
+  hideable,
+  maskName,
+  rowSumRange,
+  visibleMap,
+} from "../src/head_view/visible_map.js";
 import type { Axes } from "../src/shared/types.js";
 
 const axis = {
@@ -66,7 +72,11 @@ describe("visibleMap", () => {
 
   test("a map with every token hidden is empty", () => {
     const one = { ...axis, special: axis.special.map(() => "sep") };
-    const map = visibleMap(values, { ...axes, query: one, key: one }, { ...whole, hidden: ["sep"] });
+    const map = visibleMap(
+      values,
+      { ...axes, query: one, key: one },
+      { ...whole, hidden: ["sep"] },
+    );
     expect([map.rows.length, map.cols.length, map.maximum]).toEqual([0, 0, 0]);
   });
 });
@@ -102,7 +112,9 @@ describe("lines", () => {
   test("top mass keeps the fewest of each row's strongest", () => {
     const kept = (mass: number) => {
       const cutoffs = rowCutoffs(map, mass);
-      return rows.map((row, r) => row.filter((w) => w > 0 && Math.fround(w) >= (cutoffs[r] ?? 0)).length);
+      return rows.map(
+        (row, r) => row.filter((w) => w > 0 && Math.fround(w) >= (cutoffs[r] ?? 0)).length,
+      );
     };
     expect(kept(1)).toEqual([5, 5, 5, 5, 1]);
     // Ties at the cutoff are all drawn: nothing chooses between equal weights.
@@ -144,7 +156,8 @@ describe("lines", () => {
     const focus = { query: new Set([1]), key: new Set([3]) };
     const lines = linesInView(map, rowCutoffs(map, 1), { start: 0, end: 5 }, level, focus);
     expect(lines.count).toBe(5 + 3);
-    for (let i = 0; i < lines.count; i++) expect(lines.query[i] === 1 || lines.key[i] === 3).toBe(true);
+    for (let i = 0; i < lines.count; i++)
+      expect(lines.query[i] === 1 || lines.key[i] === 3).toBe(true);
   });
 
   test("too many lines lose the weakest, and say how many", () => {
@@ -174,5 +187,8 @@ test("pixels show the strongest of the cells they cover; masked ones stay clear"
   expect([...matrixPixels(part, 2, 1, level, tables, none)]).toEqual([1009, 1004]);
   expect([...matrixPixels(part, 4, 2, level, tables, none)][2]).toBe(0);
   const lit = { query: new Set([1]), key: new Set([0]) };
-  expect([...matrixPixels(part, 4, 2, level, tables, lit)]).toEqual([...[3001, 2009, 0, 0], ...[3002, 3003, 0, 3004]]);
+  expect([...matrixPixels(part, 4, 2, level, tables, lit)]).toEqual([
+    ...[3001, 2009, 0, 0],
+    ...[3002, 3003, 0, 3004],
+  ]);
 });

@@ -9,8 +9,23 @@ export const stack: StackInfo = {
 /** A view of four tokens, with what a test changes of it. */
 export const viewState = (patch: Partial<ViewState> = {}): ViewState => ({
   ...{ selected: [[1, 5, "self"]], layer: 1, tokens: [], hidden: [], quantity: "weights" },
-  ...{ disabled: [], method: "uniform", unit: "tokens", scale: "sqrt", mode: "lines", top_mass: 1, renormalise: false },
-  ...{ sentences: "all", _error: "", _circle: "", _quantities: ["weights"], _axes: axes, _stacks: [stack] },
+  ...{
+    disabled: [],
+    method: "uniform",
+    unit: "tokens",
+    scale: "sqrt",
+    mode: "lines",
+    top_mass: 1,
+    renormalise: false,
+  },
+  ...{
+    sentences: "all",
+    _error: "",
+    _circle: "",
+    _quantities: ["weights"],
+    _axes: axes,
+    _stacks: [stack],
+  },
   ...{ token_size: "M", window: null },
   _source: { model: "Bert", note: "weights only", loss: "" },
   _highlighted: { query: [], key: [] },

@@ -39,7 +39,9 @@ describe("the caption", () => {
   });
 
   test("says when rows do not sum to one, and when values are rounded", () => {
-    expect(said({}, { rowSums: [0.08, 0.93] })).toContain("rows sum to 0.08–0.93 (attention sinks)");
+    expect(said({}, { rowSums: [0.08, 0.93] })).toContain(
+      "rows sum to 0.08–0.93 (attention sinks)",
+    );
     expect(said()).not.toContain("rows sum");
     expect(said({}, { exact: false })).toContain("rounded to 8 bits");
     expect(printer(false, "weights")(0.8313)).toBe("≈0.831");
@@ -57,7 +59,8 @@ describe("the caption", () => {
   test("reads a token from either side", () => {
     const all = { hidden: [], sentences: "all" as const, renormalise: false };
     const full = visibleMap(Float32Array.from(weights.flat()), axes, all);
-    const read = (target: { query?: number; key?: number }) => describeTarget(full, axes, target, printer(true, "weights"));
+    const read = (target: { query?: number; key?: number }) =>
+      describeTarget(full, axes, target, printer(true, "weights"));
     expect(read({ query: 1, key: 2 })).toBe("cat → sat 0.831");
     expect(read({ key: 2 })).toBe("sat ← cat 0.831 · sat 0.250 · [SEP] 0.200");
   });

@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { hitMatrix, type MatrixLayout, matrixLayout } from "../src/head_view/matrix_layout.js";
 import { matrixNotes } from "../src/head_view/matrix_paint.js";
-import { framed, type InSight, inSightOf, moved, showing, stepped, windowOf } from "../src/head_view/matrix_window.js";
+import {
+  framed,
+  type InSight,
+  inSightOf,
+  moved,
+  showing,
+  stepped,
+  windowOf,
+} from "../src/head_view/matrix_window.js";
 import type { VisibleMap } from "../src/head_view/visible_map.js";
 
 const indices = [...Array(500).keys()];
@@ -20,8 +28,13 @@ const count = ({ query, key }: InSight) => [query.end - query.start, key.end - k
 describe("a window", () => {
   test("counts tokens before any is hidden, and shows those that are left", () => {
     const some = { ...map, rows: [0, 2, 5, 6, 9], cols: [1, 3] };
-    expect(inSightOf(some, [2, 6, 0, 2])).toEqual({ query: { start: 1, end: 3 }, key: { start: 0, end: 1 } });
-    expect(windowOf(some, { query: { start: 1, end: 3 }, key: { start: 0, end: 1 } })).toEqual([2, 6, 1, 2]);
+    expect(inSightOf(some, [2, 6, 0, 2])).toEqual({
+      query: { start: 1, end: 3 },
+      key: { start: 0, end: 1 },
+    });
+    expect(windowOf(some, { query: { start: 1, end: 3 }, key: { start: 0, end: 1 } })).toEqual([
+      2, 6, 1, 2,
+    ]);
     expect(windowOf(some, { query: { start: 0, end: 5 }, key: { start: 0, end: 2 } })).toBeNull();
     // A window without any of them would show nothing.
     expect(count(inSightOf(some, [3, 5, 0, 4]))).toEqual([5, 2]);
@@ -30,17 +43,23 @@ describe("a window", () => {
 
   test("has the room of the whole matrix, and its cells fill it", () => {
     const [whole, zoomed] = [layout(), layout(part)];
-    for (const name of ["width", "height", "x0", "y0"] as const) expect(zoomed[name]).toBe(whole[name]);
+    for (const name of ["width", "height", "x0", "y0"] as const)
+      expect(zoomed[name]).toBe(whole[name]);
     expect(zoomed.cellHeight).toBe(zoomed.cellWidth);
     expect(zoomed.rows * zoomed.cellHeight).toBeLessThanOrEqual(500);
     expect(zoomed.rows * zoomed.cellHeight).toBeGreaterThan(450);
-    expect(matrixNotes(zoomed, map)).toEqual(["zoomed: queries 10 to 59 and keys 0 to 39 of 500 in sight"]);
+    expect(matrixNotes(zoomed, map)).toEqual([
+      "zoomed: queries 10 to 59 and keys 0 to 39 of 500 in sight",
+    ]);
     expect(matrixNotes(whole, map)).toEqual([]);
   });
 
   test("the pointer finds the cells that are in sight", () => {
     const at = layout(part);
-    expect(hitMatrix(at, map, at.x0 + 2.5 * at.cellWidth, at.y0 + 1.5 * at.cellHeight)).toEqual({ query: 11, key: 2 });
+    expect(hitMatrix(at, map, at.x0 + 2.5 * at.cellWidth, at.y0 + 1.5 * at.cellHeight)).toEqual({
+      query: 11,
+      key: 2,
+    });
     expect(hitMatrix(at, map, at.x0 - 20, at.y0 + 49.5 * at.cellHeight)).toEqual({ query: 59 });
   });
 
@@ -78,13 +97,23 @@ describe("a window", () => {
       ...{ query: { start: 0, end: 50 }, key: { start: 460, end: 500 } },
     });
     expect(showing(layout(part), { query: 30, key: 5 })).toEqual(part);
-    expect(showing(layout(part), { query: 60 })).toEqual({ ...part, query: { start: 11, end: 61 } });
+    expect(showing(layout(part), { query: 60 })).toEqual({
+      ...part,
+      query: { start: 11, end: 61 },
+    });
     expect(showing(layout(part), { query: 4, key: 99 }).query.start).toBe(4);
     expect(showing(layout(part), { query: 4, key: 99 }).key.end).toBe(100);
   });
 
   test("an oblong map is zoomed along its longer side first", () => {
-    const long = matrixLayout({ room: 900, rows: 8, cols: 600, rowLabel: 60, colLabel: 60, dpr: 1 });
+    const long = matrixLayout({
+      room: 900,
+      rows: 8,
+      cols: 600,
+      rowLabel: 60,
+      colLabel: 60,
+      dpr: 1,
+    });
     const next = stepped(long, 1, { query: 4, key: 300 });
     expect(count(next)).toEqual([8, 300]);
   });

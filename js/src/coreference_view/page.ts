@@ -42,7 +42,10 @@ function choices({ drawn, words, weights }: HeldWindow, index: number, all: numb
 const EMPTY = { name: "", start: 0, length: 0, ...{ words: [], mentions: [], evaluated: [] } };
 
 /** The documents that the page holds, with every head's choices. */
-export const pageModel: Kernel<CoreferenceState, OwnCoreference> = ({ state, own, shapes }, { windows }) => {
+export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (
+  { state, own, shapes },
+  { windows },
+) => {
   const now: CoreferenceState = { ...state, _drawn: null };
   const model = localModel(now);
   const { first, stop, held } = windows as HeldWindows;
@@ -64,7 +67,9 @@ export const pageModel: Kernel<CoreferenceState, OwnCoreference> = ({ state, own
   }
 
   function draw(): void {
-    const found = held.find(({ drawn }) => drawn.document === now.document && drawn.window === now.window);
+    const found = held.find(
+      ({ drawn }) => drawn.document === now.document && drawn.window === now.window,
+    );
     model.set("_drawn", found ? read(found) : missing());
   }
 
@@ -81,7 +86,8 @@ export const pageModel: Kernel<CoreferenceState, OwnCoreference> = ({ state, own
     const here = [now.document, now.window, now.mention ?? -1];
     const [next] = nextHeld(places, (place) => place, here, step);
     // In this order: another document, and another window, begin without a mention.
-    for (const [i, name] of (["document", "window", "mention"] as const).entries()) if (next) model.set(name, next[i] ?? 0);
+    for (const [i, name] of (["document", "window", "mention"] as const).entries())
+      if (next) model.set(name, next[i] ?? 0);
     const where = stop - first < now._source.count ? " on this page" : "";
     model.set("_jumped", { n, found: next !== undefined, where });
   }

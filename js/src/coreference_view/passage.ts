@@ -39,7 +39,8 @@ const OWN_FILL = 0.16;
 const CLOSING = /^([.,;:!?%)\]}”’]+|['’](s|re|ve|ll|d|m)|n['’]t)$/i;
 const OPENING = /^[([{“‘]$/;
 const DIRECTED = /[\p{L}\u200e\u200f]/u;
-const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+const RIGHT_TO_LEFT =
+  /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
 /** A word on its line, or a part of one that is longer than a line. Places count from where lines start. */
 export interface Piece {
@@ -74,9 +75,11 @@ export function asideOf(at: PassageLayout, room: number): number | null {
 }
 
 /** Where what lies from `start` to `end` of a line has its left edge. */
-export const leftOf = (at: PassageLayout, start: number, end: number) => (at.rightToLeft ? at.width - end : start);
+export const leftOf = (at: PassageLayout, start: number, end: number) =>
+  at.rightToLeft ? at.width - end : start;
 export const topOf = (at: PassageLayout, line: number) => TOP + line * at.pitch;
-const underlineOf = (at: PassageLayout, line: number, level: number) => topOf(at, line) + BOX + LEVEL * level + 2;
+const underlineOf = (at: PassageLayout, line: number, level: number) =>
+  topOf(at, line) + BOX + LEVEL * level + 2;
 
 /** Lines under the words: no mention shares a line with one that it meets, and what lies within a mention is drawn above it. */
 export function levels(mentions: Mention[]): Map<number, number> {
@@ -101,14 +104,17 @@ export function isRightToLeft(words: string[]): boolean {
 function groups<T extends { text: string }>(words: T[]): T[][] {
   const found: T[][] = [];
   for (const [i, word] of words.entries())
-    if (i && (CLOSING.test(word.text) || OPENING.test(words[i - 1]?.text ?? ""))) found.at(-1)?.push(word);
+    if (i && (CLOSING.test(word.text) || OPENING.test(words[i - 1]?.text ?? "")))
+      found.at(-1)?.push(word);
     else found.push([word]);
   return found;
 }
 
 /** The mentions whose number stands before a word; longer ones open first, as brackets would. */
 const opening = (mentions: Mention[], word: number) =>
-  mentions.filter(({ cluster, words }) => cluster > 0 && words[0] === word).sort((a, b) => b.words.length - a.words.length);
+  mentions
+    .filter(({ cluster, words }) => cluster > 0 && words[0] === word)
+    .sort((a, b) => b.words.length - a.words.length);
 
 const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
 const snapped = (place: number) => Math.round(place * PARTS) / PARTS;
@@ -311,7 +317,8 @@ const ONLY_LETTERS = /^[\p{L}\p{M}]*$/u;
 
 /** The text, with the numbers of clusters, where a page has none of its own. */
 export function paintText(pen: Pen, { theme, font, at }: Placed): void {
-  const write = (text: string, start: number, y: number) => pen.fillText(text, at.rightToLeft ? at.width - start : start, y);
+  const write = (text: string, start: number, y: number) =>
+    pen.fillText(text, at.rightToLeft ? at.width - start : start, y);
   pen.textAlign = at.rightToLeft ? "right" : "left";
   for (const { text, line, start, numbers } of at.pieces) {
     const top = topOf(at, line);

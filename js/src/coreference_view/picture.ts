@@ -3,8 +3,26 @@ import { NO_HEAD } from "../shared/caption.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
 import { wrapped } from "../shared/text_width.js";
 import { paintVerdict } from "../shared/verdict.js";
-import { asideOf, LEGEND, layoutPassage, paintMarks, paintSample, paintText, sampleWidth, VERDICT } from "./passage.js";
-import { type CoreferenceState, captionOf, type Line, notesOf, readout, sceneOf, tableOf, titleParts } from "./scene.js";
+import {
+  asideOf,
+  LEGEND,
+  layoutPassage,
+  paintMarks,
+  paintSample,
+  paintText,
+  sampleWidth,
+  VERDICT,
+} from "./passage.js";
+import {
+  type CoreferenceState,
+  captionOf,
+  type Line,
+  notesOf,
+  readout,
+  sceneOf,
+  tableOf,
+  titleParts,
+} from "./scene.js";
 
 const LINE = 16;
 const BETWEEN = 16;

@@ -12,7 +12,8 @@ const MOST_ROWS = 20;
 const MOST_NAMED = 6;
 const ONCE = "the window mentions this once: there is no antecedent to find";
 const NOT_EVALUATED =
-  "not evaluated: no mention of its cluster precedes it in this window, " + "or a longer one with its head word stands for it";
+  "not evaluated: no mention of its cluster precedes it in this window, " +
+  "or a longer one with its head word stands for it";
 
 /** What a head chooses among. */
 export const VARIANTS = ["words", "mentions"] as const;
@@ -93,10 +94,9 @@ export function sceneOf(state: CoreferenceState): Scene | undefined {
     const mention = mentions.get(one.mention);
     if (!mention) return [];
     const antecedents = one.antecedents.flatMap((index) => mentions.get(index) ?? []);
-    const baselines = Object.entries(one.baselines).map(([rule, index]): Evaluated["baselines"][number] => [
-      rule,
-      mentions.get(index),
-    ]);
+    const baselines = Object.entries(one.baselines).map(
+      ([rule, index]): Evaluated["baselines"][number] => [rule, mentions.get(index)],
+    );
     if (!words || !weights) return [{ mention, antecedents, baselines, choice: undefined }];
     const word = words[first + i] ?? -1;
     const right = antecedents.some(({ head }) => head === word);
@@ -120,7 +120,8 @@ function mentionName({ drawn }: Scene, mention: Mention | undefined): string {
 }
 
 /** For the button of a mention. */
-export const mentionLabel = (scene: Scene, mention: Mention) => `${mentionName(scene, mention)}, ${mention.kind}`;
+export const mentionLabel = (scene: Scene, mention: Mention) =>
+  `${mentionName(scene, mention)}, ${mention.kind}`;
 
 /** The shown head and what it chooses among, how often it is right: here, and in the whole study; "" without a head. */
 export function titleParts({ drawn, evaluated, state }: Scene): [head: string, accuracy: string] {
@@ -138,7 +139,9 @@ const shareOf = (right: number, n: number) => `${percent(right / n, n)} %`;
 
 /** What a picture says under its text: the page has it in its caption. */
 export function notesOf({ drawn, state: { _source } }: Scene): string[] {
-  const rules = Object.entries(_source.baselines).map(([name, right]) => `${name} ${shareOf(right, _source.n)}`);
+  const rules = Object.entries(_source.baselines).map(
+    ([name, right]) => `${name} ${shareOf(right, _source.n)}`,
+  );
   const end = drawn.start + drawn.words.length - 1;
   return [
     `words ${drawn.start}–${end} of ${drawn.length}`,
@@ -219,4 +222,5 @@ export function readout(scene: Scene): Line[] {
 }
 
 /** A readout in one line. */
-export const sentence = (lines: Line[]) => lines.map(({ label, text }) => [label, text].filter(Boolean).join(": ")).join("; ");
+export const sentence = (lines: Line[]) =>
+  lines.map(({ label, text }) => [label, text].filter(Boolean).join(": ")).join("; ");

@@ -91,7 +91,13 @@ function render(context: RenderContext<CoreferenceState>): void {
 
   function controls({ row }: ReturnType<typeof controlRow>) {
     const named = (one: Variant) => `${one === "words" ? "all" : "preceding"} ${one}`;
-    const update = choice(row, "choose among", signal, (variant) => save(model, { variant }), named);
+    const update = choice(
+      row,
+      "choose among",
+      signal,
+      (variant) => save(model, { variant }),
+      named,
+    );
     return () => update(VARIANTS, model.get("variant"));
   }
 
@@ -178,7 +184,11 @@ function render(context: RenderContext<CoreferenceState>): void {
 const BLEED = 4;
 
 /** The text of a window as words in their places, over what is painted; a numbered button stands before each mention. */
-function coreferenceFigure(parent: HTMLElement, signal: AbortSignal, choose: (mention: number) => void) {
+function coreferenceFigure(
+  parent: HTMLElement,
+  signal: AbortSignal,
+  choose: (mention: number) => void,
+) {
   const stage = element(parent, "div", { class: "attnw-coref-stage attnw-drawn" });
   const marks = element(stage, "canvas", { "aria-hidden": "true", class: "attnw-coref-marks" });
   const text = element(stage, "div", { class: "attnw-coref-text", role: "group" });
@@ -195,7 +205,8 @@ function coreferenceFigure(parent: HTMLElement, signal: AbortSignal, choose: (me
     const { mention, word } = hit?.dataset ?? {};
     // Where mentions lie within each other, one click after the other goes outwards.
     const here = over[Number(word)] ?? [];
-    const next = here[(here.findIndex(({ mention }) => mention === marked?.mention) + 1) % here.length];
+    const next =
+      here[(here.findIndex(({ mention }) => mention === marked?.mention) + 1) % here.length];
     if (mention) choose(Number(mention));
     else if (next) choose(next.mention);
   };
@@ -241,7 +252,9 @@ function coreferenceFigure(parent: HTMLElement, signal: AbortSignal, choose: (me
 
   function write(scene: Scene, at: PassageLayout): void {
     over = scene.drawn.words.map((_, word) =>
-      scene.asked.filter(({ words }) => words.includes(word)).sort((a, b) => a.words.length - b.words.length),
+      scene.asked
+        .filter(({ words }) => words.includes(word))
+        .sort((a, b) => a.words.length - b.words.length),
     );
     text.replaceChildren();
     chips.clear();
@@ -299,7 +312,8 @@ function coreferenceFigure(parent: HTMLElement, signal: AbortSignal, choose: (me
       text.setAttribute("aria-label", name);
       text.dir = at.rightToLeft ? "rtl" : "ltr";
       [stage.style.width, stage.style.height] = [`${at.width}px`, `${at.height}px`];
-      for (const { mention, cluster } of asked) chips.get(mention)?.style.setProperty("color", clusterColour(theme, cluster));
+      for (const { mention, cluster } of asked)
+        chips.get(mention)?.style.setProperty("color", clusterColour(theme, cluster));
       nameMarks(scene);
       refreshChips();
       const context = fresh(marks, at.width + 2 * BLEED, at.height);

@@ -148,10 +148,14 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   const width = Math.max(
     taken + EDGE,
     hasRoot ? rootEnd : 0,
-    ...own.filter(({ governor }) => governor >= end).map((arc) => end1(arc) + needed(arc) + nameEnd(arc)),
+    ...own
+      .filter(({ governor }) => governor >= end)
+      .map((arc) => end1(arc) + needed(arc) + nameEnd(arc)),
   );
 
-  const levels = arcLevels(own.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]));
+  const levels = arcLevels(
+    own.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]),
+  );
   const arcs = own.map((arc, i): PlacedArc => {
     const [x1, height] = [end1(arc), LOWEST + (levels[i] ?? 0) * STEP];
     if (isWithin(arc)) {
@@ -198,7 +202,12 @@ function ports(tree: Tree, start: number, end: number, own: Annotated[]) {
 export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Widths): HangingArc[] {
   const own = arcs.filter(({ dependent }) => isIn(row, dependent));
   const far = own.filter(({ governor }) => !isIn(row, governor));
-  const levels = arcLevels(far.map(({ dependent, governor }) => [dependent, governor < row.start ? row.start - 1 : row.end]));
+  const levels = arcLevels(
+    far.map(({ dependent, governor }) => [
+      dependent,
+      governor < row.start ? row.start - 1 : row.end,
+    ]),
+  );
   return own.map((arc): HangingArc => {
     const x1 = centreOf(row, arc.dependent);
     if (isIn(row, arc.governor)) {

@@ -40,7 +40,10 @@ export function distancesFigure(parent: HTMLElement, signal: AbortSignal, action
       const structure = scene.reading?.structure;
       box.hidden = !matrices;
       if (!structure || !matrices) return;
-      canvas.setAttribute("aria-label", `${MATRICES.join(" and ")} between ${counted(matrices.layout.m, "word")}`);
+      canvas.setAttribute(
+        "aria-label",
+        `${MATRICES.join(" and ")} between ${counted(matrices.layout.m, "word")}`,
+      );
       bar(look.theme, barTexts("linear", structure.most, edges));
     },
     /** Frame the rows and columns of a word, and its cells with another one. */

@@ -38,7 +38,10 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
   const m = words.length;
   const widest = Math.ceil(Math.min(LONGEST, Math.max(0, ...words.map(measure)))) + BESIDE;
   const fitted = (labels: number, across: number) => {
-    const cell = Math.min(LARGEST, (room - labels - (across - 1) * GAP - 2 * EDGE) / (across * Math.max(1, m)));
+    const cell = Math.min(
+      LARGEST,
+      (room - labels - (across - 1) * GAP - 2 * EDGE) / (across * Math.max(1, m)),
+    );
     return cell < 2 ? cell : Math.floor(cell);
   };
   const cells = (across: number): [cell: number, labels: number] => {
@@ -51,7 +54,9 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
   const [left, side] = [labels + EDGE, cell * m];
   // Of a few words a matrix is narrower than its heading.
   const wide = Math.max(side, ...MATRICES.map((text) => Math.ceil(measure(text))));
-  const second: [number, number] = isStacked ? [left, side + GAP / 2 + 2 * HEADING] : [left + wide + GAP, HEADING];
+  const second: [number, number] = isStacked
+    ? [left, side + GAP / 2 + 2 * HEADING]
+    : [left + wide + GAP, HEADING];
   return {
     ...{ m, cell, labels },
     corners: [[left, HEADING], second],
@@ -61,7 +66,11 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
 }
 
 /** The two words of the cell under a point. */
-export function pairAt({ m, cell, corners }: MatricesLayout, x: number, y: number): [row: number, col: number] | undefined {
+export function pairAt(
+  { m, cell, corners }: MatricesLayout,
+  x: number,
+  y: number,
+): [row: number, col: number] | undefined {
   for (const [left, top] of corners) {
     const [row, col] = [Math.floor((y - top) / cell), Math.floor((x - left) / cell)];
     if (row >= 0 && row < m && col >= 0 && col < m) return [row, col];
@@ -90,12 +99,23 @@ export interface Matrices {
   printed: ((a: number, b: number) => string)[];
 }
 
-export function matricesOf({ tree, reading }: Scene, { width, theme, font, ruler }: Look): Matrices | undefined {
+export function matricesOf(
+  { tree, reading }: Scene,
+  { width, theme, font, ruler }: Look,
+): Matrices | undefined {
   if (!reading?.structure) return undefined;
   const layout = matricesLayout(tree.words, width, ruler(labelFont(font, false, AXIS_LABEL_SIZE)));
   const { gold, predicted } = reading.structure;
-  const printed = [(a: number, b: number) => String(gold(a, b)), (a: number, b: number) => edges(predicted(a, b))];
-  return { words: tree.words, layout, pixels: matrixPixels(reading.structure, layout.m, theme), printed };
+  const printed = [
+    (a: number, b: number) => String(gold(a, b)),
+    (a: number, b: number) => edges(predicted(a, b)),
+  ];
+  return {
+    words: tree.words,
+    layout,
+    pixels: matrixPixels(reading.structure, layout.m, theme),
+    printed,
+  };
 }
 
 /** Both matrices; the row and the column of a word are framed, and its cells with another one, whose distance is printed. */
@@ -112,7 +132,9 @@ export function paintMatrices(
   for (const [i, [left, top]] of corners.entries()) {
     pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
     const pair =
-      word !== undefined && other !== undefined ? `${words[word]} – ${words[other]}: ${printed[i]?.(word, other)}` : "";
+      word !== undefined && other !== undefined
+        ? `${words[word]} – ${words[other]}: ${printed[i]?.(word, other)}`
+        : "";
     const heading = shorten(ruler(pen.font), pair || (MATRICES[i] ?? ""), layout.width / 2);
     write(pen, heading, [left, top - HEADING / 2], pair ? theme.text : theme.muted);
     const raster = pixels[i];
@@ -125,12 +147,23 @@ export function paintMatrices(
       const isOwn = row === word || row === other;
       pen.font = labelFont(font, isOwn, AXIS_LABEL_SIZE);
       const shown = shorten(ruler(pen.font), text, labels - BESIDE);
-      write(pen, shown, [labels - BESIDE, top + (row + 0.5) * cell], isOwn ? theme.accent : theme.text, "right");
+      write(
+        pen,
+        shown,
+        [labels - BESIDE, top + (row + 0.5) * cell],
+        isOwn ? theme.accent : theme.text,
+        "right",
+      );
     }
     pen.strokeStyle = theme.accent;
     pen.lineWidth = 1.5;
     const frame = (row: number, col: number, down: number, across: number) =>
-      pen.strokeRect(left + col * cell - 0.75, top + row * cell - 0.75, across * cell + 1.5, down * cell + 1.5);
+      pen.strokeRect(
+        left + col * cell - 0.75,
+        top + row * cell - 0.75,
+        across * cell + 1.5,
+        down * cell + 1.5,
+      );
     if (word === undefined) continue;
     frame(word, 0, 1, m);
     frame(0, word, m, 1);

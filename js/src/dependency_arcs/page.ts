@@ -68,7 +68,11 @@ function ofHead({ drawn, predicted }: HeldSentence, index: number) {
 }
 
 /** How often a head is right on a relation, where that was measured. */
-function measuredOf(found: OwnArcs["measured"], head: Head | null, { relation, direction }: ArcsState): ArcsState["_measured"] {
+function measuredOf(
+  found: OwnArcs["measured"],
+  head: Head | null,
+  { relation, direction }: ArcsState,
+): ArcsState["_measured"] {
   const r = found?.relations.indexOf(relation) ?? -1;
   if (!found || !head || r < 0) return null;
   const [, heads = 0, ways = 2, count = 0] = found.correct.shape;

@@ -52,7 +52,9 @@ const arrow = (x: number, y: number, way: 1 | -1, attributes: Shape["attributes"
 
 /** A tick or a cross, its middle at (x, y). */
 export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): Shape {
-  const d = VERDICTS[outcome].map((points) => `M${points.map(([dx, dy]) => `${x + dx} ${y + dy}`).join("L")}`);
+  const d = VERDICTS[outcome].map(
+    (points) => `M${points.map(([dx, dy]) => `${x + dx} ${y + dy}`).join("L")}`,
+  );
   return line(d.join(""), theme[outcome], { "stroke-width": 1.5 });
 }
 
@@ -65,7 +67,9 @@ export function arcPath({ x0, x1, height, edge }: PlacedArc, y: number): string 
   const way = Math.sign(x1 - x0) || 1;
   const corner = Math.min(CORNER, Math.abs(x1 - x0) / 2);
   const top = y - height;
-  const start = edge ? `M${px(x0)} ${top}` : `M${x0} ${y}V${top + corner}Q${x0} ${top} ${x0 + way * corner} ${top}`;
+  const start = edge
+    ? `M${px(x0)} ${top}`
+    : `M${x0} ${y}V${top + corner}Q${x0} ${top} ${x0 + way * corner} ${top}`;
   return `${start}H${x1 - way * corner}Q${x1} ${top} ${x1} ${top + corner}V${y}`;
 }
 
@@ -83,7 +87,10 @@ export function annotatedArcs(row: Row, scene: Scene, widths: Widths, theme: The
       const way = Math.sign(arc.x1 - arc.x0);
       const start = isShown(arc) || !arc.edge ? arc.x0 : way > 0 ? 0 : row.across;
       const whole = { ...arc, x0: start + CRISP, x1: arc.x1 + CRISP };
-      const parts = [line(arcPath(whole, y - 2 + CRISP), colour), arrow(whole.x1, y, 1, { fill: colour })];
+      const parts = [
+        line(arcPath(whole, y - 2 + CRISP), colour),
+        arrow(whole.x1, y, 1, { fill: colour }),
+      ];
       if (!isShown(arc)) return group(arc, parts);
       parts.push(...edgeName(arc.edge, y - arc.height, theme.muted, theme));
       return group(arc, [...parts, relationName(arc, y, widths, theme)]);
@@ -134,21 +141,25 @@ export function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): str
 }
 
 /** Height of the predicted arcs of a row, with their marks and the bars that a page shows. */
-export const hangingHeight = (arcs: HangingArc[]) => Math.ceil(MARKS + Math.max(BARS, ...arcs.map(({ depth }) => depth)) + 4);
+export const hangingHeight = (arcs: HangingArc[]) =>
+  Math.ceil(MARKS + Math.max(BARS, ...arcs.map(({ depth }) => depth)) + 4);
 
 const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong");
 
 /** The arcs under the words of a row, from the words' bottom on, the strongest over the others; no arc crosses a name or a mark. */
 export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   const colourOf = (arc: HangingArc) => theme[outcomeOf(arc)];
-  const names = arcs.flatMap((arc) => edgeName(arc.edge, MARKS + 2 + arc.depth, colourOf(arc), theme));
+  const names = arcs.flatMap((arc) =>
+    edgeName(arc.edge, MARKS + 2 + arc.depth, colourOf(arc), theme),
+  );
   const marks = arcs.filter(isWhole).map((arc) => group(arc, markOn(arc, theme), "attnw-mark"));
   const drawn = [...arcs]
     .sort((a, b) => a.weight - b.weight)
     .map((arc) => {
       const colour = colourOf(arc);
       const strength = Math.sqrt(Math.min(1, arc.weight));
-      const between = (least: number, most: number) => Math.round(1000 * (least + (most - least) * strength)) / 1000;
+      const between = (least: number, most: number) =>
+        Math.round(1000 * (least + (most - least) * strength)) / 1000;
       // The system's colours may have no contrast to spare.
       const opacity = theme.forced ? 1 : between(FAINTEST, 1);
       const look = {
@@ -157,7 +168,8 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
         ...(arc.right ? {} : { "stroke-dasharray": DASH }),
       };
       const parts = [line(hangingPath(arc, isWhole(arc) ? UNDER : MARKS + 2), colour, look)];
-      if (!arc.isLink) parts.push(arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }));
+      if (!arc.isLink)
+        parts.push(arrow(arc.x1, MARKS - 2, -1, { fill: colour, "fill-opacity": opacity }));
       if (!isWhole(arc)) parts.push(verdict(arc.x1, 5, outcomeOf(arc), theme));
       return group(arc, parts, `attnw-${outcomeOf(arc)}`);
     });
@@ -179,7 +191,8 @@ const OTHERS = 0.12;
 export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
   shapes.map((one) => {
     const { "data-dependent": dependent, "data-governor": governor } = one.attributes;
-    const pale = word !== undefined && dependent !== undefined && dependent !== word && governor !== word;
+    const pale =
+      word !== undefined && dependent !== undefined && dependent !== word && governor !== word;
     return pale ? { ...one, attributes: { ...one.attributes, opacity: OTHERS } } : one;
   });
 

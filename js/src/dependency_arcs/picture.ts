@@ -5,10 +5,38 @@ import { AXIS_LABEL_SIZE, LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { ArcsState } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";
-import { centreOf, hangingIn, type Row, rowsOf, type Widths, WORD_SIZE, widthsIn } from "./arcs_layout.js";
+import {
+  centreOf,
+  hangingIn,
+  type Row,
+  rowsOf,
+  type Widths,
+  WORD_SIZE,
+  widthsIn,
+} from "./arcs_layout.js";
 import { matricesOf, paintMatrices } from "./distances_paint.js";
-import { annotatedArcs, BASELINE, barAt, hangingHeight, LINE, legendOf, pointing, predictedArcs, verdict } from "./paint.js";
-import { captionOf, DISTANCES, heldWord, type Scene, sceneOf, sharesOf, sourceTexts, tableOf, voted } from "./scene.js";
+import {
+  annotatedArcs,
+  BASELINE,
+  barAt,
+  hangingHeight,
+  LINE,
+  legendOf,
+  pointing,
+  predictedArcs,
+  verdict,
+} from "./paint.js";
+import {
+  captionOf,
+  DISTANCES,
+  heldWord,
+  type Scene,
+  sceneOf,
+  sharesOf,
+  sourceTexts,
+  tableOf,
+  voted,
+} from "./scene.js";
 import { edges } from "./structure.js";
 
 /** Between two rows of words. */
@@ -21,7 +49,8 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
   const sheet = new Sheet(request);
   const { theme } = request;
   const scene = sceneOf(state);
-  if (!scene) return { sheet, caption: caption("Dependency arcs"), table: { columns: [], rows: [] } };
+  if (!scene)
+    return { sheet, caption: caption("Dependency arcs"), table: { columns: [], rows: [] } };
   const said = captionOf(scene, request.brief);
   sheet.title(scene.title, scene.rightness, sourceTexts(scene).join(" · "));
   const { problem } = scene.drawn;
@@ -48,7 +77,8 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
         return parts;
       });
       sheet.place(x - 24, 14, () => sheet.pen.add(...marks));
-      for (const text of voted(scene)) sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
+      for (const text of voted(scene))
+        sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
     }
     drawMatrices(sheet, scene);
   }
@@ -87,7 +117,11 @@ function drawRow(row: Row, scene: Scene, widths: Widths, theme: Theme) {
   const hanging = hangingIn(tree, row, shown, widths);
   const transform = `translate(0 ${bottom})`;
   const shares = word === undefined ? [] : sharesOf(scene, word).slice(row.start, row.end);
-  const bars = shares.map((share, i) => shape("rect", { ...barAt(centreOf(row, row.start + i), share), fill: theme.accent }));
-  shapes.push(shape("g", { transform }, [...bars, ...pointing(predictedArcs(hanging, theme), word)]));
+  const bars = shares.map((share, i) =>
+    shape("rect", { ...barAt(centreOf(row, row.start + i), share), fill: theme.accent }),
+  );
+  shapes.push(
+    shape("g", { transform }, [...bars, ...pointing(predictedArcs(hanging, theme), word)]),
+  );
   return { shapes, height: bottom + hangingHeight(hanging) };
 }

@@ -1,10 +1,23 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
 import { alignedWeights, counted, digits, figures, percent, signed } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
-import { ALL, type ArcsState, DIRECTIONS, type DrawnSentence, type Votes } from "../shared/relation_types.js";
+import {
+  ALL,
+  type ArcsState,
+  DIRECTIONS,
+  type DrawnSentence,
+  type Votes,
+} from "../shared/relation_types.js";
 import { headName, paperName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import { type Distances, edges, linkedTo, nearestText, pairText, readingOfStructure } from "./structure.js";
+import {
+  type Distances,
+  edges,
+  linkedTo,
+  nearestText,
+  pairText,
+  readingOfStructure,
+} from "./structure.js";
 
 /** Weights that a readout names. */
 const NAMED = 8;
@@ -63,7 +76,11 @@ export function decodeTree({ words, relations, governors: sent }: DrawnSentence)
   return { words, relations, governors, annotated, root: governors.indexOf(-1) };
 }
 
-export function decodeReading(drawn: DrawnSentence, tree: Tree, direction: ArcsState["direction"]): Reading | undefined {
+export function decodeReading(
+  drawn: DrawnSentence,
+  tree: Tree,
+  direction: ArcsState["direction"],
+): Reading | undefined {
   if (drawn.structure) return readingOfStructure(drawn.structure, tree);
   if (!drawn.predicted) return undefined;
   const m = tree.words.length;
@@ -89,10 +106,16 @@ function readingOfProbe(
 ): Reading {
   const m = tree.words.length;
   const ofRoot = root ? asFloat32(root) : new Float32Array();
-  const weight = (word: number, other: number) => (other < 0 ? ofRoot[word] : map[word * m + other]) ?? 0;
+  const weight = (word: number, other: number) =>
+    (other < 0 ? ofRoot[word] : map[word * m + other]) ?? 0;
   const predicted = tree.words.map((_, dependent) => {
     const governor = (governors[dependent] ?? 0) - 1;
-    return { dependent, governor, weight: weight(dependent, governor), right: governor === tree.governors[dependent] };
+    return {
+      dependent,
+      governor,
+      weight: weight(dependent, governor),
+      right: governor === tree.governors[dependent],
+    };
   });
   return { predicted, weight, votes: votes ? (word) => votesText(votes, word) : undefined };
 }
@@ -107,7 +130,9 @@ function votesText({ heads, places, values, sums }: Votes, word: number): string
     const [head, back] = [place >> 1, place & 1];
     return `${headName([Math.floor(head / heads), head % heads, ""])}${back ? " back" : ""} ${print(value)}`;
   });
-  const back = named.some((text) => text.includes(" back ")) ? " (back: attention from the governor)" : "";
+  const back = named.some((text) => text.includes(" back "))
+    ? " (back: attention from the governor)"
+    : "";
   return `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ${named.join(" · ")}${back}`;
 }
 
@@ -150,7 +175,9 @@ export function sceneOf(state: ArcsState): Scene | undefined {
       ? [probe, "annotated and predicted arcs"]
       : [NO_HEAD, "annotated arcs"];
   const title = [head, relation === ALL ? "all relations" : relation, arcs].join(" · ");
-  const outcomes = reading?.structure ? foundIn(tree, reading.structure, relation) : own.map(({ right }) => right);
+  const outcomes = reading?.structure
+    ? foundIn(tree, reading.structure, relation)
+    : own.map(({ right }) => right);
   const rightness = reading ? rightnessText(outcomes, state._measured) : "";
   return { state, drawn, tree, reading, own, shown, title, rightness };
 }
@@ -163,7 +190,9 @@ const verdict = (right: boolean) => (right ? "right" : "wrong");
 
 function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): string {
   const right = outcomes.filter(Boolean).length;
-  const here = outcomes.length ? `right on ${right} of ${counted(outcomes.length, "word")} here` : "no such word here";
+  const here = outcomes.length
+    ? `right on ${right} of ${counted(outcomes.length, "word")} here`
+    : "no such word here";
   if (!measured) return here;
   const { correct, n, baseline, offset } = measured;
   return (
@@ -173,7 +202,8 @@ function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): s
 }
 
 /** Whose sentence it is, and what its words are. */
-export const sourceTexts = ({ drawn, state: { _source } }: Scene) => [_source.model, drawn.name, _source.note].filter(Boolean);
+export const sourceTexts = ({ drawn, state: { _source } }: Scene) =>
+  [_source.model, drawn.name, _source.note].filter(Boolean);
 
 /** What both matrices are of. */
 export const DISTANCES = "distances between words, in edges of the tree";
@@ -195,12 +225,18 @@ export function captionOf(scene: Scene, brief = false): Caption {
         "below the minimum spanning tree of the predicted distances, without punctuation: solid where annotated, dashed elsewhere",
       ]
     : [
-        ...(probe ? [rightness] : [direction, rightness, "special tokens left out, nothing renormalised"]),
+        ...(probe
+          ? [rightness]
+          : [direction, rightness, "special tokens left out, nothing renormalised"]),
         "solid where the predicted governor is the annotated one, dashed elsewhere",
       ];
   return caption(`Dependency arcs${reading ? ": annotated above, predicted below" : ""}`, {
     model,
-    head: drawn.head ? headNames([drawn.head]) : structure ? `${probe}, layer ${structure.layer}` : (probe ?? NO_HEAD),
+    head: drawn.head
+      ? headNames([drawn.head])
+      : structure
+        ? `${probe}, layer ${structure.layer}`
+        : (probe ?? NO_HEAD),
     quantity: reading
       ? structure
         ? DISTANCES
@@ -229,7 +265,9 @@ export function captionOf(scene: Scene, brief = false): Caption {
 export function sharesOf({ tree, reading, state }: Scene, word: number): number[] {
   if (reading?.structure) return [];
   const forward = state.direction === DIRECTIONS[0] || Boolean(state._source.probe);
-  const weights = tree.words.map((_, other) => (forward ? reading?.weight(word, other) : reading?.weight(other, word)) ?? 0);
+  const weights = tree.words.map(
+    (_, other) => (forward ? reading?.weight(word, other) : reading?.weight(other, word)) ?? 0,
+  );
   const most = Math.max(...weights);
   return weights.map((weight) => (most > 0 ? weight / most : 0));
 }
@@ -248,7 +286,9 @@ export function voted(scene: Scene): string[] {
 
 /** The words of the relation; with all relations the root too. */
 const listed = ({ tree, state: { relation } }: Scene) =>
-  [...tree.words.keys()].filter((i) => hasRelation(relation, tree.relations[i] ?? "") && (relation === ALL || i !== tree.root));
+  [...tree.words.keys()].filter(
+    (i) => hasRelation(relation, tree.relations[i] ?? "") && (relation === ALL || i !== tree.root),
+  );
 
 /** The words of the relation with both governors; `brief` for the first ones alone. */
 export function tableOf(scene: Scene, brief = false): Table {
@@ -262,16 +302,32 @@ export function tableOf(scene: Scene, brief = false): Table {
       const found = structure.found(i);
       const outcome = found === undefined ? "not counted" : verdict(found);
       const linked = linkedTo(reading, i).map(governor).join(", ");
-      return [word(i), tree.relations[i] ?? "", word(tree.governors[i]), linked, outcome, edges(structure.depth(i))];
+      return [
+        word(i),
+        tree.relations[i] ?? "",
+        word(tree.governors[i]),
+        linked,
+        outcome,
+        edges(structure.depth(i)),
+      ];
     });
-    const columns = ["word", "relation", "governor", "linked to", "right or wrong", "predicted depth"];
+    const columns = [
+      "word",
+      "relation",
+      "governor",
+      "linked to",
+      "right or wrong",
+      "predicted depth",
+    ];
     return { columns, rows: brief ? rows.slice(0, MOST_ROWS) : rows };
   }
   const predicted = new Map(reading?.predicted.map((arc) => [arc.dependent, arc]));
   const print = alignedWeights(Math.max(...[...predicted.values()].map(({ weight }) => weight), 0));
   const rows = listed(scene).map((i) => {
     const arc = predicted.get(i);
-    const found = arc ? [governor(arc.governor), print(arc.weight), verdict(arc.right)] : ["", "", ""];
+    const found = arc
+      ? [governor(arc.governor), print(arc.weight), verdict(arc.right)]
+      : ["", "", ""];
     const annotated = [word(i), tree.relations[i] ?? "", word(tree.governors[i])];
     return reading ? [...annotated, ...found] : annotated;
   });
@@ -311,7 +367,8 @@ export function wordTexts({ tree, reading }: Scene, word: number, other?: number
   }
   const found = reading.predicted.find(({ dependent }) => dependent === word);
   const to = found && (found.governor < 0 ? ROOT : textOf(found.governor));
-  const predicted = found && ` · predicted ${to} with ${digits(found.weight)}, ${verdict(found.right)}`;
+  const predicted =
+    found && ` · predicted ${to} with ${digits(found.weight)}, ${verdict(found.right)}`;
   if (reading.votes)
     return {
       arc: annotated + (predicted ?? ""),

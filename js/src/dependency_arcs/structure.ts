@@ -25,14 +25,23 @@ export interface Distances {
 /** The links of the predicted tree, and an arc to the word that is taken for its root. */
 export function readingOfStructure(sent: Structure, tree: Tree): Reading {
   const m = tree.words.length;
-  const [gold, distances, depths] = [asInt32(sent.gold), asFloat32(sent.distances), asFloat32(sent.depths)];
+  const [gold, distances, depths] = [
+    asInt32(sent.gold),
+    asFloat32(sent.distances),
+    asFloat32(sent.depths),
+  ];
   const [found, links] = [asInt32(sent.found), asInt32(sent.links)];
   const predicted = Array.from({ length: links.length / 3 }, (_, i): Predicted => {
     const [a = 0, b = 0, right = 0] = links.subarray(3 * i, 3 * i + 3);
     const [governor, dependent] = tree.governors[a] === b ? [b, a] : [a, b];
     return { governor, dependent, weight: DRAWN, right: right === 1, isLink: true };
   });
-  const root = { governor: -1, dependent: sent.root, weight: DRAWN, right: sent.root === tree.root };
+  const root = {
+    governor: -1,
+    dependent: sent.root,
+    weight: DRAWN,
+    right: sent.root === tree.root,
+  };
   const structure: Distances = {
     layer: sent.layer,
     gold: (a, b) => gold[a * m + b] ?? 0,
@@ -49,7 +58,9 @@ export const edges = (x: number) => x.toFixed(1);
 
 /** The words that a word is linked to, "root" for the one that is taken for the root. */
 export const linkedTo = ({ predicted }: Reading, word: number): number[] =>
-  predicted.flatMap(({ governor, dependent }) => (dependent === word ? [governor] : governor === word ? [dependent] : []));
+  predicted.flatMap(({ governor, dependent }) =>
+    dependent === word ? [governor] : governor === word ? [dependent] : [],
+  );
 
 /** How far two words are apart. */
 export const pairText = ({ words }: Tree, { gold, predicted }: Distances, a: number, b: number) =>
@@ -57,8 +68,12 @@ export const pairText = ({ words }: Tree, { gold, predicted }: Distances, a: num
 
 /** The words that a probe has nearest to a word. */
 export function nearestText({ words }: Tree, { gold, predicted }: Distances, word: number): string {
-  const others = [...words.keys()].filter((i) => i !== word).sort((a, b) => predicted(word, a) - predicted(word, b));
-  const named = others.slice(0, NAMED).map((i) => `${words[i]} ${edges(predicted(word, i))} (${gold(word, i)})`);
+  const others = [...words.keys()]
+    .filter((i) => i !== word)
+    .sort((a, b) => predicted(word, a) - predicted(word, b));
+  const named = others
+    .slice(0, NAMED)
+    .map((i) => `${words[i]} ${edges(predicted(word, i))} (${gold(word, i)})`);
   const rest = others.length - named.length;
   return `predicted (annotated) distances: ${named.join(" · ")}${rest > 0 ? ` · ${counted(rest, "word")} farther` : ""}`;
 }

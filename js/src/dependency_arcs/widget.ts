@@ -13,16 +13,34 @@ import type { RenderContext } from "../shared/types.js";
 import { hangingIn, type Row, rowsOf, type Widths, widthsIn } from "./arcs_layout.js";
 import { foldedTable } from "./arcs_table.js";
 import { distancesFigure } from "./distances_figure.js";
-import { annotatedArcs, BARS, MARKS as BELOW, hangingHeight, LINE, legendOf, predictedArcs } from "./paint.js";
-import { captionOf, figureNames, type Scene, sceneOf, sharesOf, tableOf, wordTexts } from "./scene.js";
+import {
+  annotatedArcs,
+  BARS,
+  MARKS as BELOW,
+  hangingHeight,
+  LINE,
+  legendOf,
+  predictedArcs,
+} from "./paint.js";
+import {
+  captionOf,
+  figureNames,
+  type Scene,
+  sceneOf,
+  sharesOf,
+  tableOf,
+  wordTexts,
+} from "./scene.js";
 
 const WATCHED: (keyof ArcsState)[] = [
   ...(["selected", "layer", "relation", "direction", "sentence", "threshold"] as const),
   ...(["_drawn", "_measured", "_source", "_jumped", "word"] as const),
 ];
 const HINT = "Point at a word for its attention, click to hold it.";
-const PROBE_HINT = "Click a word for its likeliest governors, and for the heads that its governor was found by.";
-const STRUCTURE_HINT = "Click a word for its distances to all others; point at a cell for two words.";
+const PROBE_HINT =
+  "Click a word for its likeliest governors, and for the heads that its governor was found by.";
+const STRUCTURE_HINT =
+  "Click a word for its distances to all others; point at a cell for two words.";
 const KEYS = [
   ["← →", "move between words; Home and End to the first and last"],
   ["Enter or Space, click", "hold the word, again to let it go"],
@@ -43,7 +61,10 @@ function render(context: RenderContext<ArcsState>): void {
   const { schedule } = mounted;
   const frame = textFrame(mounted, context, {
     ...{ name: "arcs", variable: "arcs", keys: KEYS, missed, controls, letGo },
-    ...{ places: ["sentence"], sought: ["sentence", `on which the ${model.get("_source").probe ? "probe" : "head"}`] },
+    ...{
+      places: ["sentence"],
+      sought: ["sentence", `on which the ${model.get("_source").probe ? "probe" : "head"}`],
+    },
     counts: () => [model.get("_source").count],
     onJump: (outcome) => {
       sought = outcome;
@@ -58,7 +79,9 @@ function render(context: RenderContext<ArcsState>): void {
   const readout = element(body, "div", { class: "attnw-arcs-readout" });
   const lines = [element(readout, "p"), element(readout, "p"), element(readout, "p")];
   const legend = element(body, "p", { class: "attnw-arcs-legend" });
-  const outcomes = (["right", "wrong"] as const).map((one) => element(legend, "span", { class: `attnw-${one}` }));
+  const outcomes = (["right", "wrong"] as const).map((one) =>
+    element(legend, "span", { class: `attnw-${one}` }),
+  );
   const shading = element(legend, "span", { class: "attnw-arcs-shading" });
   const distances = distancesFigure(body, signal, { point, pin });
   const caption = element(body, "p", { class: "attnw-arcs-caption", "data-caption": "" });
@@ -76,9 +99,19 @@ function render(context: RenderContext<ArcsState>): void {
 
   function controls({ row }: ReturnType<typeof controlRow>) {
     const named = (relation: string) => (relation === ALL ? "all relations" : relation);
-    const updateRelation = choice(row, "relation", signal, (relation) => save(model, { relation }), named);
-    const updateDirection = choice<Direction>(row, "direction", signal, (direction) => save(model, { direction }));
-    const updateLayer = choice(row, "layer", signal, (layer) => save(model, { layer: Number(layer) }));
+    const updateRelation = choice(
+      row,
+      "relation",
+      signal,
+      (relation) => save(model, { relation }),
+      named,
+    );
+    const updateDirection = choice<Direction>(row, "direction", signal, (direction) =>
+      save(model, { direction }),
+    );
+    const updateLayer = choice(row, "layer", signal, (layer) =>
+      save(model, { layer: Number(layer) }),
+    );
     const strength = element(row, "label");
     const of = element(strength, "span");
     const input = slider(strength, { max: 1, step: 0.01 });
@@ -174,7 +207,8 @@ function render(context: RenderContext<ArcsState>): void {
     const forward = scene.state.direction === DIRECTIONS[0] || Boolean(scene.state._source.probe);
     const { arc, from, to } = wordTexts(scene, told, beside === undefined ? other : undefined);
     for (const [i, node] of lines.entries()) node.textContent = [arc, from, to][i] ?? "";
-    if (told === cursor) live.textContent = [arc, forward ? from || to : to].filter(Boolean).join("; ");
+    if (told === cursor)
+      live.textContent = [arc, forward ? from || to : to].filter(Boolean).join("; ");
   }
 
   function wordKey(key: string): boolean {
@@ -212,7 +246,8 @@ function render(context: RenderContext<ArcsState>): void {
   figure.words.addEventListener("blur", onBlur, { signal });
 }
 
-const hintOf = ({ reading, state }: Scene) => (reading?.structure ? STRUCTURE_HINT : state._source.probe ? PROBE_HINT : HINT);
+const hintOf = ({ reading, state }: Scene) =>
+  reading?.structure ? STRUCTURE_HINT : state._source.probe ? PROBE_HINT : HINT;
 
 /** What the bars under the words are, while one is pointed at. */
 function whoseBars({ _source, direction }: ArcsState): string {

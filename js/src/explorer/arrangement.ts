@@ -24,7 +24,10 @@ const BROAD: Panel[] = ["table", "arcs"];
 export type Plan = (typeof PLANS)[number];
 export const PLANS = ["one", "two", "under", "three", "broad", "beside"] as const;
 
-export function planFor(width: number, stacks: Pick<StackInfo, "n_layers" | "n_heads" | "n_query" | "n_key">[]): Plan {
+export function planFor(
+  width: number,
+  stacks: Pick<StackInfo, "n_layers" | "n_heads" | "n_query" | "n_key">[],
+): Plan {
   const heads = Math.max(0, ...stacks.map(({ n_heads }) => n_heads));
   const layers = Math.max(0, ...stacks.map(({ n_layers }) => n_layers));
   const tokens = Math.max(0, ...stacks.flatMap(({ n_query, n_key }) => [n_query, n_key]));
@@ -35,7 +38,9 @@ export function planFor(width: number, stacks: Pick<StackInfo, "n_layers" | "n_h
 }
 
 /** The panels that there are, or will be once they are measured. */
-export const present = (state: Pick<ExplorerState, "panels" | "progress" | "_offer" | "_problems" | Panel>): Panel[] =>
+export const present = (
+  state: Pick<ExplorerState, "panels" | "progress" | "_offer" | "_problems" | Panel>,
+): Panel[] =>
   PANELS.filter((name) => {
     const offered = BROAD.includes(name) && state._offer !== "";
     const expected = name in state.progress || name in state._problems || offered;

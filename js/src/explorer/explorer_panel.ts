@@ -27,12 +27,29 @@ export interface Standing {
 }
 
 /** One panel: the widget that the model names, drawn when first opened, and what is said in its place. */
-export function explorerPanel(parent: HTMLElement, name: Panel, model: Model<ExplorerState>, host: Host, signal: AbortSignal) {
+export function explorerPanel(
+  parent: HTMLElement,
+  name: Panel,
+  model: Model<ExplorerState>,
+  host: Host,
+  signal: AbortSignal,
+) {
   const id = `attnw-ex-${name}-${Math.random().toString(36).slice(2)}`;
-  const root = element(parent, "section", { class: "attnw-ex-panel", "data-panel": name, id, "aria-label": TITLES[name] });
-  const line = element(root, "div", { class: "attnw-ex-share", role: "progressbar", "aria-label": "measuring", hidden: true });
+  const root = element(parent, "section", {
+    class: "attnw-ex-panel",
+    "data-panel": name,
+    id,
+    "aria-label": TITLES[name],
+  });
+  const line = element(root, "div", {
+    class: "attnw-ex-share",
+    role: "progressbar",
+    "aria-label": "measuring",
+    hidden: true,
+  });
   const share = element(line, "div");
-  const heading = name === "grid" ? element(root, "p", { class: "attnw-ex-heading" }, "All heads") : undefined;
+  const heading =
+    name === "grid" ? element(root, "p", { class: "attnw-ex-heading" }, "All heads") : undefined;
   const size = heading && element(heading, "span");
   const say = element(root, "p", { class: "attnw-ex-say", hidden: true });
   const act = element(root, "button", { type: "button", class: "attnw-ex-act", hidden: true });
@@ -77,7 +94,8 @@ export function explorerPanel(parent: HTMLElement, name: Panel, model: Model<Exp
     const reference = model.get(name);
     const measured = model.get("progress")[name];
     const problem = model.get("_problems")[name] ?? failure;
-    const offered = reference === null && OF_TREEBANK.includes(name) && measured === undefined && !problem;
+    const offered =
+      reference === null && OF_TREEBANK.includes(name) && measured === undefined && !problem;
     root.hidden = !open;
     for (const [attribute, value] of [
       ["role", "tabpanel"],
@@ -96,7 +114,10 @@ export function explorerPanel(parent: HTMLElement, name: Panel, model: Model<Exp
     }
     const [stack, another] = model.get("_stacks");
     if (size)
-      size.textContent = !stack || another ? "" : `${stack.n_layers} layers of ${stack.n_heads} heads: click one to see it`;
+      size.textContent =
+        !stack || another
+          ? ""
+          : `${stack.n_layers} layers of ${stack.n_heads} heads: click one to see it`;
     const waits = measured !== undefined || behind;
     line.hidden = !waits;
     line.className = measured ? "attnw-ex-share" : "attnw-ex-share attnw-progress";

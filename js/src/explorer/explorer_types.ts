@@ -2,7 +2,16 @@ import type { GridState } from "../head_grid/state.js";
 import type { HeadsState } from "../shared/head_types.js";
 import type { Model, RenderContext, SharedState } from "../shared/types.js";
 
-export const PANELS = ["grid", "view", "lens", "strip", "head_map", "predictions", "table", "arcs"] as const;
+export const PANELS = [
+  "grid",
+  "view",
+  "lens",
+  "strip",
+  "head_map",
+  "predictions",
+  "table",
+  "arcs",
+] as const;
 export type Panel = (typeof PANELS)[number];
 type ByPanel<T> = Partial<Record<Panel, T>>;
 
@@ -22,7 +31,11 @@ export interface Example {
 }
 
 /** Each panel's trait names its widget, "anywidget:…", or is null while there is none. */
-export interface ExplorerState extends HeadsState, Omit<SharedState, "_axes">, Input, Record<Panel, string | null> {
+export interface ExplorerState
+  extends HeadsState,
+    Omit<SharedState, "_axes">,
+    Input,
+    Record<Panel, string | null> {
   /** The example that is shown. */
   example: string | null;
   /** The panels that there are. */

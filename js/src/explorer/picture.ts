@@ -36,7 +36,9 @@ function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
   if (plan === "two" || plan === "under") return [columns, [beside]];
   if (plan === "three") return [[...columns, beside], [below]];
   const [first = [], ...others] = columns;
-  return plan === "broad" ? [[first], ...others.map((one) => [one]), [beside]] : [[first], [...others, beside]];
+  return plan === "broad"
+    ? [[first], ...others.map((one) => [one]), [beside]]
+    : [[first], [...others, beside]];
 }
 
 /** The panels in sight, placed as on the page. */
@@ -105,7 +107,9 @@ function tableOf(state: Whole, drawn: Partial<Record<Panel, Drawn>>): Table {
     "to see": state._look,
     model: state._source.model,
   };
-  const rows = Object.entries(input).flatMap(([name, value]) => (value ? [["input", name, value]] : [])) as string[][];
+  const rows = Object.entries(input).flatMap(([name, value]) =>
+    value ? [["input", name, value]] : [],
+  ) as string[][];
   const heads = drawn.grid?.caption.head;
   if (heads) rows.push(["heads", "selected", heads]);
   const cells = ({ table: { columns, rows } }: Drawn, ...names: string[]) =>

@@ -10,7 +10,11 @@ export function tabList(
   pick: (panel: Panel) => void,
 ) {
   const row = element(parent, "div", { class: "attnw-ex-tabs", hidden: true });
-  const list = element(row, "div", { role: "tablist", "aria-label": name, class: "attnw-ex-tablist" });
+  const list = element(row, "div", {
+    role: "tablist",
+    "aria-label": name,
+    class: "attnw-ex-tablist",
+  });
   const note = element(row, "span", { class: "attnw-ex-note" });
   let shown: Panel[] = [];
   let chosen: Panel | undefined;
@@ -22,7 +26,12 @@ export function tabList(
     (event) => {
       const at = shown.indexOf(chosen as Panel);
       const last = shown.length - 1;
-      const to = { ArrowRight: at < last ? at + 1 : 0, ArrowLeft: at > 0 ? at - 1 : last, Home: 0, End: last }[event.key];
+      const to = {
+        ArrowRight: at < last ? at + 1 : 0,
+        ArrowLeft: at > 0 ? at - 1 : last,
+        Home: 0,
+        End: last,
+      }[event.key];
       const panel = to === undefined ? undefined : shown[to];
       if (to === undefined || !panel) return;
       event.preventDefault();
@@ -40,7 +49,13 @@ export function tabList(
       shown = panels;
       list.replaceChildren();
       for (const panel of panels) {
-        const look = { type: "button", role: "tab", class: "attnw-ex-tab", "data-tab": panel, "aria-controls": idOf(panel) };
+        const look = {
+          type: "button",
+          role: "tab",
+          class: "attnw-ex-tab",
+          "data-tab": panel,
+          "aria-controls": idOf(panel),
+        };
         const button = element(list, "button", look, TITLES[panel]);
         button.addEventListener("click", () => pick(panel), { signal });
       }

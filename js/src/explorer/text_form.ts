@@ -12,14 +12,21 @@ const MOST_HEIGHT = 70;
 
 /** The input that the page has asked for. */
 export function asked(model: Model<ExplorerState>): Input {
-  return { text: model.get("text"), pair: model.get("pair") || null, target: model.get("target") || null };
+  return {
+    text: model.get("text"),
+    pair: model.get("pair") || null,
+    target: model.get("target") || null,
+  };
 }
 
 /** Whether the figures show another input than the one asked for. */
 export function isBehind(model: Model<ExplorerState>): boolean {
   const { text, pair, target } = model.get("_shown");
   const now = asked(model);
-  return text !== undefined && (text !== now.text || (pair ?? null) !== now.pair || (target ?? null) !== now.target);
+  return (
+    text !== undefined &&
+    (text !== now.text || (pair ?? null) !== now.pair || (target ?? null) !== now.target)
+  );
 }
 
 /** The text box with a second one where the model reads two, the examples, and what is to be seen; returns how to update them. */
@@ -52,7 +59,10 @@ export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signa
   const actions = element(row, "div", { class: "attnw-ex-actions" });
   const button = element(actions, "button", { type: "submit", class: "attnw-ex-run" }, "Run");
   button.title = RUN_KEYS;
-  const select = element(actions, "select", { class: "attnw-ex-examples", "aria-label": "examples" });
+  const select = element(actions, "select", {
+    class: "attnw-ex-examples",
+    "aria-label": "examples",
+  });
 
   const line = element(form, "div", { class: "attnw-ex-line" });
   const look = element(line, "p", { class: "attnw-ex-look", "aria-live": "polite" });
@@ -75,7 +85,10 @@ export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signa
   }
 
   function mark(): void {
-    button.classList.toggle("attnw-ex-changed", JSON.stringify(draft()) !== JSON.stringify(asked(model)));
+    button.classList.toggle(
+      "attnw-ex-changed",
+      JSON.stringify(draft()) !== JSON.stringify(asked(model)),
+    );
   }
 
   function run(): void {
@@ -107,7 +120,8 @@ export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signa
   on(select, "change", () => {
     const chosen = model.get("_examples").find(({ name }) => name === select.value);
     // The text goes with its name, so that the page knows at once that the figures are behind.
-    if (chosen) save(model, { example: chosen.name, text: chosen.text, pair: chosen.pair, target: null });
+    if (chosen)
+      save(model, { example: chosen.name, text: chosen.text, pair: chosen.pair, target: null });
   });
   // JupyterLab would take the arrows for its own.
   on(select, "keydown", (event) => event.stopPropagation());

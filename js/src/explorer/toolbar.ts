@@ -26,7 +26,11 @@ const OF_GRID = ["metric", "sort", "stack", "_metrics", "_axes"] as const;
 
 /** The one row of all controls that figures share; `grid` is the model of the grid, once there is one. */
 export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal: AbortSignal) {
-  const bar = element(parent, "div", { class: "attnw-ex-bar", role: "group", "aria-label": "controls of all figures" });
+  const bar = element(parent, "div", {
+    class: "attnw-ex-bar",
+    role: "group",
+    "aria-label": "controls of all figures",
+  });
   const stepper = element(bar, "span", { class: "attnw-ex-stepper" });
   const label = element(stepper, "label", {}, "layer ");
   const layer = slider(label, { max: 0, step: 1 });
@@ -39,12 +43,23 @@ export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal
   let grid: GridModel | undefined;
   let open = false;
 
-  const stack = choice<string>(row, "stack", signal, (value) => grid && save(grid, { stack: value }));
+  const stack = choice<string>(
+    row,
+    "stack",
+    signal,
+    (value) => grid && save(grid, { stack: value }),
+  );
   const hide = hideTicks(row, model, signal);
   // A lock is a position on the axis: on the other unit's axis it would be another token.
-  const unit = choice<ExplorerState["unit"]>(row, "unit", signal, (value) => save(model, { tokens: [], unit: value }));
-  const quantity = choice<string>(row, "quantity", signal, (value) => save(model, { quantity: value }));
-  const scale = choice<ExplorerState["scale"]>(row, "scale", signal, (value) => save(model, { scale: value }));
+  const unit = choice<ExplorerState["unit"]>(row, "unit", signal, (value) =>
+    save(model, { tokens: [], unit: value }),
+  );
+  const quantity = choice<string>(row, "quantity", signal, (value) =>
+    save(model, { quantity: value }),
+  );
+  const scale = choice<ExplorerState["scale"]>(row, "scale", signal, (value) =>
+    save(model, { scale: value }),
+  );
   const metric = choice<string>(
     row,
     "metric",

@@ -4,13 +4,29 @@ import { snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { groupsFor, PLANS, type Plan, planFor, present } from "./arrangement.js";
 import { explorerPanel } from "./explorer_panel.js";
-import { type ExplorerContext, type ExplorerState, type GridModel, PANELS, type Panel } from "./explorer_types.js";
+import {
+  type ExplorerContext,
+  type ExplorerState,
+  type GridModel,
+  PANELS,
+  type Panel,
+} from "./explorer_types.js";
 import { tabList } from "./tabs.js";
 import { isBehind, textForm } from "./text_form.js";
 import { toolbar } from "./toolbar.js";
 
 const WATCHED: (keyof ExplorerState)[] = [
-  ...(["text", "pair", "target", "example", "panels", "tab", "progress", "selected", "layer"] as const),
+  ...([
+    "text",
+    "pair",
+    "target",
+    "example",
+    "panels",
+    "tab",
+    "progress",
+    "selected",
+    "layer",
+  ] as const),
   ...(["hidden", "unit", "quantity", "scale"] as const),
   ...PANELS,
   ...(["_shown", "_notes", "_problems", "_stacks", "_source", "_quantities"] as const),
@@ -21,11 +37,16 @@ const USUAL_WIDTH = 1000;
 const PARTS = ["panels", "progress", "_offer", "_problems", ...PANELS] as const;
 
 function render({ model, el, signal, host }: ExplorerContext): void {
-  const { root, inner, alert, save, invalidate } = mount({ model, el, signal } as RenderContext<ExplorerState>, "ex", WATCHED, {
-    update,
-    keys,
-    keepsShowing: true,
-  });
+  const { root, inner, alert, save, invalidate } = mount(
+    { model, el, signal } as RenderContext<ExplorerState>,
+    "ex",
+    WATCHED,
+    {
+      update,
+      keys,
+      keepsShowing: true,
+    },
+  );
   const form = textForm(inner, model, signal);
   form.element.after(alert);
   form.actions.append(save);
@@ -117,7 +138,14 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   panels[0]?.element.addEventListener(
     "click",
     ({ target, shiftKey, ctrlKey, metaKey }) => {
-      if (plan === "one" && target instanceof HTMLCanvasElement && !shiftKey && !ctrlKey && !metaKey) open("view");
+      if (
+        plan === "one" &&
+        target instanceof HTMLCanvasElement &&
+        !shiftKey &&
+        !ctrlKey &&
+        !metaKey
+      )
+        open("view");
     },
     { signal },
   );

@@ -55,11 +55,15 @@ export function gridControls(
   on(more, "click", () => setOpen(more.getAttribute("aria-expanded") !== "true"));
 
   const pick = (of_two: OfTwo) => save(model, { of_two });
-  const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (one) => ofTwoText(one, model.get("_compared")));
+  const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (one) =>
+    ofTwoText(one, model.get("_compared")),
+  );
   const [stack, quantity, unit] = [trait("stack"), trait("quantity"), trait("unit")];
   const hide = hideTicks(row, model, signal);
   const scale = trait("scale");
-  const shared = tick(row, "shared by all heads", signal, (shared_scale) => save(model, { shared_scale }));
+  const shared = tick(row, "shared by all heads", signal, (shared_scale) =>
+    save(model, { shared_scale }),
+  );
   const legend = element(row, "span", { class: "attnw-grid-legend" });
   const bar = colourBar(legend);
   const inUse = element(legend, "span");

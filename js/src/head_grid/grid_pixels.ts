@@ -7,7 +7,9 @@ import { headIn, type Order } from "./head_order.js";
 import type { Edited, Thumbnails } from "./state.js";
 
 /** Decoded thumbnails of one stack: rows x cols heads of height x width cells. */
-export interface SmallMaps extends Pick<Thumbnails, "stack" | "quantity" | "unit" | "hidden">, Omit<Edited, "changes"> {
+export interface SmallMaps
+  extends Pick<Thumbnails, "stack" | "quantity" | "unit" | "hidden">,
+    Omit<Edited, "changes"> {
   rows: number;
   cols: number;
   height: number;
@@ -24,7 +26,14 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
   const [rows = 0, cols = 0, height = 0, width = 0] = thumbnails.values.shape;
   const maxima = asFloat32(thumbnails.maxima);
   return {
-    ...{ disabled: [], method: "uniform", versus: null, of_two: "difference", signed: false, common: null },
+    ...{
+      disabled: [],
+      method: "uniform",
+      versus: null,
+      of_two: "difference",
+      signed: false,
+      common: null,
+    },
     ...thumbnails,
     changes: thumbnails.changes ? asFloat32(thumbnails.changes) : null,
     ...{ rows, cols, height, width, maxima },
@@ -49,7 +58,12 @@ export function spans(source: number, size: number): Int32Array {
  * The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of the scale's; or of the bytes of
  * differences.
  */
-export function bytePixels(table: Uint32Array, scale: Scale, gain: number, signed = false): Uint32Array {
+export function bytePixels(
+  table: Uint32Array,
+  scale: Scale,
+  gain: number,
+  signed = false,
+): Uint32Array {
   const at = transfer(scale);
   const [zero, steps] = signed ? [NO_CHANGE, 127] : [0, 255];
   return Uint32Array.from({ length: 256 }, (_, byte) => {

@@ -17,7 +17,13 @@ export type Box = Record<"left" | "top" | "right" | "bottom", number>;
  * Top-left corner of a preview outside of the grid, level with the hovered cell: beside it, else under or over it. Where a
  * grid leaves no room it stands at the side that is farther from the cell.
  */
-export function placeOutside(grid: Box, cell: Box, width: number, height: number, bounds: Box): [x: number, y: number] {
+export function placeOutside(
+  grid: Box,
+  cell: Box,
+  width: number,
+  height: number,
+  bounds: Box,
+): [x: number, y: number] {
   const keep = (at: number, low: number, high: number) => Math.max(low, Math.min(high, at));
   const x = keep(cell.left, bounds.left, bounds.right - width);
   const y = keep(cell.top, bounds.top, bounds.bottom - height);
@@ -28,7 +34,10 @@ export function placeOutside(grid: Box, cell: Box, width: number, height: number
     [grid.left - GAP - width, y],
   ];
   const fits = ([left, top]: [number, number]) =>
-    left >= bounds.left && left + width <= bounds.right && top >= bounds.top && top + height <= bounds.bottom;
+    left >= bounds.left &&
+    left + width <= bounds.right &&
+    top >= bounds.top &&
+    top + height <= bounds.bottom;
   const isLeft = cell.left + cell.right < bounds.left + bounds.right;
   return outside.find(fits) ?? [isLeft ? bounds.right - width : bounds.left, y];
 }
@@ -55,7 +64,12 @@ export function gridPreview(parent: HTMLElement) {
   }
 
   /** Show the head of a cell; nothing where there is no cell, no head or no map of it. */
-  return (grid: HTMLElement, canvas: HTMLCanvasElement, scene: Scene, cell: Cell | undefined): void => {
+  return (
+    grid: HTMLElement,
+    canvas: HTMLCanvasElement,
+    scene: Scene,
+    cell: Cell | undefined,
+  ): void => {
     const { layout, maps, state, stack, metric } = scene;
     const at = cell && headIn(scene.order, cell);
     if (!cell || !at || !maps) {
@@ -79,7 +93,9 @@ export function gridPreview(parent: HTMLElement) {
     query.textContent = most?.query ?? "";
     key.textContent = most?.key ?? "";
     weight.textContent = most?.weight ?? "";
-    number.textContent = [metricText(metric, at, maps.cols), editText(scene, at)].filter(Boolean).join(" · ");
+    number.textContent = [metricText(metric, at, maps.cols), editText(scene, at)]
+      .filter(Boolean)
+      .join(" · ");
     number.hidden = !number.textContent;
 
     box.hidden = false;
@@ -88,7 +104,12 @@ export function gridPreview(parent: HTMLElement) {
     const origin = canvas.getBoundingClientRect();
     const seen = grid.getBoundingClientRect();
     const { left: start, top: over, bottom: under } = seen;
-    const around = { left: start, top: over, bottom: under, right: Math.min(seen.right, origin.right) };
+    const around = {
+      left: start,
+      top: over,
+      bottom: under,
+      right: Math.min(seen.right, origin.right),
+    };
     const [x, y] = corner(layout, cell);
     const [left, top] = [origin.left + x, origin.top + y];
     const anchor = { left, top, right: left + layout.cell, bottom: top + layout.cell };

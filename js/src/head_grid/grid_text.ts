@@ -1,4 +1,12 @@
-import { ALL_HIDDEN, type Caption, caption, headNames, MERGED, SCALE_WORDS, type Table } from "../shared/caption.js";
+import {
+  ALL_HIDDEN,
+  type Caption,
+  caption,
+  headNames,
+  MERGED,
+  SCALE_WORDS,
+  type Table,
+} from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { labelOf, specialName } from "../shared/labels.js";
@@ -18,16 +26,22 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   const head = row * maps.cols + col;
   const weight = maps.maxima[head] ?? 0;
   const [query = -1, key = -1] = maps.strongest.subarray(2 * head);
-  if (!(Math.abs(weight) > 0) || !(query in axes.query.text) || !(key in axes.key.text)) return undefined;
+  if (!(Math.abs(weight) > 0) || !(query in axes.query.text) || !(key in axes.key.text))
+    return undefined;
   return {
     query: labelOf(axes.query, query),
     key: labelOf(axes.key, key),
-    weight: maps.signed ? signedValue(printValue(maps.quantity))(weight) : printValue(maps.quantity)(weight),
+    weight: maps.signed
+      ? signedValue(printValue(maps.quantity))(weight)
+      : printValue(maps.quantity)(weight),
   };
 }
 
 /** What switching heads off has made of one. */
-export function editText({ off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">, [row, col]: Cell): string {
+export function editText(
+  { off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">,
+  [row, col]: Cell,
+): string {
   const head = row * (maps?.cols ?? 0) + col;
   if (off.has(head)) return "off";
   const change = changes?.[head] ?? 0;
@@ -63,7 +77,8 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   const now = source.edits ?? "";
   if (of !== now) notes.push(`the metric is as given, not measured ${now || "with all heads on"}`);
   const sorted = { none: "", rows: "heads of each layer", all: "all heads" }[order.sort];
-  if (sorted) notes.push(`${sorted} by ${metric.title}, ${descending ? "largest" : "smallest"} first`);
+  if (sorted)
+    notes.push(`${sorted} by ${metric.title}, ${descending ? "largest" : "smallest"} first`);
   if (filter) {
     const kept = metric.values.reduce((n, value) => n + (passes(value, filter) ? 1 : 0), 0);
     const [from, to] = filter.map(figures);
@@ -74,7 +89,8 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
 }
 
 /** What thumbnails of differences are. */
-const differenceName = ({ versus }: GridState) => (versus === "other" ? "A − B" : "difference from the intact model");
+const differenceName = ({ versus }: GridState) =>
+  versus === "other" ? "A − B" : "difference from the intact model";
 
 /** Which of two that are compared is shown alone. */
 const comparedName = ({ _compared: names = [], of_two: of }: GridState) =>
@@ -103,7 +119,11 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
     };
   // Without a common maximum the scale is in parts of each head's own.
   const [low, middle] = barTexts(scale, 100);
-  const texts: [string, string, string] = [low === "0" ? low : `${low} %`, `${middle} %`, "head max"];
+  const texts: [string, string, string] = [
+    low === "0" ? low : `${low} %`,
+    `${middle} %`,
+    "head max",
+  ];
   return { texts, words: words("per head") };
 }
 
@@ -143,7 +163,8 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
     const upTo = `outlined: changed against ${state.versus === "other" ? "B" : "the intact model"}, Jensen-Shannon divergence up to ${figures(most)}`;
     notes.push(most > 0 ? upTo : "no other head of this stack changed");
   }
-  if (state.versus === "other" && maps?.signed) notes.push(`A: ${state._compared?.[0]}`, `B: ${state._compared?.[1]}`);
+  if (state.versus === "other" && maps?.signed)
+    notes.push(`A: ${state._compared?.[0]}`, `B: ${state._compared?.[1]}`);
   if (state.versus === "intact" && maps && !maps.signed && state.of_two === "difference")
     notes.push(
       state.disabled.length
@@ -157,7 +178,9 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
 function lengths({ state: { _axes: axes }, stack }: Scene): string {
   if (!axes.query) return "";
   const [n, m] = [axes.query.text.length, axes.key.text.length];
-  return stack?.name === "cross" || n !== m ? `${n} × ${m} ${axes.unit}` : counted(n, axes.unit.slice(0, -1));
+  return stack?.name === "cross" || n !== m
+    ? `${n} × ${m} ${axes.unit}`
+    : counted(n, axes.unit.slice(0, -1));
 }
 
 /** What becomes of more tokens than a thumbnail has cells. */
@@ -165,7 +188,8 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
   if (!maps || !axes.query) return "";
   const { height, width } = maps;
   if (height * width === 0) return ALL_HIDDEN;
-  const kept = ({ special }: Axis) => special.filter((kind) => !hidden.includes(kind as Special)).length;
+  const kept = ({ special }: Axis) =>
+    special.filter((kind) => !hidden.includes(kind as Special)).length;
   const [rows, cols] = maps.common ?? [kept(axes.query), kept(axes.key)];
   const count = rows === cols ? rows : `${rows} × ${cols}`;
   return [

@@ -42,16 +42,26 @@ export interface Order {
 type Wish = Pick<MetricState, "sort" | "descending" | "filter" | "outside">;
 
 /** Heads in their places, sorted and filtered as wished; of equal ones the first comes first. */
-export function orderHeads(layers: number, cols: number, metric: Metric | undefined, wish: Wish): Order {
+export function orderHeads(
+  layers: number,
+  cols: number,
+  metric: Metric | undefined,
+  wish: Wish,
+): Order {
   const all = Array.from({ length: layers * cols }, (_, i) => i);
   if (!metric) return { sort: "none", rows: layers, cols, heads: all };
   const value = (head: number) => metric.values[head] ?? 0;
   const stays = (head: number) => wish.outside === "dim" || passes(value(head), wish.filter);
   const sign = wish.descending ? -1 : 1;
-  const sorted = (heads: number[]) => heads.filter(stays).sort((a, b) => sign * (value(a) - value(b)) || a - b);
+  const sorted = (heads: number[]) =>
+    heads.filter(stays).sort((a, b) => sign * (value(a) - value(b)) || a - b);
   const { sort } = wish;
-  if (sort === "none") return { sort, rows: layers, cols, heads: all.map((head) => (stays(head) ? head : -1)) };
-  const groups = sort === "all" ? [all] : Array.from({ length: layers }, (_, row) => all.slice(row * cols, (row + 1) * cols));
+  if (sort === "none")
+    return { sort, rows: layers, cols, heads: all.map((head) => (stays(head) ? head : -1)) };
+  const groups =
+    sort === "all"
+      ? [all]
+      : Array.from({ length: layers }, (_, row) => all.slice(row * cols, (row + 1) * cols));
   const heads = groups.flatMap((group) => {
     const kept = sorted(group);
     const cells = Math.ceil(kept.length / cols || (sort === "rows" ? 1 : 0)) * cols;
@@ -73,4 +83,7 @@ export function cellOf({ heads, cols }: Order, [layer, head]: Cell): Cell | unde
 }
 
 /** The two ends of the bars: 0 and the farthest value, or both farthest ones where signs differ. */
-export const barRange = ({ low, high }: Metric): [number, number] => [Math.min(0, low), Math.max(0, high)];
+export const barRange = ({ low, high }: Metric): [number, number] => [
+  Math.min(0, low),
+  Math.max(0, high),
+];

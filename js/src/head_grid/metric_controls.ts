@@ -19,14 +19,21 @@ const STEPS = 200;
 const STRIP: [number, number] = [160, 14];
 
 /** The row for metrics: which one, the order, the range, heads alike; returns how to bring it up to date. */
-export function metricControls(parent: HTMLElement, { model, signal }: RenderContext<GridState>, selectSimilar: () => void) {
+export function metricControls(
+  parent: HTMLElement,
+  { model, signal }: RenderContext<GridState>,
+  selectSimilar: () => void,
+) {
   const row = element(parent, "div", {
     ...{ class: "attnw-controls attnw-metric-controls", role: "group" },
     "aria-label": "metric",
   });
   const on = listening(signal);
   const button = (at: HTMLElement, onClick: () => void) => {
-    const node = element(at, "button", { type: "button", class: "attnw-button attnw-metric-button" });
+    const node = element(at, "button", {
+      type: "button",
+      class: "attnw-button attnw-metric-button",
+    });
     on(node, "click", onClick);
     return node;
   };
@@ -68,7 +75,8 @@ export function metricControls(parent: HTMLElement, { model, signal }: RenderCon
   on(remove, "change", () => save(model, { outside: remove.checked ? "remove" : "dim" }));
   const alike = button(row, selectSimilar);
 
-  const valueAt = (of: Metric, step: number) => (step >= STEPS ? of.high : of.low + ((of.high - of.low) * step) / STEPS);
+  const valueAt = (of: Metric, step: number) =>
+    step >= STEPS ? of.high : of.low + ((of.high - of.low) * step) / STEPS;
   const stepOf = (of: Metric, value: number) =>
     of.high > of.low ? Math.round((STEPS * (value - of.low)) / (of.high - of.low)) : 0;
 

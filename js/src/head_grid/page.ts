@@ -21,21 +21,33 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     const found = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
     if (!found) return;
     model.set("_metrics", own.metrics.find((of) => of.stack === stack) ?? null);
-    const now = { stack, unit: model.get("unit"), quantity: model.get("quantity"), hidden: model.get("hidden") };
+    const now = {
+      stack,
+      unit: model.get("unit"),
+      quantity: model.get("quantity"),
+      hidden: model.get("hidden"),
+    };
     const { difference } = own;
     const isHeld =
-      difference && Object.entries(now).every(([name, is]) => String(is) === String(difference[name as keyof typeof now]));
+      difference &&
+      Object.entries(now).every(
+        ([name, is]) => String(is) === String(difference[name as keyof typeof now]),
+      );
     const versus = model.get("versus");
     const edited = { disabled: model.get("disabled"), method: model.get("method"), versus };
     const changes = own.changes.find((of) => of.stack === stack)?.values ?? null;
     const of_two = model.get("of_two");
-    const other = of_two === "second" ? mapsIn(held.second ?? [], stack, now.unit, now.quantity) : undefined;
+    const other =
+      of_two === "second" ? mapsIn(held.second ?? [], stack, now.unit, now.quantity) : undefined;
     model.set("_axes", (other ?? found).axes);
     const differs = versus && isHeld && of_two === "difference";
-    const made = differs ? difference : { ...thumbnails(other ?? found, now.hidden), signed: false, common: null };
+    const made = differs
+      ? difference
+      : { ...thumbnails(other ?? found, now.hidden), signed: false, common: null };
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
-  for (const name of ["stack", "unit", "hidden", "quantity", "versus", "of_two"]) model.on(`change:${name}`, draw);
+  for (const name of ["stack", "unit", "hidden", "quantity", "versus", "of_two"])
+    model.on(`change:${name}`, draw);
   // As in the kernel, another metric starts without a range: it was one of the metric before.
   let metric = model.get("metric");
   model.on("change:metric", () => {

@@ -1,4 +1,11 @@
-import { type Cell, canvasSize, corner, type GridLayout, hasText, outline } from "../shared/cells.js";
+import {
+  type Cell,
+  canvasSize,
+  corner,
+  type GridLayout,
+  hasText,
+  outline,
+} from "../shared/cells.js";
 import { AXIS_LABEL_SIZE, labelFont, type Measure, shorten, write } from "../shared/labels.js";
 import { aligned } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
@@ -37,12 +44,14 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
     pen.fillStyle = theme.hairline;
     for (let row = 0; row < rows; row++)
       for (let col = 0; col < cols; col++)
-        if (headIn(scene.order, [row, col])) pen.fillRect(...corner(layout, [row, col]), cell, cell);
+        if (headIn(scene.order, [row, col]))
+          pen.fillRect(...corner(layout, [row, col]), cell, cell);
   }
   if (hand) paintLayerLine(pen, scene);
   if (metric) paintBadges(pen, scene, metric);
   paintEdits(pen, scene);
-  for (const [i, at] of selected.entries()) paintFrame(pen, layout, at, theme, i === selected.length - 1);
+  for (const [i, at] of selected.entries())
+    paintFrame(pen, layout, at, theme, i === selected.length - 1);
   if (pointer.hovered) outline(pen, layout, pointer.hovered, theme.text, 1);
   if (pointer.focused) {
     outline(pen, layout, pointer.focused, theme.background, 2, -3);
@@ -71,7 +80,8 @@ function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
     if (off.has(head)) paintStrike(pen, layout, at, theme);
     const change = changes?.[head] ?? 0;
     if (head < 0 || !(change > 0)) continue;
-    const [width, strength] = CHANGES[Math.ceil((CHANGES.length * change) / most) - 1] ?? CHANGES[0];
+    const [width, strength] =
+      CHANGES[Math.ceil((CHANGES.length * change) / most) - 1] ?? CHANGES[0];
     pen.globalAlpha = strength;
     outline(pen, layout, at, theme.second, width, -width / 2);
     pen.globalAlpha = 1;
@@ -151,7 +161,12 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
 }
 
 /** The rows' names, strong where they are `marked`, over columns that are scrolled away. */
-function paintRowLabels(pen: Pen, scene: Scene, marked: Set<number>, [left, top]: Pointer["scrolled"]) {
+function paintRowLabels(
+  pen: Pen,
+  scene: Scene,
+  marked: Set<number>,
+  [left, top]: Pointer["scrolled"],
+) {
   const { layout, theme } = scene;
   const right = left + layout.x0 - 8;
   if (left) {
@@ -191,7 +206,8 @@ function paintLayerLine(pen: Pen, { layout, theme, order, state: { layer } }: Sc
 const BADGE_SIZE = 10;
 
 /** Weights, selection and metrics each have a colour of their own. */
-const metricColour = ({ dark, forced, text }: Theme) => (forced ? text : dark ? "#00a87b" : "#008060");
+const metricColour = ({ dark, forced, text }: Theme) =>
+  forced ? text : dark ? "#00a87b" : "#008060";
 
 /** Room between two texts, in a cell and from one cell to the next. */
 const TEXT_GAP = 4;
@@ -205,9 +221,16 @@ export function decimals({ low, high }: Metric, digits: number): (x: number) => 
  * Name and number under each cell, in the longest spelling that fits under all of them: numbers lose a digit first, then
  * names their letters, then the numbers go. Names are only needed where the order does not tell them.
  */
-export function badgeTexts(order: Order, metric: Metric, width: number, measure: Measure): [name: string, number: string][] {
+export function badgeTexts(
+  order: Order,
+  metric: Metric,
+  width: number,
+  measure: Measure,
+): [name: string, number: string][] {
   const spell = (make: (layer: number, head: number, value: number) => string) =>
-    order.heads.map((i) => (i < 0 ? "" : make(Math.floor(i / order.cols), i % order.cols, metric.values[i] ?? 0)));
+    order.heads.map((i) =>
+      i < 0 ? "" : make(Math.floor(i / order.cols), i % order.cols, metric.values[i] ?? 0),
+    );
   const none = spell(() => "");
   const names = {
     none: [none],
@@ -224,11 +247,13 @@ export function badgeTexts(order: Order, metric: Metric, width: number, measure:
       const other = number[i] ?? "";
       return measure(text) + measure(other) + (text && other ? TEXT_GAP : 0) <= room;
     });
-  for (const name of names) for (const number of numbers) if (fit(name, number)) return pairs(name, number);
+  for (const name of names)
+    for (const number of numbers) if (fit(name, number)) return pairs(name, number);
   return pairs(names.find((name) => fit(name, none)) ?? names.at(-1) ?? none, none);
 }
 
-const pairs = (names: string[], numbers: string[]) => names.map((name, i): [string, string] => [name, numbers[i] ?? ""]);
+const pairs = (names: string[], numbers: string[]) =>
+  names.map((name, i): [string, string] => [name, numbers[i] ?? ""]);
 
 /** A bar under each cell for its metric, its texts, and a veil over heads outside the filter. */
 export function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {

@@ -36,7 +36,12 @@ export interface Scene extends Omit<Page, "width"> {
 }
 
 /** What is shown of a state, and where; cells are made for `highest` pixels. */
-export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page, highest?: number): Scene {
+export function sceneOf(
+  state: GridState,
+  maps: SmallMaps | null,
+  page: Page,
+  highest?: number,
+): Scene {
   const stack = state._stacks.find(({ name }) => name === state.stack);
   const [rows, cols] = [maps?.rows ?? stack?.n_layers ?? 0, maps?.cols ?? stack?.n_heads ?? 0];
   // While another stack's maps are still up, the metric is not that of their heads.
@@ -60,7 +65,11 @@ export function sceneOf(state: GridState, maps: SmallMaps | null, page: Page, hi
       ...{ ground: word(page.theme.background), line: word(page.theme.hairline) },
       ...{ scale: state.scale, shared: state.shared_scale },
     },
-    off: new Set(state.disabled.filter(([, , name]) => name === state.stack).map(([layer, head]) => layer * cols + head)),
+    off: new Set(
+      state.disabled
+        .filter(([, , name]) => name === state.stack)
+        .map(([layer, head]) => layer * cols + head),
+    ),
     changes: maps?.stack === state.stack ? maps.changes : null,
     // A few heads are narrower than what is said of their order.
     width: snap(sorting ? Math.max(width, Math.min(room, sortingEnd)) : width),

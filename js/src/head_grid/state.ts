@@ -5,7 +5,8 @@ import type { WireArray } from "../shared/wire.js";
 /** What is different in two attentions, or the one or the other alone. */
 export const OF_TWO = ["difference", "first", "second"] as const;
 export type OfTwo = (typeof OF_TWO)[number];
-export const nextOfTwo = (now: OfTwo): OfTwo => OF_TWO[(OF_TWO.indexOf(now) + 1) % OF_TWO.length] ?? "difference";
+export const nextOfTwo = (now: OfTwo): OfTwo =>
+  OF_TWO[(OF_TWO.indexOf(now) + 1) % OF_TWO.length] ?? "difference";
 
 /** What thumbnails say of heads that are off. */
 export interface Edited {
@@ -54,5 +55,13 @@ export const WATCHED: (keyof GridState)[] = [
   ...(["selected", "layer", "hidden", "quantity", "unit", "scale", "stack"] as const),
   ...(["disabled", "method", "versus", "of_two", "_compared"] as const),
   ...(["shared_scale", "metric", "sort", "descending", "filter", "outside"] as const),
-  ...(["_thumbnails", "_axes", "_stacks", "_source", "_quantities", "_metrics", "_metrics_of"] as const),
+  ...([
+    "_thumbnails",
+    "_axes",
+    "_stacks",
+    "_source",
+    "_quantities",
+    "_metrics",
+    "_metrics_of",
+  ] as const),
 ];

@@ -7,7 +7,11 @@ import { type Head, headName, type Model, sameHead } from "../shared/types.js";
 import type { Scene } from "./scene.js";
 import type { GridState } from "./state.js";
 
-const METHODS = { uniform: "uniform: all weights alike", zero: "zero: nothing", first: "first: the first token" };
+const METHODS = {
+  uniform: "uniform: all weights alike",
+  zero: "zero: nothing",
+  first: "first: the first token",
+};
 const EVERY = Object.keys(METHODS) as GridState["method"][];
 
 /** What buttons do with heads that are off. */
@@ -20,7 +24,8 @@ export interface Switching {
 const named = (heads: Head[]) => headNames(heads, 4, headName);
 
 /** What is read aloud after heads were switched. */
-export const offText = (off: Head[]) => (off.length ? `${counted(off.length, "head")} off: ${named(off)}` : "all heads on");
+export const offText = (off: Head[]) =>
+  off.length ? `${counted(off.length, "head")} off: ${named(off)}` : "all heads on";
 
 /** A button for the shown head in `row`; while a head is off a row of its own, in `parent`. Returns how to bring them up to date. */
 export function switchControls(
@@ -31,7 +36,10 @@ export function switchControls(
   { toggle, clear }: Switching,
 ) {
   const look = { type: "button", class: "attnw-button attnw-grid-switch" };
-  const button = element(row, "button", { ...look, title: "read the input again without this head (x)" });
+  const button = element(row, "button", {
+    ...look,
+    title: "read the input again without this head (x)",
+  });
   const off = element(parent, "div", {
     class: "attnw-controls attnw-off-controls",
     role: "group",

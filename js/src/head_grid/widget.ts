@@ -9,7 +9,15 @@ import { type Look, mount } from "../shared/mount.js";
 import { fresh, type Raster } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
-import { announcement, chosenHeads, selectHeads, shownHead, stepTo, switchedOff, undoable } from "../shared/selection.js";
+import {
+  announcement,
+  chosenHeads,
+  selectHeads,
+  shownHead,
+  stepTo,
+  switchedOff,
+  undoable,
+} from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { Head, RenderContext } from "../shared/types.js";
 import { gridControls } from "./grid_controls.js";
@@ -59,11 +67,17 @@ function render(context: RenderContext<GridState>): void {
   });
   const canvas = element(box, "canvas", { class: "attnw-grid", "aria-hidden": "true" });
   const setCursor = gridCursor(box);
-  const controls = gridControls(inner, context, step, { toggle: (head) => switchOff([head]), clear: () => switchTo([]) });
+  const controls = gridControls(inner, context, step, {
+    toggle: (head) => switchOff([head]),
+    clear: () => switchTo([]),
+  });
   const measured = metricControls(inner, context, selectSimilar);
   const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
   const line = element(inner, "p", { class: "attnw-grid-caption", "data-caption": true });
-  const chosenNow = (): Choice => ({ selected: model.get("selected"), disabled: model.get("disabled") });
+  const chosenNow = (): Choice => ({
+    selected: model.get("selected"),
+    disabled: model.get("disabled"),
+  });
   const live = liveRegion(inner, chosenNow());
   const preview = gridPreview(inner);
   const peek = gridPeek(signal, () => model.get("_circle"));
@@ -126,13 +140,17 @@ function render(context: RenderContext<GridState>): void {
 
   function switchKey({ key, shiftKey, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
     if (ctrlKey || metaKey || altKey || target instanceof HTMLSelectElement) return false;
-    if (key === "v" && model.get("versus") === "other") save(model, { of_two: nextOfTwo(model.get("of_two")) });
+    if (key === "v" && model.get("versus") === "other")
+      save(model, { of_two: nextOfTwo(model.get("of_two")) });
     else if (key === "v") save(model, { versus: model.get("versus") ? null : "intact" });
     else if (key.toLowerCase() !== "x") return false;
     else {
       const head = pointedHead() ?? shownHead(model);
       const heads = model.get("_stacks").find(({ name }) => name === head?.[2])?.n_heads ?? 0;
-      const layer = Array.from({ length: heads }, (_, i): Head => [head?.[0] ?? 0, i, head?.[2] ?? ""]);
+      const layer = Array.from(
+        { length: heads },
+        (_, i): Head => [head?.[0] ?? 0, i, head?.[2] ?? ""],
+      );
       if (head) switchOff(shiftKey ? layer : [head]);
     }
     return true;
@@ -142,7 +160,8 @@ function render(context: RenderContext<GridState>): void {
   function pointedHead(): Head | undefined {
     const { hovered, focused, byKeyboard } = input.place;
     const cell = hovered ?? (byKeyboard ? focused : undefined);
-    const at = cell && scene && maps?.stack === model.get("stack") ? headIn(scene.order, cell) : undefined;
+    const at =
+      cell && scene && maps?.stack === model.get("stack") ? headIn(scene.order, cell) : undefined;
     return at && [...at, model.get("stack")];
   }
 
@@ -208,11 +227,22 @@ function render(context: RenderContext<GridState>): void {
     }
     if (!sameCell(pointed, passedBy)) passedBy = undefined;
     revealed = last;
-    if (pen) paintGrid(pen, scene, raster, { hovered, focused: shown, scrolled: [box.scrollLeft, box.scrollTop] });
+    if (pen)
+      paintGrid(pen, scene, raster, {
+        hovered,
+        focused: shown,
+        scrolled: [box.scrollLeft, box.scrollTop],
+      });
     const own = headIn(order, focused);
     const pair = maps && own ? strongest(maps, state._axes, own) : undefined;
     const isSelected = selected.some((at) => sameCell(at, focused));
-    const words = describe(own, pair, own ? metricText(metric, own, cols) : "", isSelected, own && editText(scene, own));
+    const words = describe(
+      own,
+      pair,
+      own ? metricText(metric, own, cols) : "",
+      isSelected,
+      own && editText(scene, own),
+    );
     setCursor(focused, rows, cols, words, isSelected);
     const peeked = passedBy ? undefined : pointed;
     const elsewhere = peek(maps, peeked && headIn(order, peeked));

@@ -58,8 +58,15 @@ export function groupNames(
       for (let j = -STEPS; j <= STEPS; j++) {
         const x = within(middle.x + i * STEP, width / 2, layout.width - width / 2);
         const y = within(middle.y + j * STEP, HEIGHT / 2, layout.height - HEIGHT / 2);
-        const box = { x0: x - width / 2, x1: x + width / 2, y0: y - HEIGHT / 2, y1: y + HEIGHT / 2 };
-        const cost = costOf(box, { points, own, core, radius, boxes }) + Math.hypot(x - middle.x, y - middle.y) / 4;
+        const box = {
+          x0: x - width / 2,
+          x1: x + width / 2,
+          y0: y - HEIGHT / 2,
+          y1: y + HEIGHT / 2,
+        };
+        const cost =
+          costOf(box, { points, own, core, radius, boxes }) +
+          Math.hypot(x - middle.x, y - middle.y) / 4;
         if (cost < best.cost) best = { cost, x, y };
       }
     const { x, y } = best;
@@ -70,7 +77,8 @@ export function groupNames(
 
 /** The heads round the one that is nearest to all others. */
 function coreOf(own: Point[]): Point[] {
-  const away = (to: Point) => own.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);
+  const away = (to: Point) =>
+    own.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);
   const middle = own.reduce((best, point) => (away(point) < away(best) ? point : best));
   const nearest = [...own].sort((a, b) => distance(a, middle) - distance(b, middle));
   return nearest.slice(0, Math.max(2, Math.round(CORE * own.length)));
@@ -86,7 +94,13 @@ const outside = ({ x, y }: Point, { x0, y0, x1, y1 }: Box) =>
 
 function costOf(
   box: Box,
-  { points, own, core, radius, boxes }: { points: Point[]; own: Point[]; core: Point[]; radius: number; boxes: Box[] },
+  {
+    points,
+    own,
+    core,
+    radius,
+    boxes,
+  }: { points: Point[]; own: Point[]; core: Point[]; radius: number; boxes: Box[] },
 ): number {
   const mine = own[0]?.group;
   let cost = Math.min(...core.map((point) => outside(point, box)));
@@ -95,6 +109,7 @@ function costOf(
     if (away < 0) cost += COST.covered;
     else if (away < NEAR && point.group !== mine) cost += COST.others;
   }
-  const meets = (other: Box) => box.x0 < other.x1 && other.x0 < box.x1 && box.y0 < other.y1 && other.y0 < box.y1;
+  const meets = (other: Box) =>
+    box.x0 < other.x1 && other.x0 < box.x1 && box.y0 < other.y1 && other.y0 < box.y1;
   return cost + COST.name * boxes.filter(meets).length;
 }

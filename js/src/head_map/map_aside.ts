@@ -28,7 +28,9 @@ export function mapAside(
 ) {
   const aside = element(parent, "div", { class: "attnw-map-aside" });
   const row = element(aside, "div", { class: "attnw-map-controls" });
-  const colour = choice<MapState["color"]>(row, "colour", signal, (color) => save(model, { color }));
+  const colour = choice<MapState["color"]>(row, "colour", signal, (color) =>
+    save(model, { color }),
+  );
   const scale = element(row, "div", { class: "attnw-map-scale" });
   const strip = element(scale, "canvas", { "aria-hidden": "true" });
   element(scale, "span", {}, "layer 0");

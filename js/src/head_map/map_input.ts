@@ -26,7 +26,12 @@ interface MapPlace {
 const STILL = 4;
 
 /** Mouse and keyboard of the map: changes the returned place and calls the actions; `key` returns whether it took the key. */
-export function mapInput(box: HTMLElement, canvas: HTMLCanvasElement, signal: AbortSignal, actions: MapActions) {
+export function mapInput(
+  box: HTMLElement,
+  canvas: HTMLCanvasElement,
+  signal: AbortSignal,
+  actions: MapActions,
+) {
   const place: MapPlace = { hovered: undefined, focused: 0, byKeyboard: false, brush: undefined };
   let pressed: [x: number, y: number] | undefined;
   const on = listening(signal);

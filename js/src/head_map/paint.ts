@@ -20,7 +20,13 @@ export function layerColour(theme: Theme, layer: number, count: number): string 
 }
 
 /** All layers, left to right. */
-export function paintLayers(pen: Pen, theme: Theme, layers: number, width: number, height: number): void {
+export function paintLayers(
+  pen: Pen,
+  theme: Theme,
+  layers: number,
+  width: number,
+  height: number,
+): void {
   for (let layer = 0; layer < layers; layer++) {
     pen.fillStyle = layerColour(theme, layer, layers);
     const x = (layer * width) / layers;
@@ -64,10 +70,18 @@ const SHAPES: Record<string, Corners> = {
   star: regular(10).map(([x, y], i) => (i % 2 ? [0.6 * x, 0.6 * y] : [1.4 * x, 1.4 * y])),
 };
 const NAMES = Object.keys(SHAPES);
-export const groupShape = (slot: number): string => (slot < 0 ? "ring" : (NAMES[slot % NAMES.length] ?? "circle"));
+export const groupShape = (slot: number): string =>
+  slot < 0 ? "ring" : (NAMES[slot % NAMES.length] ?? "circle");
 
 /** The mark of a behaviour, of about `radius` round a point. */
-export function paintMark(pen: Pen, theme: Theme, slot: number, x: number, y: number, radius: number): void {
+export function paintMark(
+  pen: Pen,
+  theme: Theme,
+  slot: number,
+  x: number,
+  y: number,
+  radius: number,
+): void {
   const shape = groupShape(slot);
   const corners = SHAPES[shape] ?? [];
   pen.beginPath();
@@ -250,7 +264,8 @@ export function groupLegend(scene: MapScene, names: string[], room: number, rule
         const middle = item.y + ROW / 2;
         paintMark(pen, theme, item.slot, item.x + MARK / 2, middle, MARK_RADIUS);
         pen.font = labelFont(font, false, LABEL_SIZE);
-        for (const [k, line] of item.lines.entries()) write(pen, line, [item.x + MARK + GAP, middle + k * LINE], theme.text);
+        for (const [k, line] of item.lines.entries())
+          write(pen, line, [item.x + MARK + GAP, middle + k * LINE], theme.text);
         write(pen, item.count, [item.right, middle], theme.muted, "right");
       }
     },

@@ -3,7 +3,16 @@ import { caption, keptRows } from "../shared/caption.js";
 import type { MapState } from "../shared/head_types.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import { groupLegend, layerLegend, paintMap } from "./paint.js";
-import { ASIDE, captionOf, decodePoints, FIGURE, readoutOf, sceneOf, sourceOf, tableOf } from "./scene.js";
+import {
+  ASIDE,
+  captionOf,
+  decodePoints,
+  FIGURE,
+  readoutOf,
+  sceneOf,
+  sourceOf,
+  tableOf,
+} from "./scene.js";
 
 /** Heads in the plane, with the legend that a page has beside or under them. */
 export const drawPicture: DrawPicture<MapState> = (state, request) => {
@@ -16,7 +25,9 @@ export const drawPicture: DrawPicture<MapState> = (state, request) => {
   sheet.figure(layout.width, layout.height, (pen) => paintMap(pen, scene));
   const names = (state._heads?.groups ?? []).map(({ name }) => name);
   if (beside) sheet.aside(ASIDE);
-  const legend = scene.layers ? layerLegend(scene) : groupLegend(scene, names, sheet.room, tableRuler);
+  const legend = scene.layers
+    ? layerLegend(scene)
+    : groupLegend(scene, names, sheet.room, tableRuler);
   sheet.place(legend.width, legend.height, legend.paint);
   const readout = readoutOf(scene.selected);
   if (readout) sheet.text(readout, { size: LABEL_SIZE, colour: theme.text, line: 20 });

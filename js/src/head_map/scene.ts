@@ -45,7 +45,8 @@ const HIGHEST = 560;
 
 /** The largest scale at which all points fit into `width`, no higher than a screen. */
 export function mapLayout(points: Point[], width: number): MapLayout {
-  const range = (values: number[]): [number, number] => (values.length ? [Math.min(...values), Math.max(...values)] : [0, 0]);
+  const range = (values: number[]): [number, number] =>
+    values.length ? [Math.min(...values), Math.max(...values)] : [0, 0];
   const [left, right] = range(points.map(({ x }) => x));
   const [low, high] = range(points.map(({ y }) => y));
   const room = Math.max(1, width - 2 * MARGIN);
@@ -159,7 +160,9 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
   const groups = state._heads?.groups ?? [];
   const selected = selectedOf(state, points);
   // The shown head's own name stands beside it.
-  const taken = selected.slice(-1).map(({ x, y }) => ({ x0: x - size.ring, x1: x + 64, y0: y - 24, y1: y + size.ring }));
+  const taken = selected
+    .slice(-1)
+    .map(({ x, y }) => ({ x0: x - size.ring, x1: x + 64, y0: y - 24, y1: y + size.ring }));
   return {
     ...{ theme, font, beside, layout, points, size, selected },
     touching: touching(points, APART * size.text),
@@ -174,7 +177,11 @@ export const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
   selected.flatMap((head) => points.find((point) => sameHead(point.head, head)) ?? []);
 
 const touching = (points: Point[], reach: number): Set<Point> =>
-  new Set(points.filter((one, i) => points.slice(0, i).some(({ x, y }) => (one.x - x) ** 2 + (one.y - y) ** 2 < reach ** 2)));
+  new Set(
+    points.filter((one, i) =>
+      points.slice(0, i).some(({ x, y }) => (one.x - x) ** 2 + (one.y - y) ** 2 < reach ** 2),
+    ),
+  );
 
 type Groups = { name: string }[];
 
@@ -195,7 +202,9 @@ export function pointLabel({ head, group }: Point, groups: Groups): string {
 export function describePoint(point: Point, groups: Groups, selected: boolean): string {
   const [layer, head] = point.head;
   const behaviour = groups[point.group]?.name;
-  return [`layer ${layer} head ${head}`, behaviour, selected && "selected"].filter(Boolean).join(", ");
+  return [`layer ${layer} head ${head}`, behaviour, selected && "selected"]
+    .filter(Boolean)
+    .join(", ");
 }
 
 /** Which heads are selected; "" where none is. */
@@ -209,7 +218,8 @@ export function readoutOf(selected: Point[]): string {
 const stackOf = ({ _heads }: MapState) => (_heads && _heads.stack !== "self" ? _heads.stack : "");
 
 /** Whose heads they are. */
-export const sourceOf = (state: MapState): string => [state._source.model, stackOf(state)].filter(Boolean).join(" · ");
+export const sourceOf = (state: MapState): string =>
+  [state._source.model, stackOf(state)].filter(Boolean).join(" · ");
 
 /** What the map shows, in words. */
 export function captionOf(state: MapState, points: Point[]): Caption {
@@ -226,7 +236,9 @@ export function captionOf(state: MapState, points: Point[]): Caption {
 
 /** The selected heads, then the behaviours or layers with their heads. */
 export function tableOf(state: MapState, points: Point[]): Table {
-  const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [...["selected", 1, headNames([head])]]);
+  const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [
+    ...["selected", 1, headNames([head])],
+  ]);
   const layers = state._heads?.positions.shape[0] ?? 0;
   const byLayer = state.color === "layer";
   const groups = byLayer

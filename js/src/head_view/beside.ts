@@ -67,9 +67,13 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
     const part: Scene = { ...scene, map: member, reach, several: undefined, room: own, slim: true };
     if (several?.names) part.absent = absentIn(i, scene.axes, member);
     const labelled = { query: column === 0, key: row === 0 };
-    const at = matrix ? { matrix: arrangeMatrix({ ...part, labelled }) } : { lines: arrangeLines(part, scrollTop, whole) };
+    const at = matrix
+      ? { matrix: arrangeMatrix({ ...part, labelled }) }
+      : { lines: arrangeLines(part, scrollTop, whole) };
     const layout = at.matrix ?? (at.lines as LinesLayout);
-    const middle = at.matrix ? at.matrix.x0 + (at.matrix.cols * at.matrix.cellWidth) / 2 : layout.width / 2;
+    const middle = at.matrix
+      ? at.matrix.x0 + (at.matrix.cols * at.matrix.cellWidth) / 2
+      : layout.width / 2;
     const head = several?.heads[i];
     panels.push({
       ...{
@@ -96,5 +100,9 @@ export function paintNames(pen: Pen, { panels }: Beside, { theme, font, ruler }:
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (const { name, x, y, middle, width } of panels)
-    pen.fillText(shorten(ruler(labelFont(font, true)), name, 2 * Math.min(middle, width - middle)), x + middle, y + TITLE / 2);
+    pen.fillText(
+      shorten(ruler(labelFont(font, true)), name, 2 * Math.min(middle, width - middle)),
+      x + middle,
+      y + TITLE / 2,
+    );
 }

@@ -14,7 +14,11 @@ interface Place {
 }
 
 /** Several heads side by side, each drawn as one head is; what is pointed at or locked in one is so in all. */
-export function besideFigure(parent: HTMLElement, signal: AbortSignal, onlyThis: (head: Head) => void): Figure {
+export function besideFigure(
+  parent: HTMLElement,
+  signal: AbortSignal,
+  onlyThis: (head: Head) => void,
+): Figure {
   const box = element(parent, "div", { class: "attnw-figure attnw-beside" });
   const names = element(box, "canvas", { class: "attnw-names", "aria-hidden": "true" });
   const places: Place[] = [];
@@ -81,7 +85,9 @@ export function besideFigure(parent: HTMLElement, signal: AbortSignal, onlyThis:
     },
     isCut: (scene, side, text) => {
       const [panel] = beside?.panels ?? [];
-      return (panel && shown[0]?.isCut({ ...panel.scene, ...{ font: scene.font } }, side, text)) ?? false;
+      return (
+        (panel && shown[0]?.isCut({ ...panel.scene, ...{ font: scene.font } }, side, text)) ?? false
+      );
     },
     notes: () => [...new Set(shown.flatMap((figure) => figure.notes()))],
   };

@@ -11,14 +11,22 @@ export interface Chip {
 }
 
 /** The heads of the layer, and those selected elsewhere in the stack. */
-export function chipsOf(state: Pick<ViewState, "selected" | "arrangement" | "of" | "_stacks">): Chip[] {
+export function chipsOf(
+  state: Pick<ViewState, "selected" | "arrangement" | "of" | "_stacks">,
+): Chip[] {
   const last = state.selected.at(-1);
   const stack = shownStack(state);
   if (!last || !stack) return [];
   const { heads } = drawnHeads(state);
-  const layer = Array.from({ length: stack.n_heads }, (_, head): Head => [last[0], head, stack.name]);
+  const layer = Array.from(
+    { length: stack.n_heads },
+    (_, head): Head => [last[0], head, stack.name],
+  );
   const elsewhere = heads.filter(([at]) => at !== last[0]);
-  return [...layer, ...elsewhere].map((head) => ({ head, drawn: heads.some((other) => sameHead(head, other)) }));
+  return [...layer, ...elsewhere].map((head) => ({
+    head,
+    drawn: heads.some((other) => sameHead(head, other)),
+  }));
 }
 
 /** What is selected after a head joins those that are drawn, or leaves them: the last one stays. */
@@ -38,8 +46,16 @@ export function drawThese(model: Model<ViewState>, heads: Head[]): void {
 }
 
 /** A button for each head: it joins or leaves the drawing, twice or with Shift it is alone in it; returns how to show them. */
-export function chipRow(parent: HTMLElement, signal: AbortSignal, choose: (head: Head, alone: boolean) => void) {
-  const row = element(parent, "div", { class: "attnw-chips", role: "group", "aria-label": "heads drawn together" });
+export function chipRow(
+  parent: HTMLElement,
+  signal: AbortSignal,
+  choose: (head: Head, alone: boolean) => void,
+) {
+  const row = element(parent, "div", {
+    class: "attnw-chips",
+    role: "group",
+    "aria-label": "heads drawn together",
+  });
   let heads: Head[] = [];
   listening(signal)(row, "click", (event) => {
     const button = (event.target as Element).closest("button");
@@ -62,7 +78,11 @@ export function chipRow(parent: HTMLElement, signal: AbortSignal, choose: (head:
 }
 
 function chip(row: HTMLElement): HTMLElement {
-  const button = element(row, "button", { type: "button", class: "attnw-chip", title: "twice, or with Shift: only this head" });
+  const button = element(row, "button", {
+    type: "button",
+    class: "attnw-chip",
+    title: "twice, or with Shift: only this head",
+  });
   element(button, "span", { class: "attnw-swatch", "aria-hidden": "true" });
   element(button, "span");
   return button;

@@ -46,7 +46,11 @@ function headTables(theme: Theme, colours: string[]): Tables {
 const made = new WeakMap<string[], Tables>();
 
 /** What a scene's weights are drawn with; other colours, as of another theme, are in another list. */
-export function tablesOf({ theme, colours, map }: Pick<Scene, "theme" | "colours" | "map">): Tables {
+export function tablesOf({
+  theme,
+  colours,
+  map,
+}: Pick<Scene, "theme" | "colours" | "map">): Tables {
   if (!colours) return tables(theme, map.signed);
   const found = made.get(colours) ?? headTables(theme, colours);
   made.set(colours, found);

@@ -97,7 +97,13 @@ export function linesInView(
 }
 
 /** A counting sort by how far levels are from `zero` that drops what exceeds MOST_LINES from the weak end. */
-function strongestLast(query: number[], key: number[], level: number[], counts: Int32Array, zero: number): Lines {
+function strongestLast(
+  query: number[],
+  key: number[],
+  level: number[],
+  counts: Int32Array,
+  zero: number,
+): Lines {
   for (let i = 1; i < counts.length; i++) counts[i] = (counts[i] ?? 0) + (counts[i - 1] ?? 0);
   const leftOut = Math.max(0, query.length - MOST_LINES);
   const count = query.length - leftOut;

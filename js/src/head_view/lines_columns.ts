@@ -19,7 +19,12 @@ interface Column {
 }
 
 /** The two columns of tokens in sight, with the leading tokens' weights beside the other side's. */
-export function paintColumns(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32Array): void {
+export function paintColumns(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  table: Uint32Array,
+): void {
   const columns: Column[] = [
     { side: "query", x: layout.x0 - LABEL_GAP, way: -1, shown: scene.map.rows },
     { side: "key", x: layout.x1 + LABEL_GAP, way: 1, shown: scene.map.cols },
@@ -27,7 +32,13 @@ export function paintColumns(pen: Pen, layout: LinesLayout, scene: Scene, table:
   for (const column of columns) paintColumn(pen, layout, scene, table, column);
 }
 
-function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32Array, column: Column): void {
+function paintColumn(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  table: Uint32Array,
+  column: Column,
+): void {
   const { theme, map, axes } = scene;
   const { side, x, way, shown } = column;
   const axis = axes[side];
@@ -39,7 +50,8 @@ function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32A
   const { start, end } = rowsInSight(layout);
   const written = writtenFrom(axis, shown);
   let most = 0;
-  for (let i = 0; i < shown.length; i++) most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
+  for (let i = 0; i < shown.length; i++)
+    most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
   for (let i = start; i < Math.min(end, shown.length); i++) {
     const y = rowCentre(layout, i);
     const weight = weightTo(i);
@@ -57,7 +69,16 @@ function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32A
     pen.globalAlpha = 1;
     if (locked) paintLock(pen, x - way * LABEL_GAP, y, theme.accent);
     if (weight && !scene.colours)
-      paintWeight(pen, layout, scene, column, y, weight, most, cssWord(table[barLevel(map, weight)]));
+      paintWeight(
+        pen,
+        layout,
+        scene,
+        column,
+        y,
+        weight,
+        most,
+        cssWord(table[barLevel(map, weight)]),
+      );
     if (written > 0 && i === written) paintPrompt(pen, layout, scene, column, lead === undefined);
     if (i > 0 && axis.segments[index] !== axis.segments[shown[i - 1] ?? 0]) {
       pen.fillStyle = theme.muted;
@@ -68,10 +89,17 @@ function paintColumn(pen: Pen, layout: LinesLayout, scene: Scene, table: Uint32A
 }
 
 /** The entry of the table for a weight's bar: well within its side of the scale. */
-const barLevel = ({ signed }: VisibleMap, weight: number) => (!signed ? 170 : weight > 0 ? 212 : 44);
+const barLevel = ({ signed }: VisibleMap, weight: number) =>
+  !signed ? 170 : weight > 0 ? 212 : 44;
 
 /** Where a prompt ends and what the model wrote begins; named where no weights stand. */
-function paintPrompt(pen: Pen, layout: LinesLayout, scene: Scene, { x, way, side, shown }: Column, named: boolean): void {
+function paintPrompt(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  { x, way, side, shown }: Column,
+  named: boolean,
+): void {
   const { theme, axes, font, size } = scene;
   const y = Math.round(rowCentre(layout, writtenFrom(axes[side], shown)) - layout.pitch / 2);
   const beside = LABEL_GAP + layout.numberWidth + layout.barWidth;
@@ -116,7 +144,11 @@ function paintWeight(
     pen.fillStyle = scene.theme.text;
     pen.textAlign = "right";
     pen.textBaseline = "middle";
-    pen.fillText(scene.print(weight, most), x + way * (labelWidth + LABEL_GAP + (way === 1 ? numberWidth : 0)), y);
+    pen.fillText(
+      scene.print(weight, most),
+      x + way * (labelWidth + LABEL_GAP + (way === 1 ? numberWidth : 0)),
+      y,
+    );
   }
   const length = Math.max(1, (layout.barWidth * Math.abs(weight)) / most);
   const bar = x + way * (labelWidth + (numberWidth ? numberWidth + 2 * LABEL_GAP : LABEL_GAP / 2));

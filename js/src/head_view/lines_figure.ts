@@ -2,7 +2,14 @@ import { element } from "../shared/dom.js";
 import { labelFont } from "../shared/labels.js";
 import { fresh } from "../shared/pen.js";
 import type { Lines } from "./lines_choose.js";
-import { HEADING, hitLines, type LinesLayout, rowCentre, scrollTo, scrollToMiddle } from "./lines_layout.js";
+import {
+  HEADING,
+  hitLines,
+  type LinesLayout,
+  rowCentre,
+  scrollTo,
+  scrollToMiddle,
+} from "./lines_layout.js";
 import {
   arrangeLines,
   type Chosen,
@@ -80,7 +87,8 @@ export function linesFigure(parent: HTMLElement): Figure {
     },
     reveal(target, amid = false) {
       const index = target.query ?? target.key;
-      if (layout && index !== undefined) scroller.scrollTop = (amid ? scrollToMiddle : scrollTo)(layout, index);
+      if (layout && index !== undefined)
+        scroller.scrollTop = (amid ? scrollToMiddle : scrollTo)(layout, index);
     },
     isCut: ({ font, ruler, size }, _, text) =>
       layout !== undefined && ruler(labelFont(font, true, size))(text) > layout.labelWidth,

@@ -20,13 +20,21 @@ export function focusOf({ active, locked }: Scene): Positions | undefined {
 export function linesRange(scene: Scene): Range {
   const map = scene.reach ?? scene.map.most ?? scene.map;
   const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;
-  if (!focus) return { maximum: map.maximum, of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head" };
+  if (!focus)
+    return {
+      maximum: map.maximum,
+      of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head",
+    };
   let most = 0;
   const look = (query: number, key: number) => {
     const size = Math.abs(weightAt(map, query, key));
     if (size > most) most = size;
   };
   for (const query of focus.query) for (let key = 0; key < map.cols.length; key++) look(query, key);
-  for (const key of focus.key) for (let query = 0; query < map.rows.length; query++) look(query, key);
-  return { maximum: most, of: focus.query.size + focus.key.size > 1 ? "these tokens" : "this token" };
+  for (const key of focus.key)
+    for (let query = 0; query < map.rows.length; query++) look(query, key);
+  return {
+    maximum: most,
+    of: focus.query.size + focus.key.size > 1 ? "these tokens" : "this token",
+  };
 }

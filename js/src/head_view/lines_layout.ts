@@ -53,7 +53,9 @@ export function linesLayout(
   const height = whole ? fullHeight : Math.min(fullHeight, TALLEST + 2 * PADDING);
   // Whole pixels, so that lines begin and end at the same places whatever draws them.
   const large = size / LABEL_SIZE;
-  const labelWidth = Math.ceil(Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))));
+  const labelWidth = Math.ceil(
+    Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))),
+  );
   const barWidth = slim ? SLIM_BAR : Math.round(Math.max(20, Math.min(40, room * 0.04)));
   const numberWidth = slim ? 0 : 4 * size;
   const side = labelWidth + numberWidth + barWidth + (slim ? 2 : 3) * GAP;
@@ -73,7 +75,8 @@ export function linesLayout(
   };
 }
 
-export const rowCentre = (layout: LinesLayout, index: number) => PADDING + (index + 0.5) * layout.pitch - layout.scrollTop;
+export const rowCentre = (layout: LinesLayout, index: number) =>
+  PADDING + (index + 0.5) * layout.pitch - layout.scrollTop;
 
 export function rowsInSight(layout: LinesLayout): Span {
   const first = Math.floor((layout.scrollTop - PADDING) / layout.pitch);
@@ -84,7 +87,10 @@ export function rowsInSight(layout: LinesLayout): Span {
 /** Scroll position that brings a row into sight, the present one if it is. */
 export function scrollTo(layout: LinesLayout, index: number): number {
   const top = PADDING + index * layout.pitch;
-  return Math.min(Math.max(layout.scrollTop, top + layout.pitch + PADDING - layout.height), top - PADDING);
+  return Math.min(
+    Math.max(layout.scrollTop, top + layout.pitch + PADDING - layout.height),
+    top - PADDING,
+  );
 }
 
 /** Scroll position that has a row in the middle, the present one if it is in sight. */
@@ -99,13 +105,16 @@ export function scrollToMiddle(layout: LinesLayout, index: number): number {
  * The corners of an eased line: the share of the way across (0 left, 1 right), and the share of the way up or down there. They
  * stand closest where the line bends most. Corners, and no curve: every engine draws these in the same places.
  */
-export const EASED: [across: number, along: number][] = Array.from({ length: CORNERS + 1 }, (_, i) => {
-  const t = (2 * i) / CORNERS - 1;
-  const across = (1 + Math.sign(t) * Math.abs(t) ** (2 / 3)) / 2;
-  const [v, lean] = [1 - across, STRAIGHTNESS / 3];
-  const along = 3 * v * v * across * lean + 3 * v * across ** 2 * (1 - lean) + across ** 3;
-  return [across, along];
-});
+export const EASED: [across: number, along: number][] = Array.from(
+  { length: CORNERS + 1 },
+  (_, i) => {
+    const t = (2 * i) / CORNERS - 1;
+    const across = (1 + Math.sign(t) * Math.abs(t) ** (2 / 3)) / 2;
+    const [v, lean] = [1 - across, STRAIGHTNESS / 3];
+    const along = 3 * v * v * across * lean + 3 * v * across ** 2 * (1 - lean) + across ** 3;
+    return [across, along];
+  },
+);
 export const STRAIGHT: typeof EASED = EASED.filter((_, i) => i % CORNERS === 0);
 
 /** How far along a line is, 0 to 1, at a share of the way across. */

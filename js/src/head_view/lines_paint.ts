@@ -5,7 +5,15 @@ import { tablesOf } from "./head_colours.js";
 import { type Lines, linesInView, rowCutoffs } from "./lines_choose.js";
 import { LABEL_GAP, paintColumns } from "./lines_columns.js";
 import { focusOf, linesRange } from "./lines_focus.js";
-import { EASED, HEADING, type LinesLayout, linesLayout, rowCentre, rowsInSight, STRAIGHT } from "./lines_layout.js";
+import {
+  EASED,
+  HEADING,
+  type LinesLayout,
+  linesLayout,
+  rowCentre,
+  rowsInSight,
+  STRAIGHT,
+} from "./lines_layout.js";
 import { lineWidth, rasterLines } from "./lines_raster.js";
 import { paintHeadCells, together } from "./overlay_lines.js";
 import { isPair, type Positions, type Scene } from "./scene.js";
@@ -22,9 +30,16 @@ export const FADED = 0.1;
 export function arrangeLines(scene: Scene, scrollTop: number, whole = false): LinesLayout {
   const { map, axes, size } = scene;
   const measure = scene.ruler(labelFont(scene.font, true, size));
-  const widest = Math.max(widestLabel(measure, axes.query, map.rows), widestLabel(measure, axes.key, map.cols));
+  const widest = Math.max(
+    widestLabel(measure, axes.query, map.rows),
+    widestLabel(measure, axes.key, map.cols),
+  );
   const room = scene.room - (scene.slim ? 0 : SCROLLBAR);
-  return linesLayout(room, scrollTop, widest, map.rows.length, map.cols.length, { size, whole, slim: scene.slim ?? false });
+  return linesLayout(room, scrollTop, widest, map.rows.length, map.cols.length, {
+    size,
+    whole,
+    slim: scene.slim ?? false,
+  });
 }
 
 /** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
@@ -37,10 +52,20 @@ export interface Chosen {
 /** One, or those of the heads that lie over one another. */
 const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
 
-function linesOf({ map, state }: Scene, at: LinesLayout, cutoffs: Float32Array[], maximum: number, focus?: Positions) {
+function linesOf(
+  { map, state }: Scene,
+  at: LinesLayout,
+  cutoffs: Float32Array[],
+  maximum: number,
+  focus?: Positions,
+) {
   const toLevel = levelOf(state.scale, maximum, map.signed);
   const sight = rowsInSight(at);
-  return together(drawnMaps(map).map((one, i) => linesInView(one, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus)));
+  return together(
+    drawnMaps(map).map((one, i) =>
+      linesInView(one, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus),
+    ),
+  );
 }
 
 export function chooseLines(scene: Scene, at: LinesLayout): Chosen {
@@ -58,7 +83,9 @@ export function linesNotes(layout: LinesLayout, lines: Lines): string[] {
   const count = Math.max(layout.rows, layout.cols);
   const { start, end } = rowsInSight(layout);
   return [
-    end - start < count ? `tokens ${start} to ${end - 1} of ${count} in sight, with their lines` : "",
+    end - start < count
+      ? `tokens ${start} to ${end - 1} of ${count} in sight, with their lines`
+      : "",
     lines.leftOut > 0 ? `the strongest ${lines.count} lines in sight are drawn` : "",
   ].filter(Boolean);
 }
@@ -81,7 +108,12 @@ export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Sc
 }
 
 /** What follows the pointer and the locks: their lines, the line pointed at, the two columns of tokens. */
-export function paintOverLines(pen: Pen, at: LinesLayout, focused: Lines | undefined, scene: Scene) {
+export function paintOverLines(
+  pen: Pen,
+  at: LinesLayout,
+  focused: Lines | undefined,
+  scene: Scene,
+) {
   const { active, theme } = scene;
   const found = tablesOf(scene);
   if (focused) paintBoth(pen, at, focused, found, scene);
@@ -112,7 +144,14 @@ type Only = (query: number, key: number) => boolean;
  * colour bar however many others it crosses; `only` picks some of the lines. Each is a path of its own: browsers smooth the edges of
  * paths of many lines more coarsely.
  */
-function paintLines(pen: Pen, layout: LinesLayout, lines: Lines, table: Uint32Array, only: Only, lit = false) {
+function paintLines(
+  pen: Pen,
+  layout: LinesLayout,
+  lines: Lines,
+  table: Uint32Array,
+  only: Only,
+  lit = false,
+) {
   const curved = lines.count <= MOST_CURVES;
   pen.lineWidth = lineWidth(curved, lit);
   let last = -1;

@@ -5,7 +5,8 @@ import type { Lines } from "./lines_choose.js";
 import { alongAt, EASED, type LinesLayout, rowCentre, STRAIGHT } from "./lines_layout.js";
 
 /** Browsers draw lines of one pixel otherwise than all wider ones. */
-export const lineWidth = (curved: boolean, lit = false): number => (curved ? 1.5 : 1.2) + (lit ? 0.75 : 0);
+export const lineWidth = (curved: boolean, lit = false): number =>
+  (curved ? 1.5 : 1.2) + (lit ? 0.75 : 0);
 
 /** Less of a pixel than this is not seen. */
 const COVERED = 1 / 512;
@@ -83,7 +84,9 @@ class Layer {
     this.light = new Float32Array(3 * across * down);
     this.free = new Float32Array(across * down).fill(1);
     const at = Float64Array.from({ length: across + 1 }, (_, x) => alongAt(corners, x / across));
-    this.along = Float64Array.from({ length: across }, (_, x) => alongAt(corners, (x + 0.5) / across));
+    this.along = Float64Array.from({ length: across }, (_, x) =>
+      alongAt(corners, (x + 0.5) / across),
+    );
     this.rise = Float64Array.from({ length: across }, (_, x) => (at[x + 1] ?? 0) - (at[x] ?? 0));
   }
 
@@ -108,7 +111,10 @@ class Layer {
     const way = to - from;
     // Only the columns where it is in sight: half a step of a steep line is more than its width.
     const margin = width + Math.abs(way) / 8;
-    const [a, b] = [this.columnAt((-margin - from) / way), this.columnAt((down + margin - from) / way)];
+    const [a, b] = [
+      this.columnAt((-margin - from) / way),
+      this.columnAt((down + margin - from) / way),
+    ];
     const [first, last] = way === 0 ? [0, across] : [Math.min(a, b), Math.max(a, b)];
     for (let x = first; x < last; x++) {
       const y = from + way * (along[x] as number);

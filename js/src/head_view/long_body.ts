@@ -18,7 +18,11 @@ export function longControls(parent: HTMLElement, model: Model<ViewState>, signa
   const scale = choice<Scale>(row, "scale", signal, (value) => save(model, { scale: value }));
   const form = element(row, "form", { role: "search", class: "attnw-find", hidden: !model.send });
   const label = element(form, "label", {}, "find ");
-  const text = element(label, "input", { type: "search", placeholder: "token or word", autocomplete: "off" });
+  const text = element(label, "input", {
+    type: "search",
+    placeholder: "token or word",
+    autocomplete: "off",
+  });
   let side: Side = "key";
   const among = choice<Side>(
     form,
@@ -31,7 +35,12 @@ export function longControls(parent: HTMLElement, model: Model<ViewState>, signa
     (value) => SIDE_NAMES[value],
   );
   const button = (sign: string, name: string, step: 1 | -1) => {
-    const node = element(form, "button", { type: "button", class: "attnw-button", title: name, "aria-label": name }, sign);
+    const node = element(
+      form,
+      "button",
+      { type: "button", class: "attnw-button", title: name, "aria-label": name },
+      sign,
+    );
     listening(signal)(node, "click", () => find(step));
   };
   button("‹", "previous place", -1);
@@ -78,7 +87,12 @@ export function longBody(parent: HTMLElement, signal: AbortSignal) {
   const plate = element(body, "div", { class: "attnw-plate attnw-drawn" });
   const progress = element(plate, "div", { class: "attnw-progress", hidden: true });
   const box = element(plate, "div", {
-    ...{ class: "attnw-figure attnw-long", tabindex: 0, role: "group", "aria-roledescription": "attention map" },
+    ...{
+      class: "attnw-figure attnw-long",
+      tabindex: 0,
+      role: "group",
+      "aria-roledescription": "attention map",
+    },
   });
   const canvas = (className: string, at: HTMLElement = box) =>
     element(at, "canvas", { class: className, "aria-hidden": "true" });

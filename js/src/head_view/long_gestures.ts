@@ -59,7 +59,8 @@ export function longGestures(
     const middle = placeAt(layout, moved, (here.x + other.x) / 2, (here.y + other.y) / 2);
     show(zoomed(head, moved, apart(here) / apart(before), middle));
   });
-  for (const end of ["pointerup", "pointercancel"] as const) on(box, end, ({ pointerId }) => down.delete(pointerId));
+  for (const end of ["pointerup", "pointercancel"] as const)
+    on(box, end, ({ pointerId }) => down.delete(pointerId));
   // The end of a drag chooses nothing.
   box.addEventListener(
     "click",

@@ -30,7 +30,11 @@ export interface LongLayout {
   label: number;
 }
 
-export function longLayout({ room, density, state: { mode } }: Pick<LongScene, "room" | "density" | "state">): LongLayout {
+export function longLayout({
+  room,
+  density,
+  state: { mode },
+}: Pick<LongScene, "room" | "density" | "state">): LongLayout {
   const label = Math.round(Math.max(44, Math.min(110, room * 0.14)));
   const snap = (x: number) => Math.round(x * density) / density;
   const lines = mode === "lines";
@@ -47,11 +51,18 @@ export function longLayout({ room, density, state: { mode } }: Pick<LongScene, "
   };
 }
 
-export const yOf = ({ y0, down }: LongLayout, [q0, q1]: Part, query: number) => y0 + ((query - q0) / (q1 - q0)) * down;
-export const xOf = ({ x0, across }: LongLayout, [, , k0, k1]: Part, key: number) => x0 + ((key - k0) / (k1 - k0)) * across;
+export const yOf = ({ y0, down }: LongLayout, [q0, q1]: Part, query: number) =>
+  y0 + ((query - q0) / (q1 - q0)) * down;
+export const xOf = ({ x0, across }: LongLayout, [, , k0, k1]: Part, key: number) =>
+  x0 + ((key - k0) / (k1 - k0)) * across;
 
 /** The place under a point of the canvas, and whether it lies on the plot. */
-export function placeAt({ x0, y0, across, down }: LongLayout, [q0, q1, k0, k1]: Part, x: number, y: number) {
+export function placeAt(
+  { x0, y0, across, down }: LongLayout,
+  [q0, q1, k0, k1]: Part,
+  x: number,
+  y: number,
+) {
   const [right, below] = [(x - x0) / across, (y - y0) / down];
   const inside = right >= 0 && right < 1 && below >= 0 && below < 1;
   return { query: q0 + below * (q1 - q0), key: k0 + right * (k1 - k0), inside };
@@ -64,7 +75,12 @@ export const cellOf = ({ across, down }: LongLayout, [q0, q1, k0, k1]: Part) => 
 });
 
 /** So many tokens as so many pixels are. */
-export const tokensOf = ({ across, down }: LongLayout, [q0, q1, k0, k1]: Part, dx: number, dy: number): Place => ({
+export const tokensOf = (
+  { across, down }: LongLayout,
+  [q0, q1, k0, k1]: Part,
+  dx: number,
+  dy: number,
+): Place => ({
   query: (dy / down) * (q1 - q0),
   key: (dx / across) * (k1 - k0),
 });

@@ -48,7 +48,12 @@ export function paintLinks(pen: Pen, at: LongLayout, scene: LongScene, clipped: 
 }
 
 /** Which link lies under a point of the canvas: of several the nearest. */
-export function linkAt(at: LongLayout, { links, part }: LongScene, x: number, y: number): number | undefined {
+export function linkAt(
+  at: LongLayout,
+  { links, part }: LongScene,
+  x: number,
+  y: number,
+): number | undefined {
   const right = (x - at.x0) / at.across;
   if (right < 0 || right > 1) return undefined;
   const along = alongAt(EASED, right);

@@ -26,7 +26,10 @@ export interface Pixels {
   first: Raster;
 }
 
-export function pixelsOf({ values, first, rows, cols }: Cells, { state, head, theme }: LongScene): Pixels {
+export function pixelsOf(
+  { values, first, rows, cols }: Cells,
+  { state, head, theme }: LongScene,
+): Pixels {
   const table = ramp(theme);
   const level = levelOf(state.scale, head.maximum);
   const words = (weights: Float32Array) =>
@@ -50,7 +53,13 @@ export function paintCells(
   const drawn: [Cells, Pixels][] = whole ? [] : [[scene.overview, overview]];
   if (tile && scene.tile) drawn.push([scene.tile, tile]);
   const ground = (width: number) =>
-    paintHatch(pen, theme, { rows: 1, cols: 1, cellWidth: width, cellHeight: at.down, dpr: density });
+    paintHatch(pen, theme, {
+      rows: 1,
+      cols: 1,
+      cellWidth: width,
+      cellHeight: at.down,
+      dpr: density,
+    });
   const boxOf = ({ q0, k0, step, rows, cols }: Cells) => {
     const [left, top] = [xOf(at, part, k0) - at.x0, yOf(at, part, q0) - at.y0];
     const { width, height } = cellOf(at, part);
@@ -97,8 +106,10 @@ function paintRules(pen: Pen, at: LongLayout, { part, theme, density }: LongScen
   if (Math.min(width, height) < APART) return;
   const line = Math.max(1, Math.round(density)) / density;
   pen.fillStyle = theme.background;
-  for (let k = Math.ceil(part[2]); k < part[3]; k++) pen.fillRect((k - part[2]) * width, 0, line, at.down);
-  for (let q = Math.ceil(part[0]); q < part[1]; q++) pen.fillRect(0, (q - part[0]) * height, at.across, line);
+  for (let k = Math.ceil(part[2]); k < part[3]; k++)
+    pen.fillRect((k - part[2]) * width, 0, line, at.down);
+  for (let q = Math.ceil(part[0]); q < part[1]; q++)
+    pen.fillRect(0, (q - part[0]) * height, at.across, line);
 }
 
 /** Both axes in tokens where they can be read, else in positions; what is locked and what is pointed at. */
@@ -109,7 +120,12 @@ export function paintAxes(pen: Pen, at: LongLayout, scene: LongScene): void {
   const matrix = at.strip !== undefined;
   const named = readable(at, scene, "key");
   write(pen, "from", [(at.strip ?? at.x0) - GAP, matrix ? at.y0 - GAP : 8], theme.muted, "right");
-  write(pen, "to", [matrix ? at.x0 : at.x0 + at.across + GAP, matrix && !named ? at.y0 - 28 : 8], theme.muted);
+  write(
+    pen,
+    "to",
+    [matrix ? at.x0 : at.x0 + at.across + GAP, matrix && !named ? at.y0 - 28 : 8],
+    theme.muted,
+  );
   for (const side of ["query", "key"] as const) paintAxis(pen, at, scene, side);
   if (at.strip === undefined) return;
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
@@ -131,7 +147,15 @@ export function paintAxes(pen: Pen, at: LongLayout, scene: LongScene): void {
 }
 
 /** A frame round a row or a column in sight. */
-function mark(pen: Pen, at: LongLayout, { part }: LongScene, side: Side, index: number, step: number, line: number): void {
+function mark(
+  pen: Pen,
+  at: LongLayout,
+  { part }: LongScene,
+  side: Side,
+  index: number,
+  step: number,
+  line: number,
+): void {
   const [start, end] = side === "query" ? [part[0], part[1]] : [part[2], part[3]];
   if (index + step <= start || index >= end) return;
   const { width, height } = cellOf(at, part);
@@ -151,7 +175,11 @@ function ticks(needed: number): number {
 /** Tokens of an axis in pixels, and whether each can be named. */
 function sizeOf(at: LongLayout, { part, state }: LongScene, side: Side): number {
   const { width, height } = cellOf(at, part);
-  return side === "query" ? height : state.mode === "matrix" ? width : at.down / (part[3] - part[2]);
+  return side === "query"
+    ? height
+    : state.mode === "matrix"
+      ? width
+      : at.down / (part[3] - part[2]);
 }
 const readable = (at: LongLayout, scene: LongScene, side: Side) =>
   sizeOf(at, scene, side) >= READABLE && scene.axes?.[side] !== undefined;
@@ -179,10 +207,24 @@ function paintAxis(pen: Pen, at: LongLayout, scene: LongScene, side: Side): void
     if (across && named) rising(pen, text, place(i), at.y0 - GAP / 2);
     else if (across) {
       pen.fillRect(Math.round(place(i)), at.y0 - 5, 1, 4);
-      drawToken(pen, text, place(i) - pen.measureText(text).width / 2, at.y0 - 12, "left", APART_ACROSS);
+      drawToken(
+        pen,
+        text,
+        place(i) - pen.measureText(text).width / 2,
+        at.y0 - 12,
+        "left",
+        APART_ACROSS,
+      );
     } else if (side === "query") {
       // The first one keeps clear of what is over it.
-      drawToken(pen, text, (at.strip ?? at.x0) - GAP, Math.max(at.y0 + GAP, place(i)), "right", at.label);
+      drawToken(
+        pen,
+        text,
+        (at.strip ?? at.x0) - GAP,
+        Math.max(at.y0 + GAP, place(i)),
+        "right",
+        at.label,
+      );
     } else drawToken(pen, text, at.x0 + at.across + GAP, place(i), "left", at.label);
   }
 }
@@ -201,7 +243,14 @@ export function paintMinimap(pen: Pen, scene: LongScene, { cells }: Pixels, side
   const { theme, part, head, density } = scene;
   paintHatch(pen, theme, { rows: 1, cols: 1, cellWidth: side, cellHeight: side, dpr: density });
   const { step, rows, cols } = scene.overview;
-  paintRaster(pen, cells, 0, 0, (side * cols * step) / head.n_key, (side * rows * step) / head.n_query);
+  paintRaster(
+    pen,
+    cells,
+    0,
+    0,
+    (side * cols * step) / head.n_key,
+    (side * rows * step) / head.n_query,
+  );
   frame(pen, side, side, scene);
   const share = (from: number, to: number, count: number): [number, number] => {
     const length = Math.max(6, ((to - from) / count) * side);
@@ -228,7 +277,12 @@ export function paintCurve(pen: Pen, at: LongLayout, scene: LongScene, row: Row)
   pen.textBaseline = "middle";
   const of = `from ${named(row.text, row.query)} to all keys`;
   const first = `; ${named(head.first_text, 0)} ${print(row.first)}`;
-  write(pen, of + (pen.measureText(of + first).width <= at.across ? first : ""), [at.x0, CURVE.heading / 2], theme.muted);
+  write(
+    pen,
+    of + (pen.measureText(of + first).width <= at.across ? first : ""),
+    [at.x0, CURVE.heading / 2],
+    theme.muted,
+  );
   write(pen, print(maximum), [at.x0 - GAP, CURVE.heading + 5], theme.muted, "right");
   write(pen, state.scale, [at.x0 - GAP, CURVE.heading + CURVE.bars - 5], theme.muted, "right");
   const floor = CURVE.heading + CURVE.bars;
@@ -237,7 +291,8 @@ export function paintCurve(pen: Pen, at: LongLayout, scene: LongScene, row: Row)
   const wide = Math.max(1, (row.step / head.n_key) * at.across);
   for (const [i, value] of values.entries()) {
     const x = Math.floor(((i * row.step) / head.n_key) * at.across);
-    for (let dx = 0; dx < wide && x + dx < highest.length; dx++) if (value > (highest[x + dx] ?? 0)) highest[x + dx] = value;
+    for (let dx = 0; dx < wide && x + dx < highest.length; dx++)
+      if (value > (highest[x + dx] ?? 0)) highest[x + dx] = value;
   }
   pen.fillStyle = theme.text;
   for (const [x, value] of highest.entries()) {
@@ -247,7 +302,10 @@ export function paintCurve(pen: Pen, at: LongLayout, scene: LongScene, row: Row)
   }
   pen.fillStyle = theme.hairline;
   pen.fillRect(at.x0, floor, at.across, 1);
-  const [left, right] = [part[2], part[3]].map((key) => at.x0 + (key / head.n_key) * at.across) as [number, number];
+  const [left, right] = [part[2], part[3]].map((key) => at.x0 + (key / head.n_key) * at.across) as [
+    number,
+    number,
+  ];
   pen.fillStyle = theme.accent;
   pen.fillRect(left, floor + 2, Math.max(3, right - left), 3);
 }

@@ -21,24 +21,45 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
   const head = state._long as LongHead;
   sheet.title(title(headOf(head), "weights", "tokens"), state._source.model);
   const room = roomFor(sheet.room);
-  const ground = { theme: request.theme, font: FONT, ruler: tableRuler, density: request.density, room };
+  const ground = {
+    theme: request.theme,
+    font: FONT,
+    ruler: tableRuler,
+    density: request.density,
+    room,
+  };
   const part = partOf(head, state.window);
   const scene = longScene(ground, state, reader(), part, { active: undefined, link: undefined });
   const at = longLayout(scene);
   const pixels = pixelsOf(scene.overview, scene);
   const tile = scene.tile && inSight(scene.tile, part);
-  const seen = { ...scene, overview: inSight(scene.overview, part), tile: tile && tile.rows * tile.cols > 0 ? tile : null };
+  const seen = {
+    ...scene,
+    overview: inSight(scene.overview, part),
+    tile: tile && tile.rows * tile.cols > 0 ? tile : null,
+  };
   const clipped = sheet.pen.clipped.bind(sheet.pen);
   sheet.figure(at.width, at.height, (pen: Pen) => {
     if (state.mode === "lines") paintLinks(pen, at, scene, clipped);
-    else paintCells(pen, at, seen, [pixelsOf(seen.overview, seen), seen.tile && pixelsOf(seen.tile, seen)], clipped);
+    else
+      paintCells(
+        pen,
+        at,
+        seen,
+        [pixelsOf(seen.overview, seen), seen.tile && pixelsOf(seen.tile, seen)],
+        clipped,
+      );
     paintAxes(pen, at, scene);
   });
   const { row } = scene;
-  if (row) sheet.place(at.width, CURVE.heading + CURVE.bars + CURVE.mark, (pen) => paintCurve(pen, at, scene, row));
+  if (row)
+    sheet.place(at.width, CURVE.heading + CURVE.bars + CURVE.mark, (pen) =>
+      paintCurve(pen, at, scene, row),
+    );
   if (room < sheet.room) sheet.aside(ASIDE);
   // Of all that is in sight it would be another picture.
-  if (!isWhole(head, part)) sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene, pixels, MINIMAP));
+  if (!isWhole(head, part))
+    sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene, pixels, MINIMAP));
   sheet.colourBar(scaleTexts(scene), `${state.scale} · this head`);
   const style = { size: LABEL_SIZE, colour: request.theme.text, line: 16 };
   const said = longSaid(scene);
@@ -46,7 +67,8 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
   if (said) sheet.gap();
   sheet.text(state.mode === "lines" ? "strongest links in sight" : "strongest links of the head");
   const links = linksOf(scene).slice(0, LISTED);
-  for (const link of links) sheet.text(`${linkLabel(link)} ${scene.print(link[2], links[0]?.[2])}`, style);
+  for (const link of links)
+    sheet.text(`${linkLabel(link)} ${scene.print(link[2], links[0]?.[2])}`, style);
   sheet.gap();
   const words = longCaption(scene);
   sheet.notes(...words.notes);

@@ -48,11 +48,20 @@ export interface LongScene extends Omit<Ground, "active" | "dense"> {
 
 const of = (blocks: LongHead | Tile, q0: number, k0: number): Cells => {
   const [rows = 0, cols = 0] = blocks.values.shape;
-  return { q0, k0, step: blocks.step, rows, cols, values: asFloat32(blocks.values), first: asFloat32(blocks.first) };
+  return {
+    q0,
+    k0,
+    step: blocks.step,
+    rows,
+    cols,
+    values: asFloat32(blocks.values),
+    first: asFloat32(blocks.first),
+  };
 };
 
 /** Prints weights, also small ones: many keys leave little to each. */
-const printed: Print = (value, largest) => (largest === undefined && value > 0 ? figures(value) : exact(value, largest));
+const printed: Print = (value, largest) =>
+  largest === undefined && value > 0 ? figures(value) : exact(value, largest);
 const exact = printer(true, "weights");
 
 /** Reads what crossed from the kernel once, however often it is drawn. */
@@ -104,12 +113,19 @@ export function blockIn(cells: Cells, { query, key }: Place): Block | undefined 
   const { q0, k0, step, rows, cols, values } = cells;
   const [r, c] = [Math.floor((query - q0) / step), Math.floor((key - k0) / step)];
   if (r < 0 || r >= rows || c < 0 || c >= cols) return undefined;
-  return { query: q0 + r * step, key: k0 + c * step, step, weight: values[r * cols + c] ?? Number.NaN };
+  return {
+    query: q0 + r * step,
+    key: k0 + c * step,
+    step,
+    weight: values[r * cols + c] ?? Number.NaN,
+  };
 }
 
 /** The smallest block that is known of a place. */
-export const blockAt = ({ tile, overview }: Pick<LongScene, "tile" | "overview">, place: Place): Block | undefined =>
-  (tile && blockIn(tile, place)) ?? blockIn(overview, place);
+export const blockAt = (
+  { tile, overview }: Pick<LongScene, "tile" | "overview">,
+  place: Place,
+): Block | undefined => (tile && blockIn(tile, place)) ?? blockIn(overview, place);
 
 /** A token with its place, as far as it is known. */
 export function tokenAt({ axes, tile, head, row }: LongScene, side: Side, index: number): string {
@@ -123,24 +139,29 @@ export function tokenAt({ axes, tile, head, row }: LongScene, side: Side, index:
 }
 
 /** A token as text names it: what it is, and where. */
-export const named = (text: string, index: number): string => `${quoted(text.trim() || "␣")} (${index})`;
+export const named = (text: string, index: number): string =>
+  `${quoted(text.trim() || "␣")} (${index})`;
 
 /** The places of a block on one side, as text names them. */
-const places = (from: number, step: number, count: number) => `${from}–${Math.min(count, from + step) - 1}`;
+const places = (from: number, step: number, count: number) =>
+  `${from}–${Math.min(count, from + step) - 1}`;
 
 /** A cell with its weight, or a block with the largest of its weights. */
 export function described(scene: LongScene, { query, key, step, weight }: Block): string {
   const { head, print } = scene;
-  if (step === 1) return `${tokenAt(scene, "query", query)} → ${tokenAt(scene, "key", key)} ${print(weight)}`;
+  if (step === 1)
+    return `${tokenAt(scene, "query", query)} → ${tokenAt(scene, "key", key)} ${print(weight)}`;
   const known = Number.isNaN(weight) ? "masked" : `at most ${print(weight)}`;
   return `queries ${places(query, step, head.n_query)} → keys ${places(key, step, head.n_key)}: ${known}`;
 }
 
 /** The ends of a link, by what they are and where. */
-export const linkLabel = ([query, key, , from, to]: Link): string => `${named(from, query)} → ${named(to, key)}`;
+export const linkLabel = ([query, key, , from, to]: Link): string =>
+  `${named(from, query)} → ${named(to, key)}`;
 
 /** One link with its weight. */
-export const linkText = (scene: LongScene, link: Link): string => `${linkLabel(link)} ${scene.print(link[2])}`;
+export const linkText = (scene: LongScene, link: Link): string =>
+  `${linkLabel(link)} ${scene.print(link[2])}`;
 
 /** The block a step away from another one, still on the map. */
 export function blockBeside(scene: LongScene, from: Block, by: Place): Place {
@@ -148,5 +169,8 @@ export function blockBeside(scene: LongScene, from: Block, by: Place): Place {
   const step = (tile && blockIn(tile, { query: part[0], key: part[2] }) ? tile : overview).step;
   const moved = (at: number, way: number, count: number) =>
     Math.max(0, Math.min(count - 1, (Math.floor(at / step) + way) * step));
-  return { query: moved(from.query, by.query, head.n_query), key: moved(from.key, by.key, head.n_key) };
+  return {
+    query: moved(from.query, by.query, head.n_query),
+    key: moved(from.key, by.key, head.n_key),
+  };
 }

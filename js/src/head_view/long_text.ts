@@ -11,14 +11,17 @@ import { FIGURE, MOST_ROWS } from "./view_text.js";
 const LISTED = 3;
 export const headOf = ({ layer, head, stack }: LongHead): Head => [layer, head, stack];
 export const lengthOf = ({ n_query, n_key }: LongHead): string =>
-  n_query === n_key ? counted(n_query, "token") : `${n_query.toLocaleString("en")} × ${n_key.toLocaleString("en")} tokens`;
+  n_query === n_key
+    ? counted(n_query, "token")
+    : `${n_query.toLocaleString("en")} × ${n_key.toLocaleString("en")} tokens`;
 
 /** What needs whole maps, for a reader who looks for it. */
 export const MISSING =
   "Long input: whole maps are not made of it, and so neither norms, gradients, words, hidden tokens, comparisons nor several heads at once.";
 
 /** The values at the ends of the colour scale. */
-export const scaleTexts = ({ state, head, print }: LongScene) => barTexts(state.scale, head.maximum, print);
+export const scaleTexts = ({ state, head, print }: LongScene) =>
+  barTexts(state.scale, head.maximum, print);
 
 const spans = (scene: LongScene) => {
   const [q0, q1, k0, k1] = whole(scene.part);
@@ -57,7 +60,8 @@ export function longCaption(scene: LongScene): Caption {
 }
 
 /** The strongest links, and of the head the strongest without its first key. */
-export const linksOf = ({ state, links, head }: LongScene): Link[] => (state.mode === "lines" && links) || head.links;
+export const linksOf = ({ state, links, head }: LongScene): Link[] =>
+  (state.mode === "lines" && links) || head.links;
 
 export function longTable(scene: LongScene): Table {
   const links = linksOf(scene).slice(0, MOST_ROWS);
@@ -84,7 +88,8 @@ export function longSaid(scene: LongScene): string {
     return chosen ? linkText(scene, chosen) : "";
   }
   const { query, key } = locked;
-  const pair = query !== undefined && key !== undefined ? blockAt(scene, { query, key }) : undefined;
+  const pair =
+    query !== undefined && key !== undefined ? blockAt(scene, { query, key }) : undefined;
   const active = scene.active ?? (pair?.step === 1 ? pair : undefined);
   return active ? described(scene, active) : "";
 }

@@ -11,10 +11,34 @@ import { longBody, longControls } from "./long_body.js";
 import { longGestures } from "./long_gestures.js";
 import { CURVE, type LongLayout, longLayout, MINIMAP, placeAt } from "./long_layout.js";
 import { linkAt, paintLinks } from "./long_lines.js";
-import { type Clipped, paintAxes, paintCells, paintCurve, paintMinimap, pixelsOf } from "./long_paint.js";
+import {
+  type Clipped,
+  paintAxes,
+  paintCells,
+  paintCurve,
+  paintMinimap,
+  pixelsOf,
+} from "./long_paint.js";
 import { longRequests } from "./long_requests.js";
-import { type Block, blockAt, blockBeside, type LongScene, linkLabel, longScene, named, reader } from "./long_scene.js";
-import { headOf, inSightText, linksOf, longCaption, longName, longSaid, scaleTexts } from "./long_text.js";
+import {
+  type Block,
+  blockAt,
+  blockBeside,
+  type LongScene,
+  linkLabel,
+  longScene,
+  named,
+  reader,
+} from "./long_scene.js";
+import {
+  headOf,
+  inSightText,
+  linksOf,
+  longCaption,
+  longName,
+  longSaid,
+  scaleTexts,
+} from "./long_text.js";
 import type { Part } from "./long_types.js";
 import {
   around,
@@ -38,7 +62,10 @@ import { keyGroup, NO_SELECTION, title } from "./view_text.js";
 const KEYS = [
   ["↑ ↓ ← →", "matrix: move between cells, or blocks of them; lines: from link to link"],
   ["Shift + arrows, drag", "move what is in sight"],
-  ["+ −, Ctrl or ⌘ + wheel, pinch", "zoom, down to single tokens; in the focused figure a wheel alone does"],
+  [
+    "+ −, Ctrl or ⌘ + wheel, pinch",
+    "zoom, down to single tokens; in the focused figure a wheel alone does",
+  ],
   ["Home or 0", "show the whole map"],
   ["Enter or Space, click", "go into a block; lock a token's cell, again to unlock it"],
   ["Escape", "undo the lock"],
@@ -80,8 +107,15 @@ const clippedOn =
 
 /** One head of an input that is too long for its whole map: what is in sight is asked for. */
 export function renderLong({ model, el, signal }: RenderContext<ViewState>): void {
-  const { root, inner, schedule, invalidate } = mount({ model, el, signal }, "view", WATCHED, { update, paint, keys: key });
-  const head = viewHead(inner, signal, (mode) => setMode(mode), { step: (by) => zoom(by), whole: () => show(wholeOf(of())) });
+  const { root, inner, schedule, invalidate } = mount({ model, el, signal }, "view", WATCHED, {
+    update,
+    paint,
+    keys: key,
+  });
+  const head = viewHead(inner, signal, (mode) => setMode(mode), {
+    step: (by) => zoom(by),
+    whole: () => show(wholeOf(of())),
+  });
   const controls = longControls(inner, model, signal);
   const body = longBody(inner, signal);
   const toggleKeys = keyHelp(inner, KEYS, head.keys, signal);
@@ -138,7 +172,10 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     if (!look || !state?._long || !part) return;
     const { theme, font, ruler, density, width } = look;
     const room = body.arrange(width);
-    scene = longScene({ theme, font, ruler, density, room }, state, read, part, { active: undefined, link });
+    scene = longScene({ theme, font, ruler, density, room }, state, read, part, {
+      active: undefined,
+      link,
+    });
     layout = longLayout(scene);
     scene = { ...scene, ...pointedAt(scene, layout, part) };
     head.update(state.mode, { zoom: true, zoomed: !isWhole(scene.head, part) });
@@ -148,7 +185,8 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     const base = fresh(body.base, layout.width, layout.height);
     const lines = state.mode === "lines";
     if (base && lines) paintLinks(base, layout, scene, clippedOn(base));
-    else if (base && drawn[0]) paintCells(base, layout, scene, [drawn[0], drawn[1] ?? null], clippedOn(base));
+    else if (base && drawn[0])
+      paintCells(base, layout, scene, [drawn[0], drawn[1] ?? null], clippedOn(base));
     const over = fresh(body.overlay, layout.width, layout.height);
     if (over) paintAxes(over, layout, scene);
     const map = fresh(body.minimap, MINIMAP, MINIMAP);
@@ -158,7 +196,11 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   }
 
   /** The block, or the link, under the pointer or the keyboard's cursor. */
-  function pointedAt(now: LongScene, at: LongLayout, inSight: Part): Pick<LongScene, "active" | "link"> {
+  function pointedAt(
+    now: LongScene,
+    at: LongLayout,
+    inSight: Part,
+  ): Pick<LongScene, "active" | "link"> {
     const lines = now.state.mode === "lines";
     if (pointer) {
       const { x, y } = pointer;
@@ -188,7 +230,11 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     const text = longSaid(now);
     body.read(text || HINT);
     const moves = gestures.dragging();
-    body.point(pointer && !moves ? text : "", pointer?.event.clientX ?? 0, pointer?.event.clientY ?? 0);
+    body.point(
+      pointer && !moves ? text : "",
+      pointer?.event.clientX ?? 0,
+      pointer?.event.clientY ?? 0,
+    );
     // Words that change with every frame would be laid out with every frame.
     if (!moves) body.setCaption(captionText(longCaption(now)));
     const { row } = now;
@@ -208,7 +254,9 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     body.links(
       {
         of: now.state.mode === "lines" ? "strongest links in sight" : "strongest links of the head",
-        listed: links.slice(0, MOST_LISTED).map((one) => ({ label: linkLabel(one), weight: now.print(one[2], links[0]?.[2]) })),
+        listed: links
+          .slice(0, MOST_LISTED)
+          .map((one) => ({ label: linkLabel(one), weight: now.print(one[2], links[0]?.[2]) })),
       },
       (i) => links[i] && go({ query: links[i][0], key: links[i][1] }),
     );
@@ -228,7 +276,10 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     const active = scene?.active;
     const half = (active?.step ?? 0) / 2;
     const middle = { query: (part[0] + part[1]) / 2, key: (part[2] + part[3]) / 2 };
-    const place = active && state?.mode === "matrix" ? { query: active.query + half, key: active.key + half } : middle;
+    const place =
+      active && state?.mode === "matrix"
+        ? { query: active.query + half, key: active.key + half }
+        : middle;
     if (cursor) cursor = { query: Math.floor(place.query), key: Math.floor(place.key) };
     show(zoomed(of(), part, by > 0 ? times : 1 / times, place));
   }
@@ -270,9 +321,13 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     } else {
       const { active } = scene;
       const middle = { query: (part[0] + part[1]) / 2, key: (part[2] + part[3]) / 2 };
-      const isIn = (at: number, start: number, end: number) => at + (active?.step ?? 0) > start && at < end;
-      const inSight = active && isIn(active.query, part[0], part[1]) && isIn(active.key, part[2], part[3]);
-      const next = inSight ? blockAt(scene, blockBeside(scene, active, by)) : blockAt(scene, middle);
+      const isIn = (at: number, start: number, end: number) =>
+        at + (active?.step ?? 0) > start && at < end;
+      const inSight =
+        active && isIn(active.query, part[0], part[1]) && isIn(active.key, part[2], part[3]);
+      const next = inSight
+        ? blockAt(scene, blockBeside(scene, active, by))
+        : blockAt(scene, middle);
       cursor = next;
       if (next) {
         const around = showing(scene.head, part, next, next.step);
@@ -302,7 +357,12 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     else if (pressed === "0" || pressed === "Home") show(wholeOf(of()));
     else if (target !== body.box) return false;
     else if (arrow && event.shiftKey)
-      show(shifted(of(), part, { query: (arrow.query * (part[1] - part[0])) / 4, key: (arrow.key * (part[3] - part[2])) / 4 }));
+      show(
+        shifted(of(), part, {
+          query: (arrow.query * (part[1] - part[0])) / 4,
+          key: (arrow.key * (part[3] - part[2])) / 4,
+        }),
+      );
     else if (arrow) moveCursor(arrow);
     else if (pressed === "Enter" || pressed === " ") enter(adds(event));
     else return false;
@@ -351,7 +411,10 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     if (!part || (event.type === "pointermove" && !event.buttons)) return;
     const { left, top, width, height } = body.minimap.getBoundingClientRect();
     const { n_query, n_key } = of();
-    const place = { query: ((event.clientY - top) / height) * n_query, key: ((event.clientX - left) / width) * n_key };
+    const place = {
+      query: ((event.clientY - top) / height) * n_query,
+      key: ((event.clientX - left) / width) * n_key,
+    };
     // Of all there is nothing to move: the first click goes nearer.
     const near = isWhole(of(), part) ? zoomed(of(), part, INTO, place) : part;
     show(centred(of(), near, place));
@@ -363,7 +426,8 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     const x = event.clientX - body.curve.getBoundingClientRect().left;
     const row = scene.row?.query ?? 0;
     const share = (x - layout.x0) / layout.across;
-    if (share >= 0 && share < 1) show(centred(of(), part, { query: row + 0.5, key: share * of().n_key }));
+    if (share >= 0 && share < 1)
+      show(centred(of(), part, { query: row + 0.5, key: share * of().n_key }));
   });
   root.classList.add("attnw-long-root");
 }

@@ -31,7 +31,17 @@ export function matrixFigure(parent: HTMLElement): MatrixFigure {
     box.classList.toggle("attnw-zoomed", at.rows < at.whole.rows || at.cols < at.whole.cols);
     const { x0, y0, cellWidth, cellHeight, rows, cols, dpr, inSight } = at;
     const [top, left] = [inSight.query.start, inSight.key.start];
-    base.dataset.layout = JSON.stringify({ x0, y0, cellWidth, cellHeight, rows, cols, dpr, top, left });
+    base.dataset.layout = JSON.stringify({
+      x0,
+      y0,
+      cellWidth,
+      cellHeight,
+      rows,
+      cols,
+      dpr,
+      top,
+      left,
+    });
     const context = fresh(base, at.width, at.height);
     if (context) paintMatrix(context, at, now);
   }

@@ -28,7 +28,13 @@ export function paintMatrixLabels(pen: Pen, layout: MatrixLayout, scene: Scene):
   pen.font = labelFont(scene.font, false, axisSize(scene));
   pen.textBaseline = "middle";
   if (labelled.query)
-    write(pen, "from", [layout.x0 - 1.5 * GAP, layout.y0 - GAP - axisSize(scene) / 2], scene.theme.muted, "right");
+    write(
+      pen,
+      "from",
+      [layout.x0 - 1.5 * GAP, layout.y0 - GAP - axisSize(scene) / 2],
+      scene.theme.muted,
+      "right",
+    );
   write(pen, "to", [layout.x0, HEADING / 2], scene.theme.muted);
 }
 
@@ -81,7 +87,8 @@ function paintAxis(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): vo
   const at = scene.active[side];
   if (at !== undefined) strong.add(at);
   const kept = new Set(strong);
-  if (scene.highlighted[side].size <= MOST_KEPT) for (const index of scene.highlighted[side]) kept.add(index);
+  if (scene.highlighted[side].size <= MOST_KEPT)
+    for (const index of scene.highlighted[side]) kept.add(index);
   for (const index of kept) if (index < start || index >= end) kept.delete(index);
   // These are always printed; the plain ones that they would touch give way.
   const clear = (i: number) => [...kept].every((other) => Math.abs(other - i) * cell >= needed);
@@ -90,7 +97,14 @@ function paintAxis(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): vo
   for (const i of kept) paintLabel(pen, layout, scene, side, i, strong.has(i));
 }
 
-function paintLabel(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side, position: number, strong: boolean): void {
+function paintLabel(
+  pen: Pen,
+  layout: MatrixLayout,
+  scene: Scene,
+  side: Side,
+  position: number,
+  strong: boolean,
+): void {
   const { x0, y0, cellWidth, cellHeight } = layout;
   const { theme, axes, map } = scene;
   const axis = axes[side];

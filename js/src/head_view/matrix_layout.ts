@@ -55,7 +55,14 @@ interface Request {
 }
 
 export function matrixLayout(request: Request): MatrixLayout {
-  const { room, rows, cols, dpr, size = AXIS_LABEL_SIZE, margin = { right: 0, below: 0 } } = request;
+  const {
+    room,
+    rows,
+    cols,
+    dpr,
+    size = AXIS_LABEL_SIZE,
+    margin = { right: 0, below: 0 },
+  } = request;
   const large = size / AXIS_LABEL_SIZE;
   const rowLabel = Math.min(request.rowLabel, Math.max(56, Math.min(160, room * 0.2)) * large);
   const colLabel = Math.min(request.colLabel, 110 * large);
@@ -72,7 +79,12 @@ export function matrixLayout(request: Request): MatrixLayout {
   const oblong = Math.max(rows, cols) > SQUARE_UP_TO * Math.min(rows, cols);
   const cell = oblong ? Math.max(square, READABLE_CELL) : square;
   const crisp = (side: number) => (side * dpr >= 1 ? Math.floor(side * dpr + 1e-6) / dpr : side);
-  const whole = { rows, cols, cellWidth: crisp(Math.min(widest, cell)), cellHeight: crisp(Math.min(tallest, cell)) };
+  const whole = {
+    rows,
+    cols,
+    cellWidth: crisp(Math.min(widest, cell)),
+    cellHeight: crisp(Math.min(tallest, cell)),
+  };
   // A zoomed map has the room of the whole one: nothing beside it moves.
   const [across, down] = [cols * whole.cellWidth, rows * whole.cellHeight];
   const height = Math.ceil(y0 + down) + GAP + margin.below;
@@ -80,7 +92,10 @@ export function matrixLayout(request: Request): MatrixLayout {
   const all = { query: { start: 0, end: rows }, key: { start: 0, end: cols } };
   const { query, key } = request.inSight ?? all;
   const shown = { rows: query.end - query.start, cols: key.end - key.start };
-  const sides = [crisp(across / Math.max(1, shown.cols)), crisp(down / Math.max(1, shown.rows))] as const;
+  const sides = [
+    crisp(across / Math.max(1, shown.cols)),
+    crisp(down / Math.max(1, shown.rows)),
+  ] as const;
   const zoomed = shown.rows < rows || shown.cols < cols;
   const [cellWidth, cellHeight] = !zoomed
     ? [whole.cellWidth, whole.cellHeight]
@@ -94,7 +109,10 @@ export function matrixLayout(request: Request): MatrixLayout {
 }
 
 /** The same cells with the labels of some sides alone. */
-export function withLabels(layout: MatrixLayout, labelled: Record<"query" | "key", boolean>): MatrixLayout {
+export function withLabels(
+  layout: MatrixLayout,
+  labelled: Record<"query" | "key", boolean>,
+): MatrixLayout {
   const at = { ...layout };
   if (!labelled.query) [at.x0, at.rowLabel, at.width] = [BARE, 0, layout.width - layout.x0 + BARE];
   if (!labelled.key) {
@@ -105,7 +123,9 @@ export function withLabels(layout: MatrixLayout, labelled: Record<"query" | "key
 }
 
 /** Plot size in device pixels, and of the picture scaled into it: never more pixels than there are. */
-export function pixelSize(layout: Pick<MatrixLayout, "rows" | "cols" | "cellWidth" | "cellHeight" | "dpr">) {
+export function pixelSize(
+  layout: Pick<MatrixLayout, "rows" | "cols" | "cellWidth" | "cellHeight" | "dpr">,
+) {
   const { rows, cols, cellWidth, cellHeight, dpr } = layout;
   const width = Math.max(1, Math.round(cols * cellWidth * dpr));
   const height = Math.max(1, Math.round(rows * cellHeight * dpr));
@@ -141,10 +161,15 @@ export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: n
   return { query: top + found.query, key: left + found.key };
 }
 
-function strongestInPixel(layout: MatrixLayout, map: VisibleMap, at: { query: number; key: number }) {
+function strongestInPixel(
+  layout: MatrixLayout,
+  map: VisibleMap,
+  at: { query: number; key: number },
+) {
   const { width, height, across, down } = pixelSize(layout);
   if (across < width && down < height) return at;
-  const pixel = (index: number, pixels: number, count: number) => Math.floor((index * pixels) / count);
+  const pixel = (index: number, pixels: number, count: number) =>
+    Math.floor((index * pixels) / count);
   const [py, px] = [pixel(at.query, down, layout.rows), pixel(at.key, across, layout.cols)];
   const [top, left] = [layout.inSight.query.start, layout.inSight.key.start];
   const size = (r: number, c: number) => Math.abs(weightAt(map, top + r, left + c));
@@ -155,7 +180,8 @@ function strongestInPixel(layout: MatrixLayout, map: VisibleMap, at: { query: nu
     if (pixel(r, down, layout.rows) !== py) continue;
     for (let c = Math.max(0, at.key - wide); c <= at.key + wide && c < layout.cols; c++) {
       if (pixel(c, across, layout.cols) !== px) continue;
-      if (!(size(r, c) <= size(best.query, best.key))) if (size(r, c) >= 0) best = { query: r, key: c };
+      if (!(size(r, c) <= size(best.query, best.key)))
+        if (size(r, c) >= 0) best = { query: r, key: c };
     }
   }
   return best;

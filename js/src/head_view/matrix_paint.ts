@@ -5,7 +5,13 @@ import type { Theme } from "../shared/theme.js";
 import type { Axis } from "../shared/types.js";
 import { LEVELS, tablesOf } from "./head_colours.js";
 import type { Span } from "./lines_choose.js";
-import { type MatrixLayout, matrixLayout, pixelSize, ruleStep, withLabels } from "./matrix_layout.js";
+import {
+  type MatrixLayout,
+  matrixLayout,
+  pixelSize,
+  ruleStep,
+  withLabels,
+} from "./matrix_layout.js";
 import type { InSight } from "./matrix_window.js";
 import { type Positions, type Scene, writtenFrom } from "./scene.js";
 import type { VisibleMap } from "./visible_map.js";
@@ -43,9 +49,12 @@ export function matrixNotes(layout: MatrixLayout, { rows, cols }: VisibleMap): s
   const { query, key } = layout.inSight;
   const zoomed = layout.rows < rows.length || layout.cols < cols.length;
   const counts = rows.length === cols.length ? rows.length : `${rows.length} × ${cols.length}`;
-  const span = (shown: number[], { start, end }: Span) => `${shown[start] ?? 0} to ${shown[end - 1] ?? 0}`;
+  const span = (shown: number[], { start, end }: Span) =>
+    `${shown[start] ?? 0} to ${shown[end - 1] ?? 0}`;
   return [
-    zoomed ? `zoomed: queries ${span(rows, query)} and keys ${span(cols, key)} of ${counts} in sight` : "",
+    zoomed
+      ? `zoomed: queries ${span(rows, query)} and keys ${span(cols, key)} of ${counts} in sight`
+      : "",
     pooled ? `shown as ${down} × ${across} block maxima` : "",
   ].filter(Boolean);
 }
@@ -58,7 +67,15 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
   pen.translate(layout.x0, layout.y0);
   paintHatch(pen, theme, layout);
   const toLevel = levelOf(scene.state.scale, map.maximum, map.signed);
-  const words = matrixPixels(map, across, down, toLevel, tablesOf(scene), highlighted, scene.inSight);
+  const words = matrixPixels(
+    map,
+    across,
+    down,
+    toLevel,
+    tablesOf(scene),
+    highlighted,
+    scene.inSight,
+  );
   paintRaster(pen, { across, down, words }, 0, 0, width / layout.dpr, height / layout.dpr);
   paintRules(pen, scene, layout);
   pen.restore();
@@ -67,7 +84,11 @@ export function paintMatrix(pen: Pen, layout: MatrixLayout, scene: Scene): void 
 /** The ground of a plot, which shows where keys are masked. */
 export function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pixelSize>[0]): void {
   const size = pixelSize(layout);
-  const [width, height, step] = [size.width, size.height, HATCH].map((x) => x / layout.dpr) as [number, number, number];
+  const [width, height, step] = [size.width, size.height, HATCH].map((x) => x / layout.dpr) as [
+    number,
+    number,
+    number,
+  ];
   pen.fillStyle = theme.background;
   pen.fillRect(0, 0, width, height);
   pen.fillStyle = theme.hairline;
@@ -109,7 +130,8 @@ function paintRules(pen: Pen, scene: Scene, layout: MatrixLayout): void {
   pen.fillStyle = theme.muted;
   const turns = (shown: number[], axis: Axis, { start, end }: Span) => {
     const written = writtenFrom(axis, shown);
-    const turn = (i: number) => axis.segments[shown[i] ?? 0] !== axis.segments[shown[i - 1] ?? 0] || i === written;
+    const turn = (i: number) =>
+      axis.segments[shown[i] ?? 0] !== axis.segments[shown[i - 1] ?? 0] || i === written;
     return shown.flatMap((_, i) => (i > start && i < end && turn(i) ? [i - start] : []));
   };
   for (const c of turns(map.cols, axes.key, inSight.key)) vertical(c);
@@ -129,7 +151,10 @@ export function matrixPixels(
   toLevel: (weight: number) => number,
   tables: Tables,
   highlighted: Positions,
-  inSight: InSight = { query: { start: 0, end: map.rows.length }, key: { start: 0, end: map.cols.length } },
+  inSight: InSight = {
+    query: { start: 0, end: map.rows.length },
+    key: { start: 0, end: map.cols.length },
+  },
 ): Uint32Array {
   const [top, left, stride] = [inSight.query.start, inSight.key.start, map.cols.length];
   const [rows, cols] = [inSight.query.end - top, inSight.key.end - left];
@@ -137,7 +162,9 @@ export function matrixPixels(
   const strongest = new Float32Array(across * down).fill(-1);
   const pixels = new Uint32Array(across * down);
   const column = Int32Array.from({ length: cols }, (_, c) => Math.floor((c * across) / cols));
-  const litColumn = Uint8Array.from({ length: cols }, (_, c) => Number(highlighted.key.has(left + c)));
+  const litColumn = Uint8Array.from({ length: cols }, (_, c) =>
+    Number(highlighted.key.has(left + c)),
+  );
   for (let r = 0; r < rows; r++) {
     const start = Math.floor((r * down) / rows) * across;
     const litRow = highlighted.query.has(top + r);

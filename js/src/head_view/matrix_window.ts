@@ -23,7 +23,10 @@ export function inSightOf({ rows, cols }: VisibleMap, window: Window): InSight {
   if (!window) return whole;
   const span = (shown: number[], from: number, to: number): Span => {
     const [start, end] = [from, to].map((at) => shown.findIndex((index) => index >= at));
-    return { start: start === -1 ? shown.length : (start ?? 0), end: end === -1 ? shown.length : (end ?? 0) };
+    return {
+      start: start === -1 ? shown.length : (start ?? 0),
+      end: end === -1 ? shown.length : (end ?? 0),
+    };
   };
   const [q0, q1, k0, k1] = window;
   const found = { query: span(rows, q0, q1), key: span(cols, k0, k1) };
@@ -36,7 +39,12 @@ export function windowOf({ rows, cols }: VisibleMap, { query, key }: InSight): W
   if (query.end - query.start >= rows.length && key.end - key.start >= cols.length) return null;
   const first = (shown: number[], at: number) => shown[at] ?? 0;
   const after = (shown: number[], at: number) => (shown[at - 1] ?? 0) + 1;
-  return [first(rows, query.start), after(rows, query.end), first(cols, key.start), after(cols, key.end)];
+  return [
+    first(rows, query.start),
+    after(rows, query.end),
+    first(cols, key.start),
+    after(cols, key.end),
+  ];
 }
 
 /** `count` rows of `all` from `start` on, moved to where there are so many. */
@@ -48,7 +56,10 @@ function placed(start: number, count: number, all: number): Span {
 /** The rows and columns that fit with cells of this side, `place` being `share` of the way across and down. */
 function fitting({ whole }: MatrixLayout, side: number, place: Place, share: Place): InSight {
   const span = (at: number, part: number, all: number, cell: number) => {
-    const count = Math.max(1, Math.min(all, Math.floor((all * cell) / Math.max(cell, side) + 1e-6)));
+    const count = Math.max(
+      1,
+      Math.min(all, Math.floor((all * cell) / Math.max(cell, side) + 1e-6)),
+    );
     return placed(at - part * count, count, all);
   };
   return {
@@ -61,14 +72,17 @@ function fitting({ whole }: MatrixLayout, side: number, place: Place, share: Pla
 export function stepped(at: MatrixLayout, by: 1 | -1, place: Place): InSight {
   const { whole, dpr, inSight: now } = at;
   const least = Math.min(whole.cellWidth, whole.cellHeight) * dpr;
-  const most = (Math.max(whole.rows * whole.cellHeight, whole.cols * whole.cellWidth) * dpr) / FEWEST;
+  const most =
+    (Math.max(whole.rows * whole.cellHeight, whole.cols * whole.cellWidth) * dpr) / FEWEST;
   const sides = [least, ...SIDES.filter((side) => side > least * 1.01 && side <= most)];
   const share = {
     query: (place.query - now.query.start) / (now.query.end - now.query.start),
     key: (place.key - now.key.start) / (now.key.end - now.key.start),
   };
   const cells = ({ query, key }: InSight) => (query.end - query.start) * (key.end - key.start);
-  const found = (by > 0 ? sides : sides.reverse()).map((side) => fitting(at, side / dpr, place, share));
+  const found = (by > 0 ? sides : sides.reverse()).map((side) =>
+    fitting(at, side / dpr, place, share),
+  );
   return found.find((each) => (cells(each) - cells(now)) * by < 0) ?? now;
 }
 
@@ -79,7 +93,10 @@ export function framed(at: MatrixLayout, a: Place, b: Place): InSight {
     [Math.floor(Math.min(a[side], b[side])), Math.ceil(Math.max(a[side], b[side]))] as const;
   const [rows, cols] = [touched("query"), touched("key")];
   const reach = ([from, to]: typeof rows) => Math.max(FEWEST, to - from);
-  const room = Math.min((whole.rows * whole.cellHeight) / reach(rows), (whole.cols * whole.cellWidth) / reach(cols));
+  const room = Math.min(
+    (whole.rows * whole.cellHeight) / reach(rows),
+    (whole.cols * whole.cellWidth) / reach(cols),
+  );
   const device = room * dpr;
   const side = device >= 1 ? Math.floor(device) / dpr : room;
   const middle = { query: (rows[0] + rows[1]) / 2, key: (cols[0] + cols[1]) / 2 };
@@ -99,8 +116,13 @@ export function moved({ whole, inSight }: MatrixLayout, by: Place): InSight {
 export function showing(at: MatrixLayout, target: Partial<Place>): InSight {
   const way = (index: number | undefined, { start, end }: Span) =>
     index === undefined ? 0 : Math.min(0, index - start) + Math.max(0, index + 1 - end);
-  return moved(at, { query: way(target.query, at.inSight.query), key: way(target.key, at.inSight.key) });
+  return moved(at, {
+    query: way(target.query, at.inSight.query),
+    key: way(target.key, at.inSight.key),
+  });
 }
 
 export const same = (a: InSight, b: InSight) =>
-  (["query", "key"] as const).every((side) => a[side].start === b[side].start && a[side].end === b[side].end);
+  (["query", "key"] as const).every(
+    (side) => a[side].start === b[side].start && a[side].end === b[side].end,
+  );

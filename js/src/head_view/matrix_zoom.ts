@@ -2,7 +2,16 @@ import { element, listening } from "../shared/dom.js";
 import type { Model } from "../shared/types.js";
 import type { MatrixFigure } from "./matrix_figure.js";
 import type { MatrixLayout } from "./matrix_layout.js";
-import { framed, type InSight, moved, type Place, same, showing, stepped, windowOf } from "./matrix_window.js";
+import {
+  framed,
+  type InSight,
+  moved,
+  type Place,
+  same,
+  showing,
+  stepped,
+  windowOf,
+} from "./matrix_window.js";
 import type { Target } from "./scene.js";
 import type { ViewState } from "./state.js";
 import type { VisibleMap } from "./visible_map.js";
@@ -26,7 +35,11 @@ export function matrixZoom(
   signal: AbortSignal,
 ) {
   const box = figure.element;
-  const frame = element(box, "div", { class: "attnw-zoom-frame", hidden: true, "aria-hidden": "true" });
+  const frame = element(box, "div", {
+    class: "attnw-zoom-frame",
+    hidden: true,
+    "aria-hidden": "true",
+  });
   const on = listening(signal);
   let sending = 0;
   let turned = 0;
@@ -57,12 +70,18 @@ export function matrixZoom(
     const at = figure.layout();
     if (!at) return;
     const centre = middle(at);
-    const place = { query: query === undefined ? centre.query : query + 0.5, key: key === undefined ? centre.key : key + 0.5 };
+    const place = {
+      query: query === undefined ? centre.query : query + 0.5,
+      key: key === undefined ? centre.key : key + 0.5,
+    };
     show(stepped(at, by, place));
   }
 
   /** Where a point of the page lies on the map, no further than its edges. */
-  function placeOf(at: MatrixLayout, { clientX, clientY }: MouseEvent): Place & { x: number; y: number; inside: boolean } {
+  function placeOf(
+    at: MatrixLayout,
+    { clientX, clientY }: MouseEvent,
+  ): Place & { x: number; y: number; inside: boolean } {
     const { left, top } = box.getBoundingClientRect();
     const [across, down] = [at.cols * at.cellWidth, at.rows * at.cellHeight];
     const [x, y] = [clientX - left - at.x0, clientY - top - at.y0];
@@ -75,7 +94,8 @@ export function matrixZoom(
   }
 
   const zoomed = () => model.get("window") !== null;
-  const moves = ({ pointerType, shiftKey }: PointerEvent) => zoomed() && (pointerType === "touch" || shiftKey);
+  const moves = ({ pointerType, shiftKey }: PointerEvent) =>
+    zoomed() && (pointerType === "touch" || shiftKey);
 
   on(box, "pointerdown", (event) => {
     const at = figure.layout();
@@ -92,7 +112,12 @@ export function matrixZoom(
     if (!dragged) box.setPointerCapture?.(event.pointerId);
     dragged = true;
     if (moves(start.event)) {
-      show(moved({ ...at, inSight: start.inSight }, { query: -dy / at.cellHeight, key: -dx / at.cellWidth }));
+      show(
+        moved(
+          { ...at, inSight: start.inSight },
+          { query: -dy / at.cellHeight, key: -dx / at.cellWidth },
+        ),
+      );
       return;
     }
     const place = placeOf(at, event);

@@ -22,7 +22,11 @@ export function together(lists: Lines[]): Lines {
   const tooMany = Math.max(0, total - MOST_LINES);
   const count = total - tooMany;
   const leftOut = tooMany + lists.reduce((sum, list) => sum + list.leftOut, 0);
-  const [query, key, level] = [new Int32Array(count), new Int32Array(count), new Uint16Array(count)];
+  const [query, key, level] = [
+    new Int32Array(count),
+    new Int32Array(count),
+    new Uint16Array(count),
+  ];
   for (const [head, list] of lists.entries())
     for (let i = 0; i < list.count; i++) {
       const at = list.level[i] ?? 0;
@@ -37,7 +41,11 @@ export function together(lists: Lines[]): Lines {
 }
 
 /** Where a row's cells lie beside the labels of a side: as wide as there is room for. */
-export function cellsBeside(at: LinesLayout, side: "query" | "key", count: number): { x: number; cell: number } {
+export function cellsBeside(
+  at: LinesLayout,
+  side: "query" | "key",
+  count: number,
+): { x: number; cell: number } {
   const room = (side === "query" ? at.x0 : at.width - at.x1) - at.labelWidth - 3 * GAP;
   const cell = Math.max(2, Math.min(WIDEST_CELL, Math.floor(room / count)));
   const near = at.labelWidth + 2 * GAP;

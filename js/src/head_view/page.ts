@@ -8,7 +8,10 @@ import type { ViewState } from "./state.js";
 type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
 
 /** A view of the maps that the page holds; where that is one head's, no other can be chosen. */
-export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ state, own }, { maps: alone = [], two }) => {
+export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
+  { state, own },
+  { maps: alone = [], two },
+) => {
   if (state._long) return onePart(state);
   const none = { query: [], key: [] };
   const model = localModel<ViewState>({ ...state, _highlighted: none, _map: null, _maps: null });
@@ -26,12 +29,14 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = ({ s
     const other = mapsIn(others, head[2], unit, model.get("quantity"));
     if (only) model.set("arrangement", "one");
     model.set("_maps", other ? twoMaps([found, other], head) : only ? null : severalMaps(found));
-    const { query, key } = own.highlighted.find((of) => of.stack === head[2] && of.unit === unit) ?? none;
+    const { query, key } =
+      own.highlighted.find((of) => of.stack === head[2] && of.unit === unit) ?? none;
     model.set("_axes", found.axes);
     model.set("_highlighted", { query, key });
     model.set("_map", other ? null : attentionMap(found, head));
   };
-  for (const name of ["selected", "layer", "unit", "quantity", "arrangement"]) model.on(`change:${name}`, draw);
+  for (const name of ["selected", "layer", "unit", "quantity", "arrangement"])
+    model.on(`change:${name}`, draw);
   draw();
   return model;
 };

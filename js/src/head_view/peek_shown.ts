@@ -10,9 +10,17 @@ const kept = (axis: Axis, hidden: string[]): number[] =>
 
 /** One entry for each block of tokens: the first one of it. */
 function blocks(axis: Axis, places: number[], count: number): Axis {
-  const firsts = Array.from({ length: count }, (_, i) => places[Math.floor((i * places.length) / count)] ?? 0);
+  const firsts = Array.from(
+    { length: count },
+    (_, i) => places[Math.floor((i * places.length) / count)] ?? 0,
+  );
   const of = <T>(entries: T[]) => firsts.map((at) => entries[at] as T);
-  return { text: of(axis.text), raw: of(axis.raw), special: of(axis.special), segments: of(axis.segments) };
+  return {
+    text: of(axis.text),
+    raw: of(axis.raw),
+    special: of(axis.special),
+    segments: of(axis.segments),
+  };
 }
 
 /**
@@ -27,25 +35,52 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
   const [rows, cols] = [kept(query, peeked.hidden), kept(key, peeked.hidden)];
   const whole = rows.length === peeked.rows && cols.length === peeked.cols;
   const decoded = (byte = 0) => peeked.maximum * (byte / 255) ** 2;
-  const values = whole ? placed(peeked, rows, cols, last, decoded) : Float32Array.from(peeked.values, (byte) => decoded(byte));
+  const values = whole
+    ? placed(peeked, rows, cols, last, decoded)
+    : Float32Array.from(peeked.values, (byte) => decoded(byte));
   const axes: Axes = whole
     ? last.axes
-    : { ...last.axes, query: blocks(query, rows, peeked.rows), key: blocks(key, cols, peeked.cols) };
+    : {
+        ...last.axes,
+        query: blocks(query, rows, peeked.rows),
+        key: blocks(key, cols, peeked.cols),
+      };
   const shown: Shown = {
-    ...{ head: peeked.head, quantity: peeked.quantity, unit: peeked.unit, axes, values, exact: false },
+    ...{
+      head: peeked.head,
+      quantity: peeked.quantity,
+      unit: peeked.unit,
+      axes,
+      values,
+      exact: false,
+    },
     highlighted: whole ? last.highlighted : { query: [], key: [] },
     ...{ rowSums: [1, 1], mask: whole ? last.mask : "", source: [peeked] },
-    peek: whole ? "peek" : `peek: the strongest of ${peeked.rows} × ${peeked.cols} blocks of tokens`,
+    peek: whole
+      ? "peek"
+      : `peek: the strongest of ${peeked.rows} × ${peeked.cols} blocks of tokens`,
   };
   const shared = { ...state, arrangement: "one", hidden: peeked.hidden } as ViewState;
   return { shown, state: whole ? shared : ({ ...shared, ...BLOCKS } as ViewState) };
 }
 
 /** What is of tokens and not of blocks. */
-const BLOCKS: Partial<ViewState> = { mode: "matrix", tokens: [], sentences: "all", window: null, renormalise: false };
+const BLOCKS: Partial<ViewState> = {
+  mode: "matrix",
+  tokens: [],
+  sentences: "all",
+  window: null,
+  renormalise: false,
+};
 
 /** The values among all tokens; what the map shown now masks, all of its layers do. */
-function placed(peeked: Peeked, rows: number[], cols: number[], last: Shown, decoded: (byte?: number) => number): Float32Array {
+function placed(
+  peeked: Peeked,
+  rows: number[],
+  cols: number[],
+  last: Shown,
+  decoded: (byte?: number) => number,
+): Float32Array {
   const nKeys = last.axes.key.text.length;
   const values = new Float32Array(last.axes.query.text.length * nKeys).fill(Number.NaN);
   for (const [r, row] of rows.entries())

@@ -25,12 +25,29 @@ import { paintMatrixLabels } from "./matrix_labels.js";
 import type { MatrixLayout } from "./matrix_layout.js";
 import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix_paint.js";
 import { headKey, paintKey } from "./overlay_key.js";
-import { ASIDE, isPair, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
+import {
+  ASIDE,
+  isPair,
+  lastLock,
+  leads,
+  roomFor,
+  type Scene,
+  sceneOf,
+  visibleOf,
+} from "./scene.js";
 import { said, severalNotes, severalTable, severalTitle } from "./several_text.js";
 import type { ViewState } from "./state.js";
 import { DIFFERENCE, differenceScale } from "./two_maps.js";
 import { shownHeads } from "./view_shown.js";
-import { captionOf, FIGURE, NO_SELECTION, secondOf, strongestOf, tableOf, title } from "./view_text.js";
+import {
+  captionOf,
+  FIGURE,
+  NO_SELECTION,
+  secondOf,
+  strongestOf,
+  tableOf,
+  title,
+} from "./view_text.js";
 
 /** So many tokens are drawn in full; of more only as many as a page has in sight. */
 const MOST_WHOLE = 60;
@@ -69,8 +86,17 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     readOut(sheet, scene);
     const words = [symbolOf(shown.quantity), state.scale, range.of].filter(Boolean);
     const texts = barTexts(state.scale, range.maximum, printValue(shown.quantity));
-    sheet.colourBar(texts, words.join(" · "), scene.colours && rampTo(scene.theme, scene.theme.text));
-    if (several?.names) sheet.colourBar(differenceScale(scene.map, quantity).texts, DIFFERENCE, diverging(request.theme));
+    sheet.colourBar(
+      texts,
+      words.join(" · "),
+      scene.colours && rampTo(scene.theme, scene.theme.text),
+    );
+    if (several?.names)
+      sheet.colourBar(
+        differenceScale(scene.map, quantity).texts,
+        DIFFERENCE,
+        diverging(request.theme),
+      );
     const second = secondOf(shown);
     if (second) sheet.text(second, { colour: request.theme.second });
   }
@@ -94,7 +120,8 @@ function readOut(sheet: Sheet, scene: Scene): void {
   sheet.text(found.of);
   const listed = found.listed.map(({ label, weight }) => `${label} ${weight}`);
   // A narrow column has a line for each.
-  for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"]) sheet.text(text, style);
+  for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"])
+    sheet.text(text, style);
   sheet.gap();
 }
 

@@ -135,7 +135,8 @@ export function lastLock({ state, locked }: Scene): Target {
 
 /** All that is drawn of a state. */
 export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground: Ground): Scene {
-  const side = (name: Side) => state.tokens.flatMap(([where, index]) => (where === name ? [index] : []));
+  const side = (name: Side) =>
+    state.tokens.flatMap(([where, index]) => (where === name ? [index] : []));
   const { query = [], key = [] } = shown.highlighted;
   return {
     ...ground,

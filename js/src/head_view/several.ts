@@ -1,5 +1,11 @@
 import { decodedBytes } from "../page/embedded_maps.js";
-import { type Axes, type Head, type SharedState, type StackInfo, sameHead } from "../shared/types.js";
+import {
+  type Axes,
+  type Head,
+  type SharedState,
+  type StackInfo,
+  sameHead,
+} from "../shared/types.js";
 import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
 import { twoNames, withDifference } from "./two_maps.js";
 import type { VisibleMap } from "./visible_map.js";
@@ -33,7 +39,10 @@ interface Choice extends Pick<SharedState, "selected" | "_stacks"> {
 }
 
 /** The stack of the head that is shown. */
-export function shownStack({ selected, _stacks }: Pick<Choice, "selected" | "_stacks">): StackInfo | undefined {
+export function shownStack({
+  selected,
+  _stacks,
+}: Pick<Choice, "selected" | "_stacks">): StackInfo | undefined {
   const last = selected.at(-1);
   return last && _stacks.find(({ name }) => name === last[2]);
 }
@@ -47,7 +56,10 @@ export function drawnHeads(state: Choice): { heads: Head[]; wanted: number } {
   const fitting = Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
   const most = Math.max(1, Math.min(MOST_HEADS[arrangement], fitting));
   if (of === "selected") {
-    return { heads: selected.filter(([, , name]) => name === stack.name).slice(-most), wanted: selected.length };
+    return {
+      heads: selected.filter(([, , name]) => name === stack.name).slice(-most),
+      wanted: selected.length,
+    };
   }
   const first = last[1] - (last[1] % most);
   const count = Math.min(most, stack.n_heads - first);
@@ -94,7 +106,8 @@ export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several 
   };
 }
 
-const placeOf = (head: Head, maps: Maps | null) => maps?.heads.findIndex((other) => sameHead(head, other)) ?? -1;
+const placeOf = (head: Head, maps: Maps | null) =>
+  maps?.heads.findIndex((other) => sameHead(head, other)) ?? -1;
 
 /** Whether one head is shown in two attentions. */
 export const isTwo = ({ _compared: of = [] }: Pick<Asked, "_compared">) => of.length > 0;
@@ -127,16 +140,22 @@ export function severalMap(
 ): VisibleMap {
   const own = values.map(visible);
   const maximum = Math.max(...own.map((map) => map.maximum));
-  const mean = (share: (map: VisibleMap) => number) => own.reduce((sum, map) => sum + share(map), 0) / own.length;
+  const mean = (share: (map: VisibleMap) => number) =>
+    own.reduce((sum, map) => sum + share(map), 0) / own.length;
   const alike = own.map((map) => ({ ...map, maximum }));
   const members = names ? withDifference(alike) : alike;
   const { values: largest, strongest } = strongestOf(alike);
   const shown = {
     ...(members[last] as VisibleMap),
-    ...{ hiddenShare: mean((map) => map.hiddenShare), filteredShare: mean((map) => map.filteredShare) },
+    ...{
+      hiddenShare: mean((map) => map.hiddenShare),
+      filteredShare: mean((map) => map.filteredShare),
+    },
   };
   const most = { ...shown, values: largest };
-  return arrangement === "overlay" ? { ...most, members, most, strongest } : { ...shown, members, most };
+  return arrangement === "overlay"
+    ? { ...most, members, most, strongest }
+    : { ...shown, members, most };
 }
 
 /** The largest value of each pair, and which of the maps has it. */

@@ -32,7 +32,8 @@ export const namesOf = (heads: Head[]): string =>
   span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(distinct(heads));
 
 /** Each head once: one that is shown in two attentions stands twice. */
-const distinct = (heads: Head[]) => heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
+const distinct = (heads: Head[]) =>
+  heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
 
 /** "6 of 12 heads"; "" where all are drawn. */
 export function shareOf({ heads, wanted, arrangement, names }: Several): string {
@@ -83,19 +84,28 @@ export function describeSeveral(
   }));
   if (isPair(target)) {
     const order = named
-      .map(({ map, name, print }) => ({ name, print, weight: weightAt(map, target.query, target.key) }))
+      .map(({ map, name, print }) => ({
+        name,
+        print,
+        weight: weightAt(map, target.query, target.key),
+      }))
       .sort((a, b) => (names ? 0 : b.weight - a.weight));
     const rest = order.length > most ? ` · ${order.length - most} more` : "";
     return `${from} → ${to}: ${order
       .slice(0, most)
-      .map(({ name, weight, print }) => `${name} ${names && Number.isNaN(weight) ? "none" : print(weight)}`)
+      .map(
+        ({ name, weight, print }) =>
+          `${name} ${names && Number.isNaN(weight) ? "none" : print(weight)}`,
+      )
       .join(" · ")}${rest}`;
   }
   const each = named.map(({ map, name, print }) => {
     const [best] = strongest(map, target, 1);
     if (!best) return `${name}: nothing`;
     const other =
-      target.query !== undefined ? wordOf(axes.key, map.cols[best.key] ?? 0) : wordOf(axes.query, map.rows[best.query] ?? 0);
+      target.query !== undefined
+        ? wordOf(axes.key, map.cols[best.key] ?? 0)
+        : wordOf(axes.query, map.rows[best.query] ?? 0);
     return `${name}: ${other} ${print(best.weight)}`;
   });
   return `${target.query !== undefined ? `${from} →` : `${to} ←`} ${each.join(" · ")}`;
@@ -109,7 +119,8 @@ export function said({ several, map, axes, print }: Scene, target: Target): stri
 
 /** The same beside the pointer, where only a pair is said. */
 export function pointedAt({ several, map, axes, print }: Scene, target: Target): string {
-  if (several && map.members) return describeSeveral(several, map.members, axes, target, print, MOST_POINTED);
+  if (several && map.members)
+    return describeSeveral(several, map.members, axes, target, print, MOST_POINTED);
   return describe(map, axes, target, print);
 }
 
@@ -121,7 +132,9 @@ export function severalTable(scene: Scene): Table {
   const rows = strongest(ranked ?? map, leads(scene), MOST_ROWS).map(({ query, key }) => [
     labelOf(axes.query, map.rows[query] ?? 0),
     labelOf(axes.key, map.cols[key] ?? 0),
-    ...members.map((member) => (member.signed ? signedValue(print) : print)(weightAt(member, query, key))),
+    ...members.map((member) =>
+      (member.signed ? signedValue(print) : print)(weightAt(member, query, key)),
+    ),
   ]);
   const columns = members.map((_, i) => shortName(several?.names, several?.heads ?? [], i));
   return { columns: ["from", "to", ...columns], rows };

@@ -24,7 +24,11 @@ export function goList(parent: HTMLElement, signal: AbortSignal) {
     heading.textContent = found.of;
     list.replaceChildren();
     for (const [i, { label, weight }] of found.listed.entries()) {
-      const name = { type: "button", class: "attnw-strongest-go", "aria-label": `go to ${label}, ${weight}` };
+      const name = {
+        type: "button",
+        class: "attnw-strongest-go",
+        "aria-label": `go to ${label}, ${weight}`,
+      };
       const button = element(element(list, "li"), "button", name);
       element(button, "span", {}, label);
       element(button, "span", { class: "attnw-strongest-weight" }, weight);
@@ -34,7 +38,11 @@ export function goList(parent: HTMLElement, signal: AbortSignal) {
 }
 
 /** The strongest weights of a locked token; returns how to bring them up to date, and whether there are any. */
-export function strongestList(parent: HTMLElement, signal: AbortSignal, go: (target: Target) => void) {
+export function strongestList(
+  parent: HTMLElement,
+  signal: AbortSignal,
+  go: (target: Target) => void,
+) {
   const update = goList(parent, signal);
   return (scene: Scene | undefined): boolean => {
     const found = scene && strongestOf(scene);

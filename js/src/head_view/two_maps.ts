@@ -29,7 +29,11 @@ export const withDifference = (members: VisibleMap[]): VisibleMap[] => {
 };
 
 /** Tokens that a panel of the three has no values of, as positions on the visible axes. */
-export function absentIn(panel: number, axes: Axes, { rows, cols }: VisibleMap): Record<Side, Set<number>> {
+export function absentIn(
+  panel: number,
+  axes: Axes,
+  { rows, cols }: VisibleMap,
+): Record<Side, Set<number>> {
   const of = (side: Side, shown: number[]) => {
     const [first = [], second = []] = axes[side].alone ?? [];
     const lacks = panel === 0 ? second : panel === 1 ? first : [...first, ...second];
@@ -39,7 +43,10 @@ export function absentIn(panel: number, axes: Axes, { rows, cols }: VisibleMap):
 }
 
 /** The first input's own map, out of one on common axes: what it masks is no matter of what the second has alone. */
-export function ownPart(values: Float32Array, { query, key }: Axes): { values: Float32Array; nKeys: number } {
+export function ownPart(
+  values: Float32Array,
+  { query, key }: Axes,
+): { values: Float32Array; nKeys: number } {
   const kept = ({ text, alone }: Axis) => [...text.keys()].filter((i) => !alone?.[1].includes(i));
   const [rows, cols] = [kept(query), kept(key)];
   const nKeys = key.text.length;
@@ -52,7 +59,9 @@ export function aloneText({ query }: Axes): string {
   const listed = (query.alone ?? []).flatMap((places, i) => {
     const texts = places.map((index) => query.text[index]);
     const more = texts.length > MOST_ALONE ? " …" : "";
-    return texts.length ? [`${texts.slice(0, MOST_ALONE).join(" ")}${more} (${LETTERS[i]} alone)`] : [];
+    return texts.length
+      ? [`${texts.slice(0, MOST_ALONE).join(" ")}${more} (${LETTERS[i]} alone)`]
+      : [];
   });
   return listed.length ? `without a counterpart: ${listed.join(", ")}` : "";
 }

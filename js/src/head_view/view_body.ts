@@ -19,10 +19,15 @@ const UNATTACHED = 640;
 const [READ_WIDTH, READ_LINE] = [150, 16];
 const HINT = "Point at a token for its values, click to lock it.";
 /** Of a matrix: how it is zoomed, and how to get lines. */
-export const MATRIX_HINT = "Point at a cell for its weight, click to lock it, drag to zoom in; m shows lines.";
+export const MATRIX_HINT =
+  "Point at a cell for its weight, click to lock it, drag to zoom in; m shows lines.";
 
 /** The figure with what stands beside or under it: the values pointed at, the colour bar, the caption. */
-export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head: Head, alone: boolean) => void) {
+export function viewBody(
+  parent: HTMLElement,
+  signal: AbortSignal,
+  choose: (head: Head, alone: boolean) => void,
+) {
   const message = element(parent, "p", { class: "attnw-message", hidden: true });
   const chips = chipRow(parent, signal, choose);
   const body = element(parent, "div", { class: "attnw-view-body" });
@@ -66,7 +71,9 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
       const room = roomFor(width, several);
       body.classList.toggle("attnw-wide", room < width);
       // What many heads say is long: what is below it stays where it is while the pointer moves.
-      const lines = Math.ceil(((several?.heads.length ?? 0) * READ_WIDTH) / (room < width ? ASIDE : width));
+      const lines = Math.ceil(
+        ((several?.heads.length ?? 0) * READ_WIDTH) / (room < width ? ASIDE : width),
+      );
       readout.style.minHeight = lines > 1 ? `${READ_LINE * lines}px` : "";
       return room;
     },
@@ -92,8 +99,13 @@ export function viewBody(parent: HTMLElement, signal: AbortSignal, choose: (head
     setLegend(scene: Scene, { maximum, of }: Range, quantity: string): void {
       const { theme, state, colours, several } = scene;
       difference.hidden = !several?.names;
-      if (several?.names) signedBar(theme, differenceScale(scene.map, quantity).texts, diverging(theme));
-      bar(theme, barTexts(state.scale, maximum, printValue(quantity)), colours && rampTo(theme, theme.text));
+      if (several?.names)
+        signedBar(theme, differenceScale(scene.map, quantity).texts, diverging(theme));
+      bar(
+        theme,
+        barTexts(state.scale, maximum, printValue(quantity)),
+        colours && rampTo(theme, theme.text),
+      );
       setText(inUse, [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · "));
     },
     point,

@@ -9,7 +9,11 @@ import { sentencesName } from "./view_text.js";
 import { hideable, twoSentences } from "./visible_map.js";
 
 const UNITS: ViewState["unit"][] = ["tokens", "words"];
-const NAMES: Record<Arrangement, string> = { one: "one", beside: "side by side", overlay: "overlaid" };
+const NAMES: Record<Arrangement, string> = {
+  one: "one",
+  beside: "side by side",
+  overlay: "overlaid",
+};
 const SENTENCES: ViewState["sentences"][] = ["all", "aa", "ab", "ba", "bb"];
 
 /** Title row and controls; returns how to bring them up to date with the model. */
@@ -22,7 +26,9 @@ export function viewControls(
 ) {
   const head = viewHead(parent, signal, setMode, zoom);
   const row = element(parent, "div", { class: "attnw-view-controls" });
-  const quantity = choice<string>(row, "quantity", signal, (value) => save(model, { quantity: value }));
+  const quantity = choice<string>(row, "quantity", signal, (value) =>
+    save(model, { quantity: value }),
+  );
   // A lock is a position on the axis: on the other unit's axis it would be another token.
   const unit = choice<ViewState["unit"]>(row, "unit", signal, (value) =>
     save(model, { tokens: [], window: null, unit: value }),
@@ -33,13 +39,19 @@ export function viewControls(
   const mass = element(row, "label", { class: "attnw-mass" }, "top mass ");
   const share = slider(mass, { max: 100, step: 1 });
   const shown = element(mass, "output");
-  share.addEventListener("input", () => save(model, { top_mass: Number(share.value) / 100 }), { signal });
+  share.addEventListener("input", () => save(model, { top_mass: Number(share.value) / 100 }), {
+    signal,
+  });
   const hide = hideTicks(row, model, signal);
-  const renormalise = tick(row, "renormalise rows", signal, (on) => save(model, { renormalise: on }));
+  const renormalise = tick(row, "renormalise rows", signal, (on) =>
+    save(model, { renormalise: on }),
+  );
   renormalise.input.dataset.control = "renormalise";
   const draw = (arrangement: Arrangement) => save(model, { arrangement });
   const arrangement = choice<Arrangement>(row, "heads", signal, draw, (one) => NAMES[one]);
-  const whole = tick(row, "all heads of the layer", signal, (on) => save(model, { of: on ? "layer" : "selected" }));
+  const whole = tick(row, "all heads of the layer", signal, (on) =>
+    save(model, { of: on ? "layer" : "selected" }),
+  );
 
   return {
     keys: head.keys,
@@ -66,8 +78,11 @@ export function viewControls(
       share.value = String(Math.round(100 * model.get("top_mass")));
       shown.textContent = `${share.value} %`;
       const present = hideable(axes);
-      hide((kind) => (kind === "first" && present.has(kind) ? "first token" : present.get(kind)?.join(" ")));
-      renormalise.label.hidden = model.get("quantity") !== "weights" || (present.size === 0 && !pair);
+      hide((kind) =>
+        kind === "first" && present.has(kind) ? "first token" : present.get(kind)?.join(" "),
+      );
+      renormalise.label.hidden =
+        model.get("quantity") !== "weights" || (present.size === 0 && !pair);
       renormalise.input.disabled = !leavesOut;
       renormalise.input.checked = model.get("renormalise");
       const two = model.get("_compared").length > 0;

@@ -8,7 +8,13 @@ type Marks = ViewState["tokens"];
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
 
 /** Where a key moves the cursor; undefined for other keys. In lines it is a token, in a matrix a cell. */
-export function moved(key: string, at: Target, mode: ViewState["mode"], rows: number, cols: number): Target | undefined {
+export function moved(
+  key: string,
+  at: Target,
+  mode: ViewState["mode"],
+  rows: number,
+  cols: number,
+): Target | undefined {
   const inside = (index: number, count: number) => Math.max(0, Math.min(count - 1, index));
   const vertical = (index: number | undefined, count: number) => {
     if (key === "Home") return 0;
@@ -30,13 +36,16 @@ export function moved(key: string, at: Target, mode: ViewState["mode"], rows: nu
   const index = at.query ?? at.key;
   if (key === "ArrowLeft") return { query: inside(index ?? 0, rows) };
   if (key === "ArrowRight") return { key: inside(index ?? 0, cols) };
-  return at.query === undefined && at.key !== undefined ? { key: vertical(at.key, cols) } : { query: vertical(at.query, rows) };
+  return at.query === undefined && at.key !== undefined
+    ? { key: vertical(at.key, cols) }
+    : { query: vertical(at.query, rows) };
 }
 
 /** The cursor's token or cell as the `tokens` trait names it, on the full axes. */
 export function marksOf(map: VisibleMap, { query, key }: Target): Marks {
   const marks: Marks = [];
-  const add = (side: Side, index: number | undefined) => index !== undefined && marks.push([side, index]);
+  const add = (side: Side, index: number | undefined) =>
+    index !== undefined && marks.push([side, index]);
   if (query !== undefined) add("query", map.rows[query]);
   if (key !== undefined) add("key", map.cols[key]);
   return marks;

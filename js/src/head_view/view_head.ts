@@ -12,7 +12,11 @@ export function viewHead(
   const head = element(parent, "div", { class: "attnw-view-head" });
   const title = element(head, "div", { class: "attnw-title" });
   const group = element(head, "div", { class: "attnw-view-note" });
-  const toggle = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "mode" });
+  const toggle = element(head, "div", {
+    class: "attnw-modes",
+    role: "group",
+    "aria-label": "mode",
+  });
   const modes = (["lines", "matrix"] as const).map((mode) => {
     const button = element(toggle, "button", { type: "button", "data-mode": mode }, mode);
     button.addEventListener("click", () => setMode(mode), { signal });
@@ -20,7 +24,12 @@ export function viewHead(
   });
   const zooms = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "zoom" });
   const zoomButton = (text: string, name: string, act: () => void) => {
-    const button = element(zooms, "button", { type: "button", title: name, "aria-label": name }, text);
+    const button = element(
+      zooms,
+      "button",
+      { type: "button", title: name, "aria-label": name },
+      text,
+    );
     button.addEventListener("click", act, { signal });
     return button;
   };
@@ -40,7 +49,8 @@ export function viewHead(
     },
     /** `zooms`: whether what is drawn can be zoomed; `zoomed`: whether it is. */
     update(mode: ViewState["mode"], can: { zoom: boolean; zoomed: boolean }): void {
-      for (const { mode: value, button } of modes) button.setAttribute("aria-pressed", String(value === mode));
+      for (const { mode: value, button } of modes)
+        button.setAttribute("aria-pressed", String(value === mode));
       zooms.hidden = !can.zoom;
       for (const button of [farther, all]) button.disabled = !can.zoomed;
     },

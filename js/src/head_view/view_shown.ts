@@ -25,12 +25,21 @@ export interface Shown {
 }
 
 const isTogether = (state: ViewState) =>
-  isTwo(state) || state.arrangement === "overlay" || (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
+  isTwo(state) ||
+  state.arrangement === "overlay" ||
+  (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
 
 /** The selected head's map, or the maps of all heads that are drawn together; `last` while they are not there. */
 export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   if (!isTogether(state)) return shownMap(state, head, last);
-  const { _maps: maps, _axes: axes, _highlighted: highlighted, quantity, unit, arrangement } = state;
+  const {
+    _maps: maps,
+    _axes: axes,
+    _highlighted: highlighted,
+    quantity,
+    unit,
+    arrangement,
+  } = state;
   const several = severalOf(state, maps, axes);
   if (!maps || !several) return { shown: last, busy: true };
   const source = [
@@ -43,7 +52,8 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
     several.heads.join(),
     several.names?.join(),
   ];
-  if (last && source.every((value, i) => value === last.source[i])) return { shown: last, busy: false };
+  if (last && source.every((value, i) => value === last.source[i]))
+    return { shown: last, busy: false };
   const nKeys = axes.key.text.length;
   const values = several.values[several.last] ?? new Float32Array();
   const own = several.names ? ownPart(values, axes) : { values, nKeys };
@@ -74,7 +84,8 @@ export function shownMap(state: ViewState, head: Head, last: Shown | null) {
   if (!agrees) return { shown: last, busy: true };
   const highlighted = state._highlighted;
   const source = [map, axes, highlighted];
-  if (last && source.every((value, i) => value === last.source[i])) return { shown: last, busy: false };
+  if (last && source.every((value, i) => value === last.source[i]))
+    return { shown: last, busy: false };
   const kept = last && last.source[0] === map ? last : undefined;
   const values = kept?.values ?? asFloat32(map.values);
   const nKeys = axes.key.text.length;

@@ -1,4 +1,11 @@
-import { type Caption, caption, headNames, MERGED, SCALE_WORDS, type Table } from "../shared/caption.js";
+import {
+  type Caption,
+  caption,
+  headNames,
+  MERGED,
+  SCALE_WORDS,
+  type Table,
+} from "../shared/caption.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
 import { type Print, printer, quantityName } from "../shared/quantity.js";
@@ -36,7 +43,8 @@ const MOST_LISTED = 8;
 export const MOST_ROWS = 15;
 
 const FILTERS = { aa: "A → A", ab: "A → B", ba: "B → A", bb: "B → B" };
-export const sentencesName = (value: ViewState["sentences"]) => (value === "all" ? "all" : FILTERS[value]);
+export const sentencesName = (value: ViewState["sentences"]) =>
+  value === "all" ? "all" : FILTERS[value];
 
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
@@ -67,7 +75,9 @@ export function captionOf(
     model: source.model,
     head: namesOf(together?.heads ?? [head]),
     quantity: `${quantityName(quantity, source.loss)} · ${
-      map.rows.length === map.cols.length ? counted(map.rows.length, shown.unit.slice(0, -1)) : `${counts} ${shown.unit}`
+      map.rows.length === map.cols.length
+        ? counted(map.rows.length, shown.unit.slice(0, -1))
+        : `${counts} ${shown.unit}`
     }`,
     scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${printer(exact, quantity)(range.maximum)}, ${range.of}${
       together?.names ? `; the difference ${differenceScale(map, quantity).range}` : ""
@@ -78,11 +88,15 @@ export function captionOf(
       state.mode === "lines" && state.top_mass < 1
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
         : "",
-      hidden.length ? `hidden: ${hidden.join(" ")}${shown.peek ? "" : ` (${percent(map.hiddenShare)} of the ${whole})`}` : "",
+      hidden.length
+        ? `hidden: ${hidden.join(" ")}${shown.peek ? "" : ` (${percent(map.hiddenShare)} of the ${whole})`}`
+        : "",
       sentences === "all"
         ? ""
         : `only ${sentencesName(sentences)}${
-            shown.peek ? "" : ` (${percent(map.filteredShare)} of the ${whole} goes to the other sentence)`
+            shown.peek
+              ? ""
+              : ` (${percent(map.filteredShare)} of the ${whole} goes to the other sentence)`
           }`,
       map.renormalised ? "rows renormalised" : "",
       quantity === "weights" && low < (exact ? FULL_SUM : FULL_SUM_ROUNDED)
@@ -101,20 +115,26 @@ export function captionOf(
 /** Where a model wrote the rest. */
 function writtenNote({ unit, query }: Axes): string {
   const { prompt = 0, text } = query;
-  return prompt > 0 && prompt < text.length ? `prompt: the first ${prompt} ${unit}, then the continuation` : "";
+  return prompt > 0 && prompt < text.length
+    ? `prompt: the first ${prompt} ${unit}, then the continuation`
+    : "";
 }
 
 /** What the second colour stands for; "" without highlighted words. */
 export function secondOf({ highlighted, axes, several }: Shown): string {
   const words = [...new Set((highlighted.query ?? []).map((i) => quoted(labelOf(axes.query, i))))];
   const text = words.join(", ").replaceAll(", ##", "");
-  return text && `${several?.arrangement === "overlay" ? "strong" : "second"} colour: attention from and to ${text}`;
+  return (
+    text &&
+    `${several?.arrangement === "overlay" ? "strong" : "second"} colour: attention from and to ${text}`
+  );
 }
 
 /** The strongest pairs of what is shown, or of the locked tokens. */
 export function tableOf(scene: Scene, quantity: string): Table {
   const { map, axes, print } = scene;
-  const label = (side: Side, position: number) => labelOf(axes[side], (side === "query" ? map.rows : map.cols)[position] ?? 0);
+  const label = (side: Side, position: number) =>
+    labelOf(axes[side], (side === "query" ? map.rows : map.cols)[position] ?? 0);
   const pairs = strongest(map, leads(scene), MOST_ROWS, scene.inSight);
   const rows = pairs.map(({ query, key, weight }) => [
     label("query", query),
@@ -134,7 +154,8 @@ interface Pair {
 export function strongest(map: VisibleMap, of: Target, count: number, within?: InSight): Pair[] {
   const best: Pair[] = [];
   const [rows, cols] = [map.rows.length, map.cols.length];
-  const { query: down = { start: 0, end: rows }, key: along = { start: 0, end: cols } } = within ?? {};
+  const { query: down = { start: 0, end: rows }, key: along = { start: 0, end: cols } } =
+    within ?? {};
   const [r0, r1] = of.query === undefined ? [down.start, down.end] : [of.query, of.query + 1];
   const [c0, c1] = of.key === undefined ? [along.start, along.end] : [of.key, of.key + 1];
   for (let query = r0; query < r1; query++)
@@ -164,10 +185,19 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
   const to = (col: number) => labelOf(axes.key, map.cols[col] ?? 0);
   const pairs = (of: Target, name: (pair: Pair) => string) =>
     strongest(map, of, MOST_LISTED).map((pair, _, [first]) => ({
-      ...{ label: name(pair), weight: print(pair.weight, first?.weight), target: { query: pair.query, key: pair.key } },
+      ...{
+        label: name(pair),
+        weight: print(pair.weight, first?.weight),
+        target: { query: pair.query, key: pair.key },
+      },
     }));
-  if (query !== undefined) return { of: `strongest from ${from(query)}`, listed: pairs({ query }, (pair) => to(pair.key)) };
-  if (key !== undefined) return { of: `strongest to ${to(key)}`, listed: pairs({ key }, (pair) => from(pair.query)) };
+  if (query !== undefined)
+    return {
+      of: `strongest from ${from(query)}`,
+      listed: pairs({ query }, (pair) => to(pair.key)),
+    };
+  if (key !== undefined)
+    return { of: `strongest to ${to(key)}`, listed: pairs({ key }, (pair) => from(pair.query)) };
   return undefined;
 }
 
@@ -176,17 +206,25 @@ export function describe(map: VisibleMap, axes: Axes, target: Target, print: Pri
   const { query, key } = target;
   const from = (row: number) => quoted(labelOf(axes.query, map.rows[row] ?? 0));
   const to = (col: number) => quoted(labelOf(axes.key, map.cols[col] ?? 0));
-  if (query !== undefined && key !== undefined) return `${from(query)} → ${to(key)} ${print(weightAt(map, query, key))}`;
+  if (query !== undefined && key !== undefined)
+    return `${from(query)} → ${to(key)} ${print(weightAt(map, query, key))}`;
   const pairs = strongest(map, target, 3);
   const list = (name: (pair: Pair) => string) =>
-    pairs.map((pair) => `${name(pair)} ${print(pair.weight, pairs[0]?.weight)}`).join(" · ") || "nothing";
+    pairs.map((pair) => `${name(pair)} ${print(pair.weight, pairs[0]?.weight)}`).join(" · ") ||
+    "nothing";
   if (query !== undefined) return `${from(query)} → ${list((pair) => to(pair.key))}`;
   if (key !== undefined) return `${to(key)} ← ${list((pair) => from(pair.query))}`;
   return "";
 }
 
 /** What assistive technology reads on the figure. */
-export function figureName(heads: Head[], quantity: string, map: VisibleMap, axes: Axes, print: Print): string {
+export function figureName(
+  heads: Head[],
+  quantity: string,
+  map: VisibleMap,
+  axes: Axes,
+  print: Print,
+): string {
   const pairs = strongest(map, {}, 3).map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
   return `${of} of ${headNames(heads, MOST_NAMED, headName)}; strongest: ${pairs.join(", ")}. Question mark lists the keys.`;

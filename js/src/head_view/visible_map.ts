@@ -34,7 +34,9 @@ export interface VisibleMap {
 export function hideable(axes: Axes): Map<Special, string[]> {
   const found = new Map<Special, string[]>();
   for (const special of SPECIALS) {
-    const texts = [axes.query, axes.key].flatMap((axis) => axis.text.filter((_, i) => axis.special[i] === special));
+    const texts = [axes.query, axes.key].flatMap((axis) =>
+      axis.text.filter((_, i) => axis.special[i] === special),
+    );
     if (texts.length) found.set(special, [...new Set(texts)]);
   }
   return found;
@@ -49,7 +51,9 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
   const [from, to] = filter === "all" ? [] : [...filter].map((s) => (s === "b" ? 1 : 0));
   const hides = (axis: Axis, i: number) => choice.hidden.includes(axis.special[i] as Special);
   const keep = (axis: Axis, segment: number | undefined) =>
-    [...axis.text.keys()].filter((i) => !hides(axis, i) && (segment === undefined || axis.segments[i] === segment));
+    [...axis.text.keys()].filter(
+      (i) => !hides(axis, i) && (segment === undefined || axis.segments[i] === segment),
+    );
   const rows = keep(axes.query, from);
   const cols = keep(axes.key, to);
   const nKeys = axes.key.text.length;

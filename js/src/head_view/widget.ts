@@ -71,7 +71,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   /** How many marks the last lock set: Escape takes back a whole cell. */
   let lockSize = 1;
 
-  const kind = (mode = scene?.state.mode ?? model.get("mode")) => (shown?.several?.arrangement === "beside" ? "beside" : mode);
+  const kind = (mode = scene?.state.mode ?? model.get("mode")) =>
+    shown?.several?.arrangement === "beside" ? "beside" : mode;
   const figure = (): Figure => body.figures[kind()];
   const stackOf = ([, , name]: Head) => model.get("_stacks").find((stack) => stack.name === name);
 
@@ -81,10 +82,17 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       const before = map;
       map = visibleOf(state, of);
       // The cursor stays where it is from one head to the next.
-      const moves = before?.rows.length !== map.rows.length || before.cols.length !== map.cols.length;
+      const moves =
+        before?.rows.length !== map.rows.length || before.cols.length !== map.cols.length;
       if (moves) active = {};
       body.point("", 0, 0);
-      name = figureName(of.several?.heads ?? [of.head], of.quantity, map, of.axes, printer(of.exact, of.quantity));
+      name = figureName(
+        of.several?.heads ?? [of.head],
+        of.quantity,
+        map,
+        of.axes,
+        printer(of.exact, of.quantity),
+      );
     }
     mapOf = now;
     return map;
@@ -106,7 +114,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     shown = peek?.shown ?? selected;
     const { several } = shown ?? {};
     if (peek) controls.name(title(peek.shown.head, state.quantity, state.unit), "peek");
-    else if (several) controls.name(severalTitle(several, state.quantity, state.unit), shareOf(several));
+    else if (several)
+      controls.name(severalTitle(several, state.quantity, state.unit), shareOf(several));
     else controls.name(title(head, state.quantity, state.unit), keyGroup(stackOf(head), head));
     body.say("");
     body.setBusy(found.busy && !peek);
@@ -117,7 +126,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   }
 
   function showFigure(kept = kind()): void {
-    for (const [name, { element: node }] of Object.entries(body.figures)) node.hidden = !shown || name !== kept;
+    for (const [name, { element: node }] of Object.entries(body.figures))
+      node.hidden = !shown || name !== kept;
   }
 
   function showMap(state: ViewState, of: Shown, look: Look): void {
@@ -127,9 +137,15 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       body.say(ALL_HIDDEN);
       return;
     }
-    scene = sceneOf(state, of, now, { ...look, room: body.arrange(of.several), active, dense: false });
+    scene = sceneOf(state, of, now, {
+      ...look,
+      room: body.arrange(of.several),
+      active,
+      dense: false,
+    });
     const { several, colours } = scene;
-    const colourOf = (head: Head) => colours?.[several?.heads.findIndex((one) => sameHead(one, head)) ?? -1] ?? "";
+    const colourOf = (head: Head) =>
+      colours?.[several?.heads.findIndex((one) => sameHead(one, head)) ?? -1] ?? "";
     if (state.arrangement !== "one" && !isTwo(state)) body.chips(chipsOf(state), colourOf);
     body.setHighlight(secondOf(of));
     figure().element.setAttribute("aria-label", name);
@@ -172,7 +188,12 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   function go({ query, key: col }: Target): void {
     if (!scene) return;
     const lead = leads({ ...scene, active: {} });
-    active = model.get("mode") === "matrix" ? { query, key: col } : lead.query !== undefined ? { key: col } : { query };
+    active =
+      model.get("mode") === "matrix"
+        ? { query, key: col }
+        : lead.query !== undefined
+          ? { key: col }
+          : { query };
     byKeyboard = true;
     reveal(active, true);
     figure().element.focus();
@@ -220,7 +241,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     if (commonKey(event, toggleKeys, step)) return true;
     if (event.metaKey || event.ctrlKey || event.altKey) return false;
     if (event.key === "m") setMode(model.get("mode") === "lines" ? "matrix" : "lines");
-    else if (event.key === "s") save(model, { arrangement: nextArrangement(model.get("arrangement")) });
+    else if (event.key === "s")
+      save(model, { arrangement: nextArrangement(model.get("arrangement")) });
     else if (event.key === "a" && model.get("arrangement") !== "one")
       save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
     else if (!inFigure || !scene) return false;
@@ -241,7 +263,9 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   function hover(target: Target, event?: PointerEvent): void {
     const quantity = shown?.quantity ?? "weights";
     const text =
-      event && scene && isPair(target) ? `${pointedAt(scene, target)} ${symbolOf(quantity)}`.trim() : fullText(target);
+      event && scene && isPair(target)
+        ? `${pointedAt(scene, target)} ${symbolOf(quantity)}`.trim()
+        : fullText(target);
     body.point(text, event?.clientX ?? 0, event?.clientY ?? 0);
     if (target.query === active.query && target.key === active.key) return;
     [active, byKeyboard] = [target, false];
@@ -271,8 +295,10 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   );
 
   for (const each of Object.values(body.figures)) {
-    const on = <K extends keyof HTMLElementEventMap>(type: K, listener: (event: HTMLElementEventMap[K]) => void) =>
-      each.element.addEventListener(type, listener, { signal });
+    const on = <K extends keyof HTMLElementEventMap>(
+      type: K,
+      listener: (event: HTMLElementEventMap[K]) => void,
+    ) => each.element.addEventListener(type, listener, { signal });
     on("pointermove", (event) => hover(each.hit(event.clientX, event.clientY), event));
     on("pointerleave", () => hover({}));
     on("click", (event) => {
@@ -309,4 +335,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   draw();
 }
 
-export default () => ({ initialize: releasing<ViewState>("_map", "_maps", "_long", "_tile"), render });
+export default () => ({
+  initialize: releasing<ViewState>("_map", "_maps", "_long", "_tile"),
+  render,
+});

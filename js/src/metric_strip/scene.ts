@@ -6,7 +6,8 @@ import { type Head, headName, paperName } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 
 export const FIGURE = "Metrics of one head";
-export const NO_SELECTION = "Select a head: click one in a linked figure, or set strip.selected = [(layer, head)].";
+export const NO_SELECTION =
+  "Select a head: click one in a linked figure, or set strip.selected = [(layer, head)].";
 export const HEADINGS = ["metric", "value", "among all heads", "percentile"] as const;
 const MEANING = "percentile: the share of the other heads with a smaller value, ties by half";
 
@@ -73,7 +74,11 @@ export function captionOf(scene: StripScene | null): Caption {
     head: headNames([head]),
     quantity: `${rows.length} metric${rows.length === 1 ? "" : "s"}`,
     scale: "each strip from the smallest value to the largest",
-    notes: [counted(count, "head"), MEANING, marked.length > 1 ? `${marked.length} selected heads are marked` : ""],
+    notes: [
+      counted(count, "head"),
+      MEANING,
+      marked.length > 1 ? `${marked.length} selected heads are marked` : "",
+    ],
   });
 }
 

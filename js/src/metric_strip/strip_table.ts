@@ -44,7 +44,8 @@ export function stripLayout(scene: StripScene, look: Omit<Look, "theme">): Strip
   const heading = ruler(labelFont(font, false, AXIS_LABEL_SIZE));
   const texts = scene.rows.map(printed);
   const titles = scene.rows.map(({ title }) => title);
-  const widest = (column: 0 | 1 | 3, of: string[]) => Math.ceil(Math.max(heading(HEADINGS[column]), ...of.map(measure)));
+  const widest = (column: 0 | 1 | 3, of: string[]) =>
+    Math.ceil(Math.max(heading(HEADINGS[column]), ...of.map(measure)));
   const names = widest(0, titles);
   // With the numbers at the ends, so that columns stay from head to head.
   const value = widest(
@@ -74,7 +75,12 @@ export function stripLayout(scene: StripScene, look: Omit<Look, "theme">): Strip
 const TITLE_SIZE = 13;
 
 /** The table as a page has it in its elements: a title, headings, a row a metric. */
-export function paintTable(pen: Pen, layout: StripLayout, scene: StripScene, { theme, font }: Look): void {
+export function paintTable(
+  pen: Pen,
+  layout: StripLayout,
+  scene: StripScene,
+  { theme, font }: Look,
+): void {
   const [name, value, strip] = layout.columns;
   const left = name + value + 2 * GAP;
   /** Where the texts of the columns end, or begin. */
@@ -89,7 +95,8 @@ export function paintTable(pen: Pen, layout: StripLayout, scene: StripScene, { t
   pen.font = labelFont(font, true, TITLE_SIZE);
   pen.fillText(titleOf(scene), 0, LINE / 2);
   pen.fillStyle = theme.muted;
-  for (const [i, text] of HEADINGS.entries()) write(text, places[i] ?? 0, TITLE + HEADING / 2, AXIS_LABEL_SIZE, i % 2 === 1);
+  for (const [i, text] of HEADINGS.entries())
+    write(text, places[i] ?? 0, TITLE + HEADING / 2, AXIS_LABEL_SIZE, i % 2 === 1);
   for (const [i, row] of layout.rows.entries()) {
     const metric = scene.rows[i];
     if (!metric) continue;

@@ -13,8 +13,15 @@ export interface EmbeddedMaps {
 }
 
 /** The maps of a stack between tokens or between words. */
-export const mapsIn = (maps: EmbeddedMaps[], stack: string, unit: string, quantity: string): EmbeddedMaps | undefined =>
-  maps.find(({ axes, quantity: of }) => axes.stack === stack && axes.unit === unit && of === quantity);
+export const mapsIn = (
+  maps: EmbeddedMaps[],
+  stack: string,
+  unit: string,
+  quantity: string,
+): EmbeddedMaps | undefined =>
+  maps.find(
+    ({ axes, quantity: of }) => axes.stack === stack && axes.unit === unit && of === quantity,
+  );
 
 /** An array as it would cross from a kernel. */
 export function wire(array: Uint8Array | Float32Array | Int32Array, shape: number[]) {
@@ -27,7 +34,8 @@ export function wire(array: Uint8Array | Float32Array | Int32Array, shape: numbe
 }
 
 /** The value that a byte stands for; NaN where masked. */
-export const decodedByte = (byte: number, maximum: number): number => (byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN);
+export const decodedByte = (byte: number, maximum: number): number =>
+  byte ? maximum * ((byte - 1) / 254) ** 2 : Number.NaN;
 
 /** The values that bytes stand for. */
 export const decodedBytes = (bytes: Uint8Array, maximum: number): Float32Array =>
@@ -51,13 +59,32 @@ export function twoMaps(pair: [EmbeddedMaps, EmbeddedMaps], head: Head) {
   const values = new Float32Array(2 * n * m);
   for (const [i, map] of maps.entries()) values.set(asFloat32(map.values), i * n * m);
   const { stack, unit } = axes;
-  return { stack, quantity, unit, heads: [head, head], exact: false, maxima: [], values: wire(values, [2, n, m]) };
+  return {
+    stack,
+    quantity,
+    unit,
+    heads: [head, head],
+    exact: false,
+    maxima: [],
+    values: wire(values, [2, n, m]),
+  };
 }
 
 /** The maps of all heads of a stack. */
 export function severalMaps({ axes, quantity, shape, maxima, values }: EmbeddedMaps) {
   const [layers, heads, queries, keys] = shape;
   const { stack, unit } = axes;
-  const every = Array.from({ length: layers * heads }, (_, i): Head => [Math.floor(i / heads), i % heads, stack]);
-  return { stack, quantity, unit, heads: every, exact: false, maxima, values: wire(values, [every.length, queries, keys]) };
+  const every = Array.from(
+    { length: layers * heads },
+    (_, i): Head => [Math.floor(i / heads), i % heads, stack],
+  );
+  return {
+    stack,
+    quantity,
+    unit,
+    heads: every,
+    exact: false,
+    maxima,
+    values: wire(values, [every.length, queries, keys]),
+  };
 }

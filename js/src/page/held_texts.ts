@@ -17,7 +17,12 @@ function compare(a: number[], b: number[]): number {
 }
 
 /** What the page holds in the order in which a jump from `here` comes by, all round, `step` 1 or -1; `here` itself is left out. */
-export function nextHeld<T>(held: T[], placeOf: (one: T) => number[], here: number[], step: number): T[] {
+export function nextHeld<T>(
+  held: T[],
+  placeOf: (one: T) => number[],
+  here: number[],
+  step: number,
+): T[] {
   const ahead = (one: T) => step * compare(placeOf(one), here);
   const ordered = [...held].sort((a, b) => step * compare(placeOf(a), placeOf(b)));
   return [...ordered.filter((one) => ahead(one) > 0), ...ordered.filter((one) => ahead(one) < 0)];

@@ -22,13 +22,16 @@ const KERNELS: Record<string, Kernel> = {
 
 /** The models of a page's figures, in their order. */
 export function models({ figures, held }: PageData): Linked[] {
-  const read = (stored?: PageData["held"]["maps"]) => stored?.map((of) => ({ ...of, values: bytesOf(of.values) })) ?? [];
+  const read = (stored?: PageData["held"]["maps"]) =>
+    stored?.map((of) => ({ ...of, values: bytesOf(of.values) })) ?? [];
   const maps = held.maps && read(held.maps);
   const second = held.second && read(held.second);
   const two = held.two && ([read(held.two[0]), read(held.two[1])] as Held["two"]);
   return figures.map((figure) => {
     const kernel = KERNELS[figure.name];
-    const model = kernel ? kernel(figure, { ...held, maps, second, two }) : localModel(figure.state);
+    const model = kernel
+      ? kernel(figure, { ...held, maps, second, two })
+      : localModel(figure.state);
     return { model, shapes: figure.shapes, relations: figure.relations };
   });
 }

@@ -46,4 +46,7 @@ export interface PageData {
 }
 
 /** The part of a kernel that a page without one plays for a figure. */
-export type Kernel<S = HeadsState, Own = unknown> = (figure: PageFigure<S, Own>, held: Held) => Model<S>;
+export type Kernel<S = HeadsState, Own = unknown> = (
+  figure: PageFigure<S, Own>,
+  held: Held,
+) => Model<S>;

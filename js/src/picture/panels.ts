@@ -35,7 +35,13 @@ export const drawPanels =
         const draw = figures[panel.figure];
         if (!draw) throw new Error(`there is no figure ${panel.figure}`);
         const { title, letter } = panel;
-        const own = { ...request, width: widths[i] ?? whole, title, letter, rasters: sheet.rasters };
+        const own = {
+          ...request,
+          width: widths[i] ?? whole,
+          title,
+          letter,
+          rasters: sheet.rasters,
+        };
         const made = draw(panel.state, own);
         all.push([panel, made]);
         return [made.sheet];
@@ -70,7 +76,10 @@ function captionOf(all: [Panel, Drawn][]): Caption {
 function tableOf(all: [Panel, Drawn][]): Table {
   const columns = [...new Set(all.flatMap(([, { table }]) => table.columns))];
   const rows = all.flatMap(([panel, { table }], i) =>
-    table.rows.map((row) => [nameOf(panel, i), ...columns.map((column) => row[table.columns.indexOf(column)] ?? null)]),
+    table.rows.map((row) => [
+      nameOf(panel, i),
+      ...columns.map((column) => row[table.columns.indexOf(column)] ?? null),
+    ]),
   );
   return { columns: ["panel", ...columns], rows };
 }

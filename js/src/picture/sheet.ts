@@ -168,7 +168,11 @@ export class Sheet {
   }
 
   /** The colour scale with its values, and in words what it is of. */
-  colourBar([low, middle, high]: [string, string, string], words: string, colours = ramp(this.theme)): void {
+  colourBar(
+    [low, middle, high]: [string, string, string],
+    words: string,
+    colours = ramp(this.theme),
+  ): void {
     const measure = tableRuler(labelFont(FONT, false, AXIS_LABEL_SIZE));
     const left = measure(low) / 2;
     const beside = left + BAR.width + measure(high) / 2 + 2 * GAP;
@@ -180,7 +184,8 @@ export class Sheet {
       pen.font = labelFont(FONT, false, AXIS_LABEL_SIZE);
       pen.fillStyle = this.theme.text;
       pen.textAlign = "center";
-      for (const [i, text] of [low, middle, high].entries()) pen.fillText(text, left + (i * BAR.width) / 2, 21);
+      for (const [i, text] of [low, middle, high].entries())
+        pen.fillText(text, left + (i * BAR.width) / 2, 21);
       pen.textAlign = "left";
       pen.fillStyle = this.theme.muted;
       if (fits) pen.fillText(words, beside, 8);
@@ -208,7 +213,10 @@ export class Sheet {
   }
 
   /** A sentence, wrapped to the picture's width. */
-  text(text: string, { bold = false, size = AXIS_LABEL_SIZE, colour = this.theme.muted, line = LINE } = {}): void {
+  text(
+    text: string,
+    { bold = false, size = AXIS_LABEL_SIZE, colour = this.theme.muted, line = LINE } = {},
+  ): void {
     const measure = tableRuler(labelFont(FONT, bold, size));
     const lines = wrapped(text, this.room, measure);
     const { pen } = this;

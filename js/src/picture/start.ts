@@ -54,7 +54,8 @@ export function draw(wish: Wish, bytes: Uint8Array): string {
     return new DataView(bytes.buffer, bytes.byteOffset + start, length);
   };
   const state = revive(stored, viewOf);
-  const ask = (density: number, blank: boolean) => drawPicture(state, { ...wish, density, blank, theme: THEMES[theme] });
+  const ask = (density: number, blank: boolean) =>
+    drawPicture(state, { ...wish, density, blank, theme: THEMES[theme] });
   let density = wish.density;
   if (density === null) {
     const { width, height } = ask(1, true).sheet;

@@ -43,8 +43,17 @@ export interface PlacedRaster {
 }
 
 const START = {
-  ...{ fillStyle: "#000000", strokeStyle: "#000000", lineWidth: 1, lineJoin: "miter" as CanvasLineJoin },
-  ...{ font: "10px sans-serif", textAlign: "start" as CanvasTextAlign, direction: "ltr" as CanvasDirection },
+  ...{
+    fillStyle: "#000000",
+    strokeStyle: "#000000",
+    lineWidth: 1,
+    lineJoin: "miter" as CanvasLineJoin,
+  },
+  ...{
+    font: "10px sans-serif",
+    textAlign: "start" as CanvasTextAlign,
+    direction: "ltr" as CanvasDirection,
+  },
   ...{ textBaseline: "alphabetic" as CanvasTextBaseline, globalAlpha: 1, dash: [] as number[] },
   globalCompositeOperation: "source-over" as GlobalCompositeOperation,
   /** As in SVG: x' = a x + c y + e. */
@@ -122,7 +131,14 @@ export class SvgPen implements RasterPen {
   rotate(angle: number): void {
     const [a, b, c, d, e, f] = this.matrix;
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-    this.matrix = [a * cos + c * sin, b * cos + d * sin, c * cos - a * sin, d * cos - b * sin, e, f];
+    this.matrix = [
+      a * cos + c * sin,
+      b * cos + d * sin,
+      c * cos - a * sin,
+      d * cos - b * sin,
+      e,
+      f,
+    ];
   }
 
   setLineDash(dash: number[]): void {
@@ -226,7 +242,9 @@ export class SvgPen implements RasterPen {
       return;
     }
     const box = this.box(x, y, width, height).replace("<rect", "<image");
-    this.write(`${box} preserveAspectRatio="none" href="raster:${this.rasters.push({ raster, width, height }) - 1}"`);
+    this.write(
+      `${box} preserveAspectRatio="none" href="raster:${this.rasters.push({ raster, width, height }) - 1}"`,
+    );
   }
 
   /** Few pixels are drawn one by one: they can be changed in an editor. */

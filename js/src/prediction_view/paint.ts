@@ -61,7 +61,13 @@ function paintBars(pen: Pen, scene: Scene): void {
     for (const [n, text] of texts.entries()) {
       const strong = off && n === 2;
       pen.font = labelFont(font, strong && followed);
-      write(pen, text, [columns[n]?.right ?? 0, middle], strong || followed ? theme.text : theme.muted, "right");
+      write(
+        pen,
+        text,
+        [columns[n]?.right ?? 0, middle],
+        strong || followed ? theme.text : theme.muted,
+        "right",
+      );
     }
   }
   pen.fillStyle = theme.hairline;
@@ -69,7 +75,19 @@ function paintBars(pen: Pen, scene: Scene): void {
 }
 
 function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
-  const { map, theme, values, reach, mapLeft, mapTop, mapWidth, font, effects, selected, disabled } = scene;
+  const {
+    map,
+    theme,
+    values,
+    reach,
+    mapLeft,
+    mapTop,
+    mapWidth,
+    font,
+    effects,
+    selected,
+    disabled,
+  } = scene;
   const { cell, rows, cols } = map;
   const table = diverging(theme);
   pen.font = labelFont(font, true, AXIS_LABEL_SIZE);
@@ -143,17 +161,24 @@ function strike(pen: Pen, { map, theme }: Scene, at: Cell): void {
   pen.stroke();
 }
 
-function paintNames(pen: Pen, { map, theme, font, mapTop, selected }: Scene, at: Cell | undefined): void {
+function paintNames(
+  pen: Pen,
+  { map, theme, font, mapTop, selected }: Scene,
+  at: Cell | undefined,
+): void {
   const { cell, rows, cols } = map;
-  const step = (size: number) => [1, 2, 5, 10, 20].find((every) => every * (cell + 1) >= size) ?? 50;
-  const marked = (side: 0 | 1) => new Set([...selected.slice(-1), ...(at ? [at] : [])].map((one) => one[side]));
+  const step = (size: number) =>
+    [1, 2, 5, 10, 20].find((every) => every * (cell + 1) >= size) ?? 50;
+  const marked = (side: 0 | 1) =>
+    new Set([...selected.slice(-1), ...(at ? [at] : [])].map((one) => one[side]));
   const name = (text: string, place: [number, number], strong: boolean, align: CanvasTextAlign) => {
     pen.font = labelFont(font, strong, AXIS_LABEL_SIZE);
     write(pen, text, place, strong ? theme.text : theme.muted, align);
   };
   const across = step(16);
   const heads = marked(1);
-  const nearHead = (col: number) => [...heads].some((one) => one !== col && Math.abs(one - col) < across);
+  const nearHead = (col: number) =>
+    [...heads].some((one) => one !== col && Math.abs(one - col) < across);
   const line = mapTop + HEADER + NUMBERS / 2;
   name("head", [map.x0 - GAP, line], false, "right");
   for (let col = 0; col < cols; col++)
@@ -161,14 +186,24 @@ function paintNames(pen: Pen, { map, theme, font, mapTop, selected }: Scene, at:
       name(String(col), [corner(map, [0, col])[0] + cell / 2, line], heads.has(col), "center");
   const down = step(12);
   const layers = marked(0);
-  const nearLayer = (row: number) => [...layers].some((one) => one !== row && Math.abs(one - row) < down);
+  const nearLayer = (row: number) =>
+    [...layers].some((one) => one !== row && Math.abs(one - row) < down);
   for (let row = 0; row < rows; row++)
     if (layers.has(row) || (row % down === 0 && !nearLayer(row)))
-      name(row ? String(row) : "layer 0", [map.x0 - GAP, corner(map, [row, 0])[1] + cell / 2], layers.has(row), "right");
+      name(
+        row ? String(row) : "layer 0",
+        [map.x0 - GAP, corner(map, [row, 0])[1] + cell / 2],
+        layers.has(row),
+        "right",
+      );
 }
 
 /** The range of the colours, and what each end means. */
-function paintScale(pen: Pen, { map, reach, theme, font, mapLeft, mapWidth }: Scene, table: Uint32Array): void {
+function paintScale(
+  pen: Pen,
+  { map, reach, theme, font, mapLeft, mapWidth }: Scene,
+  table: Uint32Array,
+): void {
   const top = map.y0 + map.rows * (map.cell + 1) + GAP;
   const [left, width] = [mapLeft, mapWidth - 4];
   paintBar(pen, table, left, top, width, 8);
@@ -179,5 +214,11 @@ function paintScale(pen: Pen, { map, reach, theme, font, mapLeft, mapWidth }: Sc
   const line = top + 18;
   write(pen, `${signedChange(-reach, reach)} less likely`, [left, line], theme.muted);
   write(pen, "0", [left + width / 2, line], theme.muted, "center");
-  write(pen, `more likely ${signedChange(reach, reach)}`, [left + width, line], theme.muted, "right");
+  write(
+    pen,
+    `more likely ${signedChange(reach, reach)}`,
+    [left + width, line],
+    theme.muted,
+    "right",
+  );
 }

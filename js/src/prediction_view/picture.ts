@@ -11,7 +11,11 @@ export const drawPicture: DrawPicture<PredictionState> = (state, request) => {
   const sheet = new Sheet(request);
   const scene = sceneOf(state, sheet.look);
   const said = captionOf(state, scene);
-  sheet.title(questionOf(state) || FIGURE, said.model, state._axes.query ? state._axes.query.text.join(" ") : "");
+  sheet.title(
+    questionOf(state) || FIGURE,
+    said.model,
+    state._axes.query ? state._axes.query.text.join(" ") : "",
+  );
   if (scene) sheet.figure(scene.width, scene.height, (pen) => paintPredictions(pen, scene));
   else sheet.text(state._error || state._message, { size: LABEL_SIZE, colour: request.theme.text });
   sheet.notes(...said.notes);

@@ -7,10 +7,12 @@ import { effectAt, headAt, isOff, type Scene, signedChange } from "./scene.js";
 import type { PredictionState } from "./state.js";
 
 export const FIGURE = "What the model answers";
-export const HINT = "Point at a head for its effect; click it to select it, press x to switch it off or on.";
+export const HINT =
+  "Point at a head for its effect; click it to select it, press x to switch it off or on.";
 const OTHERS = 12;
 
-const tokenOf = ({ _axes }: PredictionState, index: number) => (_axes.query ? labelOf(_axes.query, index) : "");
+const tokenOf = ({ _axes }: PredictionState, index: number) =>
+  _axes.query ? labelOf(_axes.query, index) : "";
 
 /** The index in the text of the token that stands for the question; undefined for a class. */
 export function chosenToken({ _predictions }: PredictionState): number | undefined {
@@ -25,7 +27,9 @@ export function questionOf(state: PredictionState): string {
   if (index === undefined) return task === "class" ? "Which class is the text?" : "";
   const token = `“${tokenOf(state, index)}”`;
   if (task === "next") return `What follows ${token} (token ${index})?`;
-  return masks ? `What stands at ${token} (token ${index}), when it is masked?` : `What stands at ${token} (token ${index})?`;
+  return masks
+    ? `What stands at ${token} (token ${index}), when it is masked?`
+    : `What stands at ${token} (token ${index})?`;
 }
 
 /** What the map shows, above it. */
@@ -46,7 +50,8 @@ export function describe(scene: Scene, cell: Cell): string {
   if (effect === undefined || !effects) return `${name}: effect not known yet`;
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
   const change = signedChange(effect, Math.max(now, Math.abs(effect)));
-  if (effects.estimate) return `${name}: without it “${effects.name}” changes by about ${change} (estimate)`;
+  if (effects.estimate)
+    return `${name}: without it “${effects.name}” changes by about ${change} (estimate)`;
   const print = alignedWeights(Math.max(now, Math.abs(effect)));
   return `${name}: without it “${effects.name}” ${print(now)} → ${print(now + effect)} (${change})`;
 }
@@ -55,7 +60,9 @@ export function describe(scene: Scene, cell: Cell): string {
 function strongest(scene: Scene): Cell[] {
   const { values, map } = scene;
   if (!values) return [];
-  const order = [...values.keys()].sort((a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0));
+  const order = [...values.keys()].sort(
+    (a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0),
+  );
   return order.slice(0, OTHERS).map((i) => [Math.floor(i / map.cols), i % map.cols] as const);
 }
 
@@ -73,7 +80,11 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
     notes: [
       answered.masks ? "this token was masked for the question" : "",
       effects?.estimate ? "effects are a first-order estimate" : "",
-      effects ? "" : state._problem ? `no effects of heads: ${state._problem}` : "effects of heads are not computed yet",
+      effects
+        ? ""
+        : state._problem
+          ? `no effects of heads: ${state._problem}`
+          : "effects of heads are not computed yet",
       state._source.note,
     ],
   });
@@ -93,7 +104,8 @@ export function tableOf(scene: Scene | null): Table {
   for (const cell of strongest(scene)) {
     const head = headAt(scene, cell);
     const effect = effectAt(scene, cell) ?? Number.NaN;
-    const now = scene.answered.rows.find(({ token }) => token === scene.answered.followed)?.after ?? 0;
+    const now =
+      scene.answered.rows.find(({ token }) => token === scene.answered.followed)?.after ?? 0;
     if (head && effects)
       rows.push([
         `${effects.name} without ${headName(head)}${effects.estimate ? " (estimate)" : ""}`,

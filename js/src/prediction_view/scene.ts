@@ -92,7 +92,10 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const strong = ruler(labelFont(font, true));
   const names = off ? ["before", "after", "change"] : ["probability"];
   const widths = names.map((name, i) =>
-    Math.max(regular(name) + (off && i < 2 ? 14 : 0), ...bars.map(({ texts }) => strong(texts[i] ?? ""))),
+    Math.max(
+      regular(name) + (off && i < 2 ? 14 : 0),
+      ...bars.map(({ texts }) => strong(texts[i] ?? "")),
+    ),
   );
   const space = beside ? room - mapWidth - SPACE : room;
   const numbers = widths.reduce((sum, width) => sum + width + 2 * GAP, 0);
@@ -114,10 +117,27 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const effects = state._effects?.stack === stack.name ? state._effects : null;
   const values = effects && asFloat32(effects.values);
   const mapHeight = y0 + rows * (cell + 1) + SCALE;
-  const place = (heads: Head[]) => heads.filter((head) => head[2] === stack.name).map(([layer, head]): Cell => [layer, head]);
+  const place = (heads: Head[]) =>
+    heads.filter((head) => head[2] === stack.name).map(([layer, head]): Cell => [layer, head]);
   return {
     ...look,
-    ...{ state, answered, off, bars, row, start, longest, largest, columns, map, mapLeft, mapTop, mapWidth, effects, values },
+    ...{
+      state,
+      answered,
+      off,
+      bars,
+      row,
+      start,
+      longest,
+      largest,
+      columns,
+      map,
+      mapLeft,
+      mapTop,
+      mapWidth,
+      effects,
+      values,
+    },
     reach: values?.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0) ?? 0,
     ...{ selected: place(state.selected), disabled: place(answered.off) },
     width: Math.max(room, x0 + cols * (cell + 1) + 4),
@@ -132,11 +152,15 @@ export const headAt = ({ state, map }: Scene, [row, col]: Cell): Head | undefine
 };
 
 /** The effect of the head in a cell; undefined before it is known. */
-export const effectAt = ({ values, map }: Scene, [row, col]: Cell): number | undefined => values?.[row * map.cols + col];
+export const effectAt = ({ values, map }: Scene, [row, col]: Cell): number | undefined =>
+  values?.[row * map.cols + col];
 
-export const isOff = ({ answered }: Scene, head: Head): boolean => answered.off.some((one) => sameHead(one, head));
+export const isOff = ({ answered }: Scene, head: Head): boolean =>
+  answered.off.some((one) => sameHead(one, head));
 
 /** The answer whose row is at a place of the canvas. */
 export function barAt({ bars, row, columns }: Scene, x: number, y: number): Bar | undefined {
-  return x <= (columns.at(-1)?.right ?? 0) && y >= HEADER ? bars[Math.floor((y - HEADER) / row)] : undefined;
+  return x <= (columns.at(-1)?.right ?? 0) && y >= HEADER
+    ? bars[Math.floor((y - HEADER) / row)]
+    : undefined;
 }

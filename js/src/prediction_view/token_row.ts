@@ -3,7 +3,11 @@ import { labelOf } from "../shared/labels.js";
 import type { Axis } from "../shared/types.js";
 
 /** The tokens of the text, of which one is asked about: arrows move between them, Enter chooses; returns how to show them. */
-export function tokenRow(parent: HTMLElement, signal: AbortSignal, choose: (index: number) => void) {
+export function tokenRow(
+  parent: HTMLElement,
+  signal: AbortSignal,
+  choose: (index: number) => void,
+) {
   const row = element(parent, "div", { class: "attnw-prediction-tokens", role: "toolbar" });
   const on = listening(signal);
   const buttons = () => [...row.children] as HTMLButtonElement[];
@@ -17,7 +21,12 @@ export function tokenRow(parent: HTMLElement, signal: AbortSignal, choose: (inde
   on(row, "keydown", (event) => {
     const all = buttons();
     const [at, last] = [all.indexOf(event.target as HTMLButtonElement), all.length - 1];
-    const to = { ArrowRight: Math.min(last, at + 1), ArrowLeft: Math.max(0, at - 1), Home: 0, End: last }[event.key];
+    const to = {
+      ArrowRight: Math.min(last, at + 1),
+      ArrowLeft: Math.max(0, at - 1),
+      Home: 0,
+      End: last,
+    }[event.key];
     if (at < 0 || to === undefined) return;
     event.preventDefault();
     event.stopPropagation();
@@ -26,14 +35,20 @@ export function tokenRow(parent: HTMLElement, signal: AbortSignal, choose: (inde
   });
   let shown = "";
 
-  return (axis: Axis | undefined, chosen: number | undefined, name: string, allowed: boolean): void => {
+  return (
+    axis: Axis | undefined,
+    chosen: number | undefined,
+    name: string,
+    allowed: boolean,
+  ): void => {
     row.hidden = !axis;
     row.setAttribute("aria-label", name);
     if (!axis) return;
     if (JSON.stringify(axis.text) !== shown) {
       shown = JSON.stringify(axis.text);
       row.replaceChildren();
-      for (const index of axis.text.keys()) element(row, "button", { type: "button" }, labelOf(axis, index));
+      for (const index of axis.text.keys())
+        element(row, "button", { type: "button" }, labelOf(axis, index));
       rove(chosen ?? 0);
     }
     for (const [i, button] of buttons().entries()) {

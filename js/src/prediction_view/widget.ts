@@ -36,15 +36,29 @@ function render(context: RenderContext<PredictionState>): void {
   /** A page without a kernel has nobody to ask. */
   const asks = typeof model.send === "function";
   const { row, help } = controlRow(inner, signal);
-  const follow = choice<string>(row, "effects on", signal, (token) => save(model, { answer: token || null }), nameOf);
+  const follow = choice<string>(
+    row,
+    "effects on",
+    signal,
+    (token) => save(model, { answer: token || null }),
+    nameOf,
+  );
   const stacks = choice<string>(row, "stack", signal, (stack) => save(model, { stack }));
   const tokens = tokenRow(inner, signal, ask);
   const title = element(inner, "p", { class: "attnw-prediction-title" });
   const message = element(inner, "p", { class: "attnw-message", hidden: true });
   const box = element(inner, "div", {
-    ...{ class: "attnw-prediction-box attnw-drawn", role: "grid", tabindex: 0, "aria-multiselectable": "true" },
+    ...{
+      class: "attnw-prediction-box attnw-drawn",
+      role: "grid",
+      tabindex: 0,
+      "aria-multiselectable": "true",
+    },
   });
-  const canvas = element(box, "canvas", { class: "attnw-prediction-canvas", "aria-hidden": "true" });
+  const canvas = element(box, "canvas", {
+    class: "attnw-prediction-canvas",
+    "aria-hidden": "true",
+  });
   const setCursor = gridCursor(box);
   const answers = element(inner, "ul", { class: "attnw-unseen", "aria-label": "answers" });
   const readout = element(inner, "p", { class: "attnw-prediction-readout" });
@@ -54,7 +68,12 @@ function render(context: RenderContext<PredictionState>): void {
 
   let scene: Scene | null = null;
   const input = cellInput(box, canvas, signal, {
-    ...{ moved: schedule, choose: select, layout: () => scene?.map, selected: () => scene?.selected ?? [] },
+    ...{
+      moved: schedule,
+      choose: select,
+      layout: () => scene?.map,
+      selected: () => scene?.selected ?? [],
+    },
   });
   const under = (event: MouseEvent) => {
     const { left, top } = canvas.getBoundingClientRect();
@@ -71,7 +90,8 @@ function render(context: RenderContext<PredictionState>): void {
 
   function nameOf(token: string): string {
     const { rows = [], name = "" } = model.get("_predictions") ?? {};
-    if (token === LIKELIEST) return model.get("answer") === null ? `the likeliest: ${name}` : "the likeliest";
+    if (token === LIKELIEST)
+      return model.get("answer") === null ? `the likeliest: ${name}` : "the likeliest";
     return rows.find((one) => one.token === token)?.answer ?? token;
   }
 
@@ -103,7 +123,10 @@ function render(context: RenderContext<PredictionState>): void {
     if (commonKey(event, toggleKeys, step) || input.key(event)) return true;
     if (event.key !== "x" || event.metaKey || event.ctrlKey || event.altKey) return false;
     const last = scene?.selected.at(-1);
-    const at = event.target === box ? (input.place.hovered ?? input.place.focused) : (input.place.hovered ?? last);
+    const at =
+      event.target === box
+        ? (input.place.hovered ?? input.place.focused)
+        : (input.place.hovered ?? last);
     return at ? switchHead(at) : false;
   }
 
@@ -115,7 +138,8 @@ function render(context: RenderContext<PredictionState>): void {
     message.hidden = Boolean(scene);
     message.textContent = state._message;
     const isText = answered?.task !== "class" && Boolean(state._axes.query);
-    const what = answered?.task === "next" ? "what follows which token" : "which token is predicted";
+    const what =
+      answered?.task === "next" ? "what follows which token" : "which token is predicted";
     tokens(isText ? state._axes.query : undefined, chosenToken(state), what, asks);
     title.textContent = questionOf(state);
     line.textContent = captionText(captionOf(state, scene));
@@ -125,7 +149,8 @@ function render(context: RenderContext<PredictionState>): void {
     follow([], "");
     follow(asks ? [LIKELIEST, ...rows.map(({ token }) => token)] : [], state.answer ?? LIKELIEST);
     answers.replaceChildren();
-    for (const { answer, texts } of scene?.bars ?? []) element(answers, "li", {}, `${answer}: ${texts.join(", ")}`);
+    for (const { answer, texts } of scene?.bars ?? [])
+      element(answers, "li", {}, `${answer}: ${texts.join(", ")}`);
     live.say(state.selected, announcement(state.selected));
     if (!scene) return;
     canvas.dataset.layout = JSON.stringify(scene.map);
@@ -148,4 +173,7 @@ function render(context: RenderContext<PredictionState>): void {
   }
 }
 
-export default () => ({ initialize: releasing<PredictionState>("_predictions", "_effects"), render });
+export default () => ({
+  initialize: releasing<PredictionState>("_predictions", "_effects"),
+  render,
+});

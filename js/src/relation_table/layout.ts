@@ -34,12 +34,66 @@ const SHORT: Partial<Record<Column, string>> = {
  * not even those fit, the offset goes, whose accuracy is that of the head less the gain, and long names are cut short.
  */
 const LOOKS = [
-  { from: 560, bar: 48, pad: 8, chip: 7, intervals: true, short: false, tight: false, size: LABEL_SIZE },
-  { from: 448, bar: 24, pad: 6, chip: 3, intervals: true, short: true, tight: false, size: LABEL_SIZE },
-  { from: 416, bar: 0, pad: 4, chip: 3, intervals: true, short: true, tight: false, size: LABEL_SIZE },
-  { from: 0, bar: 0, pad: 4, chip: 3, intervals: false, short: true, tight: false, size: LABEL_SIZE },
-  { from: 0, bar: 0, pad: 2, chip: 3, intervals: false, short: true, tight: false, size: AXIS_LABEL_SIZE },
-  { from: 0, bar: 0, pad: 2, chip: 2, intervals: false, short: true, tight: true, size: AXIS_LABEL_SIZE },
+  {
+    from: 560,
+    bar: 48,
+    pad: 8,
+    chip: 7,
+    intervals: true,
+    short: false,
+    tight: false,
+    size: LABEL_SIZE,
+  },
+  {
+    from: 448,
+    bar: 24,
+    pad: 6,
+    chip: 3,
+    intervals: true,
+    short: true,
+    tight: false,
+    size: LABEL_SIZE,
+  },
+  {
+    from: 416,
+    bar: 0,
+    pad: 4,
+    chip: 3,
+    intervals: true,
+    short: true,
+    tight: false,
+    size: LABEL_SIZE,
+  },
+  {
+    from: 0,
+    bar: 0,
+    pad: 4,
+    chip: 3,
+    intervals: false,
+    short: true,
+    tight: false,
+    size: LABEL_SIZE,
+  },
+  {
+    from: 0,
+    bar: 0,
+    pad: 2,
+    chip: 3,
+    intervals: false,
+    short: true,
+    tight: false,
+    size: AXIS_LABEL_SIZE,
+  },
+  {
+    from: 0,
+    bar: 0,
+    pad: 2,
+    chip: 2,
+    intervals: false,
+    short: true,
+    tight: true,
+    size: AXIS_LABEL_SIZE,
+  },
 ] as const;
 /** What a name keeps at least of its room. */
 const LEAST_NAME = 40;
@@ -103,7 +157,9 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   /** Digits are all as wide as the widest on a page. */
   const widest = (texts: string[], bold = false, size: number = look.size) => {
     const measure = ruler(labelFont(font, bold, size));
-    return Math.ceil(texts.reduce((most, text) => Math.max(most, measure(text.replace(/\d/g, "0"))), 0));
+    return Math.ceil(
+      texts.reduce((most, text) => Math.max(most, measure(text.replace(/\d/g, "0"))), 0),
+    );
   };
   const of = (name: keyof (typeof rows)[number], bold = false) =>
     widest(
@@ -135,7 +191,11 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   const needed = () => shown.reduce((sum, name) => sum + width[name], gaps * pad + STAR);
   let pad: number = look.pad;
   pad = Math.min(MOST.pad, pad + Math.max(0, Math.floor((room - needed()) / gaps)));
-  if (look.tight) width.relation = Math.max(LEAST_NAME, Math.min(width.relation, width.relation + room - needed()));
+  if (look.tight)
+    width.relation = Math.max(
+      LEAST_NAME,
+      Math.min(width.relation, width.relation + room - needed()),
+    );
   const rest = number + interval;
   if (look.bar) {
     const most = Math.max(width.accuracy, MOST.bar + rest);
@@ -155,7 +215,16 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   const lines = wrapped(said, x, ruler(labelFont(font, false, AXIS_LABEL_SIZE)));
   const top = lines.length * LINE + ABOVE;
   return {
-    ...{ width: x, height: top + ROW * (rows.length + 1), lines, top, headings, shown, columns, pad },
+    ...{
+      width: x,
+      height: top + ROW * (rows.length + 1),
+      lines,
+      top,
+      headings,
+      shown,
+      columns,
+      pad,
+    },
     names: rows.map(({ relation }) => shorten(bold, relation, width.relation - 2 * NAME)),
     toTheRight: new Set<Column>([
       ...(["n", "head", "baseline", "gain"] as const),
@@ -179,7 +248,8 @@ export function heatLayout(width: number, rows: number, cols: number, dpr: numbe
 }
 
 /** Whether the smallest cells of so many heads fit in a width. */
-export const heatFits = (width: number, heads: number) => canvasSize(heatLayout(width, 1, heads, 1))[0] <= width;
+export const heatFits = (width: number, heads: number) =>
+  canvasSize(heatLayout(width, 1, heads, 1))[0] <= width;
 
 /** From this width on the map stands beside the table, at least so wide. */
 const WIDE = 960;
@@ -197,7 +267,11 @@ export interface Arranged {
 type Page = Omit<Look, "theme">;
 
 /** Where table and map stand; the table's scroll bar takes `gutter` of the width. */
-export function arrange(scene: Scene, { width: room, density, ...type }: Page, gutter = 0): Arranged {
+export function arrange(
+  scene: Scene,
+  { width: room, density, ...type }: Page,
+  gutter = 0,
+): Arranged {
   const [layers, heads] = [scene.heat?.layers ?? 0, scene.heat?.heads ?? 0];
   const arranged = (rest: number): Arranged => {
     const own = room - gutter - rest;

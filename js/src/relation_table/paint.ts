@@ -52,14 +52,20 @@ export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): 
 }
 
 /** The table as the page shows it. */
-export function paintTable(pen: Pen, layout: TableLayout, scene: Scene, { theme, font }: Look): void {
+export function paintTable(
+  pen: Pen,
+  layout: TableLayout,
+  scene: Scene,
+  { theme, font }: Look,
+): void {
   const put = (text: string, x: number, colour: string, right = false, bold = false) => {
     pen.font = labelFont(font, bold, layout.size);
     write(pen, text, [x, MIDDLE], colour, right ? "right" : "left");
   };
   pen.textBaseline = "middle";
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
-  for (const [i, line] of layout.lines.entries()) write(pen, line, [0, LINE * (i + 0.5)], theme.muted);
+  for (const [i, line] of layout.lines.entries())
+    write(pen, line, [0, LINE * (i + 0.5)], theme.muted);
   pen.save();
   pen.translate(0, layout.top);
   paintHeadings();
@@ -133,7 +139,12 @@ export function paintTable(pen: Pen, layout: TableLayout, scene: Scene, { theme,
 const NUMBERED = 16;
 
 /** Layers x heads coloured by accuracy; a dot marks heads better than the offset, a frame selected ones. */
-export function paintHeat(pen: Pen, layout: GridLayout, { heads, scores, most, selected }: Heat, look: Look): void {
+export function paintHeat(
+  pen: Pen,
+  layout: GridLayout,
+  { heads, scores, most, selected }: Heat,
+  look: Look,
+): void {
   const { cell } = layout;
   const { theme } = look;
   paintNumbers(pen, layout, look);

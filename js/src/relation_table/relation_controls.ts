@@ -5,7 +5,10 @@ import { save } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 
 /** What chooses rows; returns how to bring it up to date with the model. */
-export function relationControls(parent: HTMLElement, { model, signal }: RenderContext<TableState>) {
+export function relationControls(
+  parent: HTMLElement,
+  { model, signal }: RenderContext<TableState>,
+) {
   const { row, help } = controlRow(parent, signal);
   const on = listening(signal);
   const search = element(element(row, "label", {}, "search "), "input", {

@@ -1,6 +1,13 @@
 import { gridCursor } from "../shared/cell_cursor.js";
 import { cellInput } from "../shared/cell_input.js";
-import { type Cell, canvasSize, type GridLayout, inside, outline, sameCell } from "../shared/cells.js";
+import {
+  type Cell,
+  canvasSize,
+  type GridLayout,
+  inside,
+  outline,
+  sameCell,
+} from "../shared/cells.js";
 import { barTexts, colourBar } from "../shared/colour_bar.js";
 import { element } from "../shared/dom.js";
 import type { Look } from "../shared/mount.js";

@@ -65,7 +65,8 @@ export function relationList(
   function addRow(row: Row, called: string, layout: TableLayout): Listed {
     const text = printed(row);
     const tr = element(body, "tr");
-    const span = (cell: HTMLElement, name: string, said: string) => element(cell, "span", { class: name }, said);
+    const span = (cell: HTMLElement, name: string, said: string) =>
+      element(cell, "span", { class: name }, said);
     const name = { type: "button", class: "attnw-rel-name", title: rowText(row) };
     const button = element(element(tr, "th", { scope: "row" }), "button", name, called);
     if (called !== text.relation) button.setAttribute("aria-label", text.relation);
@@ -122,7 +123,8 @@ export function relationList(
       for (const [i, said] of layout.lines.entries())
         element(caption, "span", {}, i < layout.lines.length - 1 ? `${said} ` : said);
     }
-    for (const [i, name] of COLUMNS.entries()) cols[i]?.style.setProperty("width", `${layout.columns[name].whole}px`);
+    for (const [i, name] of COLUMNS.entries())
+      cols[i]?.style.setProperty("width", `${layout.columns[name].whole}px`);
     table.style.width = `${layout.width}px`;
     table.classList.toggle("attnw-rel-tight", layout.shown.length < COLUMNS.length);
     for (const name of ["pad", "number", "interval", "offset", "frame", "chip", "size"] as const)

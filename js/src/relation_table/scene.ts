@@ -94,7 +94,8 @@ export function decodeRelations(table: RelationNumbers): Decoded {
   });
   return {
     ...{ layers, heads, stack: table.stack, rows },
-    score: (row, layer, head, direction) => scoreAt(row.index, layer, head, DIRECTIONS.indexOf(direction)),
+    score: (row, layer, head, direction) =>
+      scoreAt(row.index, layer, head, DIRECTIONS.indexOf(direction)),
   };
 }
 
@@ -110,7 +111,9 @@ export function chosenRows(rows: Row[], wish: Wish): Row[] {
   return rows
     .filter(
       ({ relation, n, p }) =>
-        n >= wish.min_count && (!wish.significant || p <= LEVEL) && relation.toLocaleLowerCase().includes(wanted),
+        n >= wish.min_count &&
+        (!wish.significant || p <= LEVEL) &&
+        relation.toLocaleLowerCase().includes(wanted),
     )
     .sort((a, b) => {
       const [x, y] = [keyOf(a, wish.sort), keyOf(b, wish.sort)];
@@ -121,7 +124,8 @@ export function chosenRows(rows: Row[], wish: Wish): Row[] {
 /** The column to sort by after a click on its heading: numbers start with the largest. */
 export const sorted = (wish: Wish, column: Column): Pick<Wish, "sort" | "descending"> => ({
   sort: column,
-  descending: wish.sort === column ? !wish.descending : !["relation", "head", "direction"].includes(column),
+  descending:
+    wish.sort === column ? !wish.descending : !["relation", "head", "direction"].includes(column),
 });
 
 /** A row as it is printed. */
@@ -148,7 +152,8 @@ export function scoreText(score: Score, row: Row): string {
   );
 }
 
-export const rowText = (row: Row) => `${row.relation}: best ${headName(row.head)}, ${row.direction}, ${scoreText(row, row)}`;
+export const rowText = (row: Row) =>
+  `${row.relation}: best ${headName(row.head)}, ${row.direction}, ${scoreText(row, row)}`;
 
 /** Every head on the chosen relation, in the chosen direction. */
 export interface Heat {
@@ -188,7 +193,8 @@ export function sceneOf(state: TableState, found: Decoded | undefined, brief = f
   };
 }
 
-const firstRows = (rows: Row[], chosen: Row | undefined): Row[] => rows.filter((row, i) => i < MOST_ROWS || row === chosen);
+const firstRows = (rows: Row[], chosen: Row | undefined): Row[] =>
+  rows.filter((row, i) => i < MOST_ROWS || row === chosen);
 
 function wishes({ search, min_count, significant, sort, descending }: TableState): string[] {
   const [down, up] = ORDERS[sort] ?? ["largest first", "smallest first"];
@@ -208,11 +214,14 @@ function heatOf(state: TableState, found: Decoded, row: Row): Heat {
   return {
     ...{ layers, heads, scores },
     most: Math.max(0, ...scores.map(({ accuracy }) => accuracy)),
-    selected: state.selected.filter(([, , of]) => of === stack).map(([layer, head]) => [layer, head]),
+    selected: state.selected
+      .filter(([, , of]) => of === stack)
+      .map(([layer, head]) => [layer, head]),
   };
 }
 
-export const mapTitle = ({ relation }: TableState): string => `every head on ${relation === ALL ? "all words" : relation}`;
+export const mapTitle = ({ relation }: TableState): string =>
+  `every head on ${relation === ALL ? "all words" : relation}`;
 
 /** The accuracy of one head on the chosen relation, in words. */
 export function cellText({ heat, chosen }: Scene, [layer, head]: Cell): string {
@@ -237,7 +246,12 @@ export function captionOf({ state, said, stack, heat }: Scene, bars: boolean): C
     head: headNames(selected),
     quantity: "accuracy: how often the most attended word is the governor",
     scale: heat ? `map: linear colour scale, 0 to ${percent(heat.most, 100)} %` : "",
-    notes: [said, heat ? `map: every head on ${relation}, ${direction}` : "", _source.note, ...meaning(bars)],
+    notes: [
+      said,
+      heat ? `map: every head on ${relation}, ${direction}` : "",
+      _source.note,
+      ...meaning(bars),
+    ],
   });
 }
 

@@ -15,7 +15,15 @@ import { arrange } from "./layout.js";
 import { relationControls } from "./relation_controls.js";
 import { relationHeat } from "./relation_heat.js";
 import { relationList } from "./relation_list.js";
-import { captionOf, decodeRelations, mapTitle, readout, type Scene, sceneOf, sorted } from "./scene.js";
+import {
+  captionOf,
+  decodeRelations,
+  mapTitle,
+  readout,
+  type Scene,
+  sceneOf,
+  sorted,
+} from "./scene.js";
 
 const WATCHED: (keyof TableState)[] = [
   ...(["selected", "layer", "relation", "direction", "min_count", "significant"] as const),
@@ -47,7 +55,9 @@ function render(context: RenderContext<TableState>): void {
   });
   const title = element(aside, "p", { class: "attnw-rel-title" });
   const group = element(aside, "span", { class: "attnw-group" });
-  const showDirection = choice<Direction>(group, "direction", signal, (direction) => change({ direction }));
+  const showDirection = choice<Direction>(group, "direction", signal, (direction) =>
+    change({ direction }),
+  );
   const heat = relationHeat(aside, signal, {
     choose,
     point(cell) {
@@ -63,7 +73,9 @@ function render(context: RenderContext<TableState>): void {
   let scene: Scene | undefined;
   let pointed: Cell | undefined;
   let revealed = "";
-  const decoded = remembered((of: TableState["_numbers"]) => (of ? decodeRelations(of) : undefined));
+  const decoded = remembered((of: TableState["_numbers"]) =>
+    of ? decodeRelations(of) : undefined,
+  );
   const {
     choose: decide,
     undo,
@@ -77,10 +89,12 @@ function render(context: RenderContext<TableState>): void {
   );
 
   /** Choose a relation, a direction or heads, so that Escape can take it back. */
-  const change = (next: Partial<Choice>) => decide({ ...snapshot(model, ["relation", "direction", "selected"]), ...next });
+  const change = (next: Partial<Choice>) =>
+    decide({ ...snapshot(model, ["relation", "direction", "selected"]), ...next });
 
   function choose([layer, number]: Cell, add: boolean): void {
-    if (scene?.heat) change({ selected: chosenHeads(model.get("selected"), [layer, number, scene.stack], add) });
+    if (scene?.heat)
+      change({ selected: chosenHeads(model.get("selected"), [layer, number, scene.stack], add) });
   }
 
   /** The head pointed at, else the one selected, on the chosen relation. */

@@ -20,12 +20,18 @@ type Kernel = { status?: string; connectionStatus?: string; isDisposed?: boolean
 
 /** The host's kernel: null where it has ended, undefined where the host does not say. */
 function kernelOf(manager: unknown): Kernel | undefined {
-  return manager && typeof manager === "object" && "kernel" in manager ? (manager.kernel as Kernel) : undefined;
+  return manager && typeof manager === "object" && "kernel" in manager
+    ? (manager.kernel as Kernel)
+    : undefined;
 }
 
 function isGone(kernel: Kernel | undefined): boolean {
   if (!kernel) return kernel === null;
-  return Boolean(kernel.isDisposed) || kernel.connectionStatus === "disconnected" || GONE.has(kernel.status ?? "");
+  return (
+    Boolean(kernel.isDisposed) ||
+    kernel.connectionStatus === "disconnected" ||
+    GONE.has(kernel.status ?? "")
+  );
 }
 
 function pageEvents(): EventTarget {
@@ -39,7 +45,12 @@ function pageEvents(): EventTarget {
  * shows what was chosen. A kernel that is busy answers later. `inner` is what is dimmed. The other figures of the page ask then
  * too, so that no two of them show different choices as if both held.
  */
-export function watchAnswers<T>(model: Model<T>, root: HTMLElement, inner: HTMLElement, signal: AbortSignal): void {
+export function watchAnswers<T>(
+  model: Model<T>,
+  root: HTMLElement,
+  inner: HTMLElement,
+  signal: AbortSignal,
+): void {
   if (!model.send) return;
   const note = element(root, "p", { role: "status", class: "attnw-link", hidden: true });
   inner.before(note);

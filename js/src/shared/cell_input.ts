@@ -29,7 +29,12 @@ export interface Place {
 }
 
 /** Mouse and keyboard over cells: change the returned place and call the actions; `key` returns whether it took the key. */
-export function cellInput(box: HTMLElement, canvas: HTMLCanvasElement, signal: AbortSignal, actions: CellActions) {
+export function cellInput(
+  box: HTMLElement,
+  canvas: HTMLCanvasElement,
+  signal: AbortSignal,
+  actions: CellActions,
+) {
   const place: Place = { hovered: undefined, focused: [0, 0], byKeyboard: false };
   const on = listening(signal);
   const update = (change: Partial<Place>) => {
@@ -44,7 +49,8 @@ export function cellInput(box: HTMLElement, canvas: HTMLCanvasElement, signal: A
     const layout = actions.layout();
     if (!layout) return undefined;
     const labels = actions.fixedLabels ? box.getBoundingClientRect() : { left, top };
-    if (event.clientX < labels.left + layout.x0 || event.clientY < labels.top + layout.y0) return undefined;
+    if (event.clientX < labels.left + layout.x0 || event.clientY < labels.top + layout.y0)
+      return undefined;
     return cellAt(layout, event.clientX - left, event.clientY - top);
   };
 
@@ -87,7 +93,10 @@ export function cellInput(box: HTMLElement, canvas: HTMLCanvasElement, signal: A
     const [x, y] = corner(layout, cell);
     const size = layout.cell + layout.gap;
     box.scrollLeft = Math.max(Math.min(box.scrollLeft, x - layout.x0), x + size - box.clientWidth);
-    box.scrollTop = Math.max(Math.min(box.scrollTop, y - layout.y0), y + size + layout.band - box.clientHeight);
+    box.scrollTop = Math.max(
+      Math.min(box.scrollTop, y - layout.y0),
+      y + size + layout.band - box.clientHeight,
+    );
   };
   const key = (event: KeyboardEvent): boolean => {
     const layout = actions.layout();

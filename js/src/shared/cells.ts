@@ -61,7 +61,10 @@ export function gridLayout(
 export const hasText = ({ band }: GridLayout) => band > BAR + 1;
 
 /** Distances from one cell to the next, across and down. */
-export const pitches = ({ cell, gap, band }: GridLayout): [number, number] => [cell + gap, cell + band + gap];
+export const pitches = ({ cell, gap, band }: GridLayout): [number, number] => [
+  cell + gap,
+  cell + band + gap,
+];
 
 /** Top-left corner of a cell. */
 export function corner(layout: GridLayout, [row, col]: Cell): [x: number, y: number] {
@@ -84,7 +87,8 @@ export function cellAt(layout: GridLayout, x: number, y: number): Cell | undefin
   return inside ? [row, col] : undefined;
 }
 
-export const sameCell = (a: Cell | undefined, b: Cell | undefined) => a?.[0] === b?.[0] && a?.[1] === b?.[1];
+export const sameCell = (a: Cell | undefined, b: Cell | undefined) =>
+  a?.[0] === b?.[0] && a?.[1] === b?.[1];
 
 /** The nearest cell that a grid has. */
 export const inside = ([row, col]: Cell, rows: number, cols: number): Cell => [
@@ -99,7 +103,13 @@ const STEPS: Record<string, Cell> = {
 };
 
 /** The cell that a key moves to from `cell`, or undefined where the key is not one that moves. */
-export function moved(key: string, ends: boolean, [row, col]: Cell, rows: number, cols: number): Cell | undefined {
+export function moved(
+  key: string,
+  ends: boolean,
+  [row, col]: Cell,
+  rows: number,
+  cols: number,
+): Cell | undefined {
   if (key === "Home") return inside([ends ? 0 : row, 0], rows, cols);
   if (key === "End") return inside([ends ? rows - 1 : row, cols - 1], rows, cols);
   const step = STEPS[key];

@@ -53,7 +53,8 @@ export function diverging({ dark, forced, accent, background, text }: Theme): Ui
 }
 
 /** Red, green and blue of "#rrggbb". */
-export const channels = (hex: string) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+export const channels = (hex: string) =>
+  [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
 /** The scale's colour at t in 0..1 for CSS and canvas. */
 export function css(theme: Theme, t: number): string {

@@ -6,7 +6,11 @@ import type { Theme } from "./theme.js";
 import type { Scale } from "./types.js";
 
 /** The values at the start, the middle and the end of a colour bar. */
-export function barTexts(scale: Scale, maximum: number, print: (x: number) => string = digits): [string, string, string] {
+export function barTexts(
+  scale: Scale,
+  maximum: number,
+  print: (x: number) => string = digits,
+): [string, string, string] {
   const at = inverse(scale);
   // One digit tells an order of magnitude; three would run into the next label.
   const low = scale === "log" ? `≤${Number((at(0) * maximum).toPrecision(1))}` : "0";
@@ -14,7 +18,11 @@ export function barTexts(scale: Scale, maximum: number, print: (x: number) => st
 }
 
 /** A scale, left to right. */
-export function paintBar(pen: Pen, words: Uint32Array, ...box: [number, number, number, number]): void {
+export function paintBar(
+  pen: Pen,
+  words: Uint32Array,
+  ...box: [number, number, number, number]
+): void {
   paintRaster(pen, { across: 256, down: 1, words }, ...box);
 }
 
@@ -25,7 +33,8 @@ export function colourBar(parent: HTMLElement) {
   const ends = [element(bar, "span"), element(bar, "span"), element(bar, "span")];
   let drawn: Uint32Array | undefined;
   return (theme: Theme, texts: string[], words = ramp(theme)): void => {
-    for (const [i, node] of ends.entries()) if (node.textContent !== texts[i]) node.textContent = texts[i] ?? "";
+    for (const [i, node] of ends.entries())
+      if (node.textContent !== texts[i]) node.textContent = texts[i] ?? "";
     if (drawn === words) return;
     drawn = words;
     [strip.width, strip.height] = [256, 1];

@@ -21,14 +21,24 @@ export function choice<T extends string>(
   return (offered: readonly T[], value: T): void => {
     label.hidden = offered.length < 2;
     const options = offered.map((one) => [one, print(one)]);
-    if (options.join("\n") !== [...select.options].map((option) => [option.value, option.text]).join("\n"))
-      select.replaceChildren(...options.map(([value = "", text = ""]) => element(select, "option", { value }, text)));
+    if (
+      options.join("\n") !==
+      [...select.options].map((option) => [option.value, option.text]).join("\n")
+    )
+      select.replaceChildren(
+        ...options.map(([value = "", text = ""]) => element(select, "option", { value }, text)),
+      );
     select.value = value;
   };
 }
 
 /** A labelled box to tick. */
-export function tick(parent: HTMLElement, name: string, signal: AbortSignal, onTick: (checked: boolean) => void) {
+export function tick(
+  parent: HTMLElement,
+  name: string,
+  signal: AbortSignal,
+  onTick: (checked: boolean) => void,
+) {
   const label = element(parent, "label", { class: "attnw-tick", "data-label": name });
   const input = element(label, "input", { type: "checkbox", "data-control": name });
   const text = element(label, "span", {}, name);
@@ -46,12 +56,23 @@ export function slider(parent: HTMLElement, range: { max: number; step: number }
 }
 
 /** A box for each kind of special token, ticked while that kind is hidden; returns how to name those that there are. */
-export function hideTicks(parent: HTMLElement, model: Model<Pick<SharedState, "hidden">>, signal: AbortSignal) {
-  const group = element(parent, "span", { role: "group", "aria-label": "hide", "data-label": "hide" }, "hide ");
+export function hideTicks(
+  parent: HTMLElement,
+  model: Model<Pick<SharedState, "hidden">>,
+  signal: AbortSignal,
+) {
+  const group = element(
+    parent,
+    "span",
+    { role: "group", "aria-label": "hide", "data-label": "hide" },
+    "hide ",
+  );
   const ticks = SPECIALS.map((kind) => {
     const parts = tick(group, kind, signal, (checked) => {
       const before = model.get("hidden");
-      save(model, { hidden: SPECIALS.filter((one) => (one === kind ? checked : before.includes(one))) });
+      save(model, {
+        hidden: SPECIALS.filter((one) => (one === kind ? checked : before.includes(one))),
+      });
     });
     parts.input.dataset.hide = kind;
     return { kind, ...parts };
@@ -77,7 +98,8 @@ export function keysButton(parent: HTMLElement, className: string) {
 export function controlRow(parent: HTMLElement, signal: AbortSignal) {
   const row = element(parent, "div", { class: "attnw-controls" });
 
-  const group = (name: string) => element(row, "span", { role: "group", "aria-label": name, class: "attnw-group" });
+  const group = (name: string) =>
+    element(row, "span", { role: "group", "aria-label": name, class: "attnw-group" });
 
   function button(at: HTMLElement, text: string, name: string, onClick: () => void) {
     const shown = { type: "button", class: "attnw-button", title: name, "aria-label": name };

@@ -20,5 +20,9 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 /** Adds listeners that end with the signal. */
 export const listening =
   (signal: AbortSignal) =>
-  <K extends keyof HTMLElementEventMap>(target: HTMLElement, type: K, listener: (event: HTMLElementEventMap[K]) => void) =>
+  <K extends keyof HTMLElementEventMap>(
+    target: HTMLElement,
+    type: K,
+    listener: (event: HTMLElementEventMap[K]) => void,
+  ) =>
     target.addEventListener(type, listener, { signal });

@@ -3,7 +3,12 @@ import { element } from "./dom.js";
 type Keys = readonly (readonly [key: string, meaning: string])[];
 
 /** What the keys do, with the button that shows it; Escape hides it first. Returns how to show and hide it. */
-export function keyHelp(parent: HTMLElement, keys: Keys, button: HTMLElement, signal: AbortSignal): () => void {
+export function keyHelp(
+  parent: HTMLElement,
+  keys: Keys,
+  button: HTMLElement,
+  signal: AbortSignal,
+): () => void {
   const list = element(parent, "dl", { class: "attnw-keys", hidden: true });
   for (const [key, meaning] of keys) {
     const line = element(list, "div");
@@ -22,12 +27,18 @@ export function keyHelp(parent: HTMLElement, keys: Keys, button: HTMLElement, si
     event.preventDefault();
     event.stopPropagation();
   };
-  parent.closest<HTMLElement>(".attnw-root")?.addEventListener("keydown", close, { signal, capture: true });
+  parent
+    .closest<HTMLElement>(".attnw-root")
+    ?.addEventListener("keydown", close, { signal, capture: true });
   return toggle;
 }
 
 /** Keys that every figure of heads has; whether it was one of them. */
-export function commonKey(event: KeyboardEvent, toggleKeys: () => void, stepBy: (layers: number) => void): boolean {
+export function commonKey(
+  event: KeyboardEvent,
+  toggleKeys: () => void,
+  stepBy: (layers: number) => void,
+): boolean {
   // Brackets may need Alt or AltGr (reported as Ctrl + Alt); with Ctrl or Cmd alone they are the browser's.
   if (event.metaKey || (event.ctrlKey && !event.altKey)) return false;
   if (event.key === "?") toggleKeys();
@@ -38,4 +49,5 @@ export function commonKey(event: KeyboardEvent, toggleKeys: () => void, stepBy: 
 }
 
 /** Whether what is pressed or clicked is to join what is selected. */
-export const adds = (event: MouseEvent | KeyboardEvent): boolean => event.shiftKey || event.ctrlKey || event.metaKey;
+export const adds = (event: MouseEvent | KeyboardEvent): boolean =>
+  event.shiftKey || event.ctrlKey || event.metaKey;

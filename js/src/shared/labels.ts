@@ -9,7 +9,8 @@ export type TokenSize = "S" | "M" | "L";
 export const TOKEN_PIXELS: Record<TokenSize, number> = { S: 11, M: LABEL_SIZE, L: 17 };
 const MARK = "##";
 
-export const labelFont = (family: string, bold = false, size = LABEL_SIZE) => `${bold ? "600 " : ""}${size}px ${family}`;
+export const labelFont = (family: string, bold = false, size = LABEL_SIZE) =>
+  `${bold ? "600 " : ""}${size}px ${family}`;
 
 /** Text in one colour, from `x` on, up to it or round it. */
 export function write(
@@ -41,7 +42,8 @@ export function specialName(axes: Axes, kind: Special): string | undefined {
 }
 
 /** A label among others in a line: punctuation stands in quotes, so that it is not taken for the line's own. */
-export const quoted = (label: string): string => (/[\p{L}\p{N}]/u.test(label) ? label : `“${label}”`);
+export const quoted = (label: string): string =>
+  /[\p{L}\p{N}]/u.test(label) ? label : `“${label}”`;
 
 /** Control characters have no shape of their own: their pictures stand for them. */
 export const withControls = (text: string): string =>
@@ -97,7 +99,14 @@ export function widestLabel(measure: Measure, axis: Axis, shown: number[]): numb
 }
 
 /** A token's text from `x` on (or up to it), its wordpiece mark at half strength. */
-export function drawToken(pen: Pen, text: string, x: number, y: number, align: "left" | "right", width: number): void {
+export function drawToken(
+  pen: Pen,
+  text: string,
+  x: number,
+  y: number,
+  align: "left" | "right",
+  width: number,
+): void {
   const measure = (part: string) => pen.measureText(part).width;
   const fitted = shorten(measure, text, width);
   const mark = fitted.length > MARK.length && fitted.startsWith(MARK) ? MARK : "";

@@ -11,7 +11,9 @@ export function levelOf(scale: Scale, maximum: number, signed = false): (weight:
   const [zero, steps] = [zeroLevel(signed), signed ? 127 : 255];
   return (weight) => {
     if (!(maximum > 0)) return zero;
-    return zero + Math.sign(weight) * Math.round(steps * place(Math.min(1, Math.abs(weight) / maximum)));
+    return (
+      zero + Math.sign(weight) * Math.round(steps * place(Math.min(1, Math.abs(weight) / maximum)))
+    );
   };
 }
 
@@ -28,7 +30,8 @@ export const FADE = 0.3;
 const channel = (word: number, shift: number) => (word >> shift) & 255;
 
 function mix(from: number, to: number, t: number): number {
-  const at = (shift: number) => Math.round(channel(from, shift) + (channel(to, shift) - channel(from, shift)) * t) << shift;
+  const at = (shift: number) =>
+    Math.round(channel(from, shift) + (channel(to, shift) - channel(from, shift)) * t) << shift;
   return ((255 << 24) | at(16) | at(8) | at(0)) >>> 0;
 }
 
@@ -51,14 +54,20 @@ const ramps = new Map<string, Uint32Array>();
 export function rampTo(theme: Theme, colour: string): Uint32Array {
   const key = `${theme.background} ${colour}`;
   const [from, to] = [word(theme.background), word(colour)];
-  const made = ramps.get(key) ?? Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
+  const made =
+    ramps.get(key) ?? Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
   ramps.set(key, made);
   return made;
 }
 
 export function tables(theme: Theme, signed = false): Tables {
   const first = signed ? diverging(theme) : ramp(theme);
-  return { first, faded: mixed(theme, first, FADE), second: signed ? first : rampTo(theme, theme.second) };
+  return {
+    first,
+    faded: mixed(theme, first, FADE),
+    second: signed ? first : rampTo(theme, theme.second),
+  };
 }
 
-export const cssWord = (colour = 0) => `rgb(${channel(colour, 0)} ${channel(colour, 8)} ${channel(colour, 16)})`;
+export const cssWord = (colour = 0) =>
+  `rgb(${channel(colour, 0)} ${channel(colour, 8)} ${channel(colour, 16)})`;

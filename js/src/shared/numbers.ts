@@ -37,7 +37,8 @@ export function alignedWeights(largest: number): (x: number) => string {
 }
 
 /** A count with what is counted. */
-export const counted = (count: number, what: string) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, what: string) =>
+  `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 
 /** A share in per cent, with as many digits as a count of `n` bears. */
 export function percent(share: number, n: number): string {

@@ -37,7 +37,11 @@ export function peekOut(circle: string, peeked: Peeked | null): boolean {
 }
 
 /** Hear of heads that linked figures point at, until the signal; a listener that cannot show one returns false. */
-export function onPeek(signal: AbortSignal, circle: () => string, listener: (peeked: Peeked | null) => unknown): void {
+export function onPeek(
+  signal: AbortSignal,
+  circle: () => string,
+  listener: (peeked: Peeked | null) => unknown,
+): void {
   const hear = (event: Event) => {
     const call = (event as CustomEvent<Call>).detail;
     if (call.circle === circle() && listener(call.peeked) !== false) call.shown = true;

@@ -50,7 +50,11 @@ export interface RasterPen extends Pen {
 }
 
 /** Place pixels in a rectangle. */
-export function paintRaster(pen: Pen, raster: Raster, ...[x, y, width, height]: [number, number, number, number]): void {
+export function paintRaster(
+  pen: Pen,
+  raster: Raster,
+  ...[x, y, width, height]: [number, number, number, number]
+): void {
   if (raster.across * raster.down === 0) return;
   if ("image" in pen) {
     (pen as RasterPen).image(raster, x, y, width, height);
@@ -72,7 +76,11 @@ export function paintRaster(pen: Pen, raster: Raster, ...[x, y, width, height]: 
 }
 
 /** A canvas's context, sized to CSS pixels and cleared; null where there are no canvases. */
-export function fresh(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+export function fresh(
+  canvas: HTMLCanvasElement,
+  width: number,
+  height: number,
+): CanvasRenderingContext2D | null {
   const ratio = globalThis.devicePixelRatio || 1;
   const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
   const context = canvas.getContext("2d");

@@ -32,7 +32,9 @@ export interface RelationNumbers {
   p_values: WireArray;
 }
 
-export const COLUMNS = [...["relation", "n", "head", "direction", "accuracy", "baseline", "gain"]] as Column[];
+export const COLUMNS = [
+  ...["relation", "n", "head", "direction", "accuracy", "baseline", "gain"],
+] as Column[];
 export type Column = "relation" | "n" | "head" | "direction" | "accuracy" | "baseline" | "gain";
 
 export interface TableState extends RelationsState {
@@ -57,7 +59,12 @@ export interface DrawnSentence {
   governors: WireArray;
   head: Head | null;
   /** int32 [2, m], from 1, by direction; and float32 [m, m], rows attend. */
-  predicted: { governors: WireArray; map: WireArray; root?: WireArray; votes?: Votes | null } | null;
+  predicted: {
+    governors: WireArray;
+    map: WireArray;
+    root?: WireArray;
+    votes?: Votes | null;
+  } | null;
   /** Of a structural probe, in place of `predicted`. */
   structure?: Structure | null;
   /** Why there is nothing to draw. */

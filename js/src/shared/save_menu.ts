@@ -13,7 +13,8 @@ const TITLES: Record<string, string> = {
   code: "copy the Python that makes this figure",
 };
 const LATE = 10_000;
-const NO_ANSWER = "No answer from the kernel: it is busy, or it is not connected; then run the cell again.";
+const NO_ANSWER =
+  "No answer from the kernel: it is busy, or it is not connected; then run the cell again.";
 
 /** The kernel's answer, as `save_menu.py` gives it. */
 interface Answer {
@@ -28,8 +29,14 @@ interface Answer {
 /** What a model has that speaks with a kernel; a page of its own has none. */
 interface Kernel {
   send(content: object): void;
-  on(event: "msg:custom", listener: (answer: Answer, buffers: DataView<ArrayBuffer>[]) => void): void;
-  off(event: "msg:custom", listener: (answer: Answer, buffers: DataView<ArrayBuffer>[]) => void): void;
+  on(
+    event: "msg:custom",
+    listener: (answer: Answer, buffers: DataView<ArrayBuffer>[]) => void,
+  ): void;
+  off(
+    event: "msg:custom",
+    listener: (answer: Answer, buffers: DataView<ArrayBuffer>[]) => void,
+  ): void;
 }
 
 const NEXT: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
@@ -46,7 +53,11 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
   const button = element(
     box,
     "button",
-    { ...{ type: "button", class: "attnw-save-button" }, "aria-haspopup": "menu", "aria-expanded": "false" },
+    {
+      ...{ type: "button", class: "attnw-save-button" },
+      "aria-haspopup": "menu",
+      "aria-expanded": "false",
+    },
     "save",
   );
   const said = element(box, "p", { class: "attnw-save-said", role: "status" });
@@ -56,7 +67,12 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
   });
   const items = FORMATS.map(([format, name]) => {
     const title = TITLES[format] ?? "";
-    const item = element(menu, "button", { type: "button", role: "menuitem", tabindex: -1, title }, name);
+    const item = element(
+      menu,
+      "button",
+      { type: "button", role: "menuitem", tabindex: -1, title },
+      name,
+    );
     item.addEventListener("click", () => ask(format), { signal });
     return item;
   });
@@ -130,7 +146,8 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     const now = items.indexOf(box.ownerDocument.activeElement as HTMLButtonElement);
     const step = NEXT[key];
     // What is pressed here is not meant for the figure.
-    if (isOpen() || key === "Enter" || key === " " || said.contains(event.target as Node)) event.stopPropagation();
+    if (isOpen() || key === "Enter" || key === " " || said.contains(event.target as Node))
+      event.stopPropagation();
     else if (key !== "Escape" || !said.textContent) return;
     if (key === "Escape") {
       event.stopPropagation();

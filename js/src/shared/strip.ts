@@ -69,6 +69,7 @@ function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): v
 export function percentile(values: Float32Array, index: number): number {
   const own = values[index] ?? 0;
   let below = 0;
-  for (const [i, value] of values.entries()) if (i !== index) below += value < own ? 1 : value === own ? 0.5 : 0;
+  for (const [i, value] of values.entries())
+    if (i !== index) below += value < own ? 1 : value === own ? 0.5 : 0;
   return (100 * below) / (values.length - 1);
 }

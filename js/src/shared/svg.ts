@@ -24,7 +24,11 @@ export interface Shape {
   inside: string | Shape[];
 }
 
-export const shape = (tag: Shape["tag"], attributes: Shape["attributes"], inside: Shape["inside"] = ""): Shape => ({
+export const shape = (
+  tag: Shape["tag"],
+  attributes: Shape["attributes"],
+  inside: Shape["inside"] = "",
+): Shape => ({
   tag,
   attributes,
   inside,

@@ -71,7 +71,8 @@ export function textFrame<T extends TextState>(
   const isStale = () =>
     !drawn ||
     places.some((place) => drawn?.[place as never] !== model.get(place)) ||
-    (!model.get("_source").probe && JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null));
+    (!model.get("_source").probe &&
+      JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null));
   const isBusy = () => isStale() || isJumping();
   const isAnswering = () => Boolean(model.get("_source").probe) || shownHead(model) !== undefined;
 
@@ -100,7 +101,8 @@ export function textFrame<T extends TextState>(
     else if (pressed === "]") stepTo(model, model.get("layer") + 1, layers);
     else if (event.altKey) return false;
     else if (own.letters[pressed]) own.letters[pressed]();
-    else if (/^[rw]$/i.test(pressed)) jump(pressed.toLowerCase() === "r" ? "right" : "wrong", event.shiftKey ? -1 : 1);
+    else if (/^[rw]$/i.test(pressed))
+      jump(pressed.toLowerCase() === "r" ? "right" : "wrong", event.shiftKey ? -1 : 1);
     else if (target instanceof HTMLInputElement) return false;
     else if (pressed === "PageUp") show(0, placeOf(0) - 1);
     else if (pressed === "PageDown") show(0, placeOf(0) + 1);

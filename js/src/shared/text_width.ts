@@ -73,7 +73,8 @@ export function wrapped(text: string, room: number, measure: (text: string) => n
   // A point between two parts ends a line and never begins one.
   for (const word of text.match(/\S+(?: ·(?= |$))?/g) ?? []) {
     const last = lines.at(-1);
-    if (last !== undefined && measure(`${last} ${word}`) <= room) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && measure(`${last} ${word}`) <= room)
+      lines[lines.length - 1] = `${last} ${word}`;
     else if (measure(word) <= room) lines.push(word);
     else add(word);
   }

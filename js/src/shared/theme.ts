@@ -93,7 +93,9 @@ function forcedTheme(el: HTMLElement, theme: Theme): Theme {
     resolved(el, system, theme[name as keyof typeof SYSTEM]),
   ]);
   const found = { ...theme, ...Object.fromEntries(colours), forced: true } as Theme;
-  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => Number.parseInt(found.background.slice(at, at + 2), 16));
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) =>
+    Number.parseInt(found.background.slice(at, at + 2), 16),
+  );
   return { ...found, dark: 0.299 * r + 0.587 * g + 0.114 * b < 128 };
 }
 
@@ -105,7 +107,11 @@ function read(el: HTMLElement): Theme {
 }
 
 /** Keep `el`'s --attnw-* variables and `onChange` up to date with the host's theme. */
-export function watchTheme(el: HTMLElement, signal: AbortSignal, onChange: (theme: Theme) => void): void {
+export function watchTheme(
+  el: HTMLElement,
+  signal: AbortSignal,
+  onChange: (theme: Theme) => void,
+): void {
   let last = "";
   const update = () => {
     const theme = read(el);
@@ -124,7 +130,8 @@ export function watchTheme(el: HTMLElement, signal: AbortSignal, onChange: (them
   const observer = new MutationObserver(soon);
   const { body, documentElement } = el.ownerDocument;
   for (const node of [body, documentElement]) observer.observe(node, { attributes: true });
-  for (const query of ["(prefers-color-scheme: dark)", FORCED]) matchMedia(query).addEventListener("change", soon, { signal });
+  for (const query of ["(prefers-color-scheme: dark)", FORCED])
+    matchMedia(query).addEventListener("change", soon, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
   // `render` runs before the host attaches `el`: only then is there a background to read.
   soon();

@@ -23,7 +23,13 @@ export const VERDICTS: Record<Outcome, [x: number, y: number][][]> = {
 };
 
 /** A tick or a cross of 6 pixels round a point: what tells outcomes apart beside their colour. */
-export function paintVerdict(pen: Pen, theme: Record<Outcome, string>, outcome: Outcome, x: number, y: number): void {
+export function paintVerdict(
+  pen: Pen,
+  theme: Record<Outcome, string>,
+  outcome: Outcome,
+  x: number,
+  y: number,
+): void {
   pen.strokeStyle = theme[outcome];
   pen.lineWidth = 1.5;
   for (const stroke of VERDICTS[outcome]) {

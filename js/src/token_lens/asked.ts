@@ -6,12 +6,21 @@ export interface Asked {
   key: number | null;
 }
 
-export const isHidden = (axis: Axis, index: number, hidden: Special[]) => hidden.includes(axis.special[index] as Special);
+export const isHidden = (axis: Axis, index: number, hidden: Special[]) =>
+  hidden.includes(axis.special[index] as Special);
 
 /** The last locked query and the last locked key that are there and not hidden. */
-export function lockedOf({ tokens, hidden }: Pick<SharedState, "tokens" | "hidden">, axes: Axes): Asked {
+export function lockedOf(
+  { tokens, hidden }: Pick<SharedState, "tokens" | "hidden">,
+  axes: Axes,
+): Asked {
   const last = (side: Side) =>
-    tokens.filter(([where, i]) => where === side && i < axes[side].text.length && !isHidden(axes[side], i, hidden)).at(-1)?.[1];
+    tokens
+      .filter(
+        ([where, i]) =>
+          where === side && i < axes[side].text.length && !isHidden(axes[side], i, hidden),
+      )
+      .at(-1)?.[1];
   return { query: last("query") ?? null, key: last("key") ?? null };
 }
 

@@ -19,7 +19,9 @@ function offered(axis: Axis, hidden: LensState["hidden"]): string[] {
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
   return texts.flatMap((text, i) =>
-    isHidden(axis, i, hidden) ? [] : [`${i} ${text}${(counts.get(text) ?? 0) > 1 ? ` (${i})` : ""}`],
+    isHidden(axis, i, hidden)
+      ? []
+      : [`${i} ${text}${(counts.get(text) ?? 0) > 1 ? ` (${i})` : ""}`],
   );
 }
 
@@ -85,7 +87,10 @@ export function lensControls(
       of(single ? ["layer", "model"] : [], state.of);
       sort(single ? ["head", "weight"] : [], state.sort);
       const shown = state._stacks.find(({ name }) => name === state.stack);
-      layer(Math.min(state.layer, (shown?.n_layers ?? 1) - 1), single && state.of === "layer" ? (shown?.n_layers ?? 1) : 1);
+      layer(
+        Math.min(state.layer, (shown?.n_layers ?? 1) - 1),
+        single && state.of === "layer" ? (shown?.n_layers ?? 1) : 1,
+      );
       stack(
         state._stacks.map(({ name }) => name),
         state.stack,

@@ -1,4 +1,11 @@
-import { type Caption, caption, headNames, MERGED, SCALE_WORDS, type Table } from "../shared/caption.js";
+import {
+  type Caption,
+  caption,
+  headNames,
+  MERGED,
+  SCALE_WORDS,
+  type Table,
+} from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { labelOf, specialName } from "../shared/labels.js";
@@ -8,7 +15,8 @@ import { lockedOf } from "./asked.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
 
 export const FIGURE = "Token lens";
-export const HINT = "Point at a cell for its weight; click it to select its head, or a token to lock that one too.";
+export const HINT =
+  "Point at a cell for its weight; click it to select its head, or a token to lock that one too.";
 export const FIRST_HINT =
   "No word is locked: this is the first one. Choose one above, or click a token here or in a linked view.";
 export const PAIR_HINT = "Point at a square for its weight, click it to select its head.";
@@ -20,7 +28,8 @@ export function tokenOf({ lens, axes }: Pick<Scene, "lens" | "axes">, side: Side
   return index === null ? "" : `“${labelOf(axes[side], index)}”`;
 }
 
-const plural = (count: number, what: string) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+const plural = (count: number, what: string) =>
+  `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 const inStack = ({ lens }: Scene) => (lens.stack === "self" ? "" : `${lens.stack} `);
 
 /** Which heads these are: "12 heads of layer 3", "all 72 heads". */
@@ -51,7 +60,9 @@ export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
   if (!head) return "";
   const value = valueAt(scene, cell);
-  const weight = [scene.print(value), Number.isNaN(value) ? "" : symbolOf(scene.lens.quantity)].filter(Boolean).join(" ");
+  const weight = [scene.print(value), Number.isNaN(value) ? "" : symbolOf(scene.lens.quantity)]
+    .filter(Boolean)
+    .join(" ");
   const other = labelOf(scene.other, scene.tokens[cell[0]] ?? -1);
   const from = scene.side === "key" ? other : tokenOf(scene, "query").slice(1, -1);
   const to = scene.side === "query" ? other : tokenOf(scene, "key").slice(1, -1);
@@ -72,7 +83,10 @@ export function leadCell(scene: Scene): Cell {
 export function legendOf({ state, lens, maximum, heads }: Scene) {
   const texts = barTexts(state.scale, maximum, printValue(lens.quantity));
   const shared = heads.length > 1 ? "one scale for all heads" : "";
-  return { texts, words: [symbolOf(lens.quantity), state.scale, shared].filter(Boolean).join(" · ") };
+  return {
+    texts,
+    words: [symbolOf(lens.quantity), state.scale, shared].filter(Boolean).join(" · "),
+  };
 }
 
 /** Whether no token is locked that could be seen. */
@@ -99,7 +113,9 @@ export function captionOf(scene: Scene): Caption {
     notes: [
       state.selected.length ? `selected: ${headNames(state.selected)}` : "",
       side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
-      side ? "" : `a head goes there (marked) where no other key has a larger ${whole} from ${from}${among}`,
+      side
+        ? ""
+        : `a head goes there (marked) where no other key has a larger ${whole} from ${from}${among}`,
       isNone(scene) ? LOCK : "",
       leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",
       hidden.length ? `${hidden.join(", ")} hidden` : "",

@@ -12,11 +12,16 @@ export const pageModel: Kernel<LensState> = ({ state }, { maps = [] }) => {
     if (!found) return model.set("_lens", null);
     const hidden = model.get("hidden");
     const asked = askedOf({ tokens: model.get("tokens"), hidden }, found.axes);
-    const layer = model.get("of") === "layer" ? Math.min(model.get("layer"), found.shape[0] - 1) : null;
+    const layer =
+      model.get("of") === "layer" ? Math.min(model.get("layer"), found.shape[0] - 1) : null;
     model.set("_axes", found.axes);
-    model.set("_lens", asked.query === null && asked.key === null ? null : lensOf(found, asked, layer, hidden));
+    model.set(
+      "_lens",
+      asked.query === null && asked.key === null ? null : lensOf(found, asked, layer, hidden),
+    );
   };
-  for (const name of ["layer", "stack", "of", "tokens", "unit", "quantity", "hidden"]) model.on(`change:${name}`, draw);
+  for (const name of ["layer", "stack", "of", "tokens", "unit", "quantity", "hidden"])
+    model.on(`change:${name}`, draw);
   model.on("change:selected", () => {
     const last = model.get("selected").at(-1);
     if (last) model.set("stack", last[2]);
@@ -26,13 +31,30 @@ export const pageModel: Kernel<LensState> = ({ state }, { maps = [] }) => {
 };
 
 /** As Python answers, of rounded maps: what is rounded to the same byte is equal. */
-function lensOf(maps: EmbeddedMaps, { query, key }: Asked, layer: number | null, hidden: LensState["hidden"]): Lens {
+function lensOf(
+  maps: EmbeddedMaps,
+  { query, key }: Asked,
+  layer: number | null,
+  hidden: LensState["hidden"],
+): Lens {
   const [layers, heads, queries, keys] = maps.shape;
-  const at = (head: number, q: number, k: number) => maps.values[(head * queries + q) * keys + k] ?? 0;
+  const at = (head: number, q: number, k: number) =>
+    maps.values[(head * queries + q) * keys + k] ?? 0;
   const { quantity, axes } = maps;
-  const about = { stack: axes.stack, quantity, unit: axes.unit, hidden, query, key, decade: null, exact: false };
+  const about = {
+    stack: axes.stack,
+    quantity,
+    unit: axes.unit,
+    hidden,
+    query,
+    key,
+    decade: null,
+    exact: false,
+  };
   const numbers = (bytes: number[][], first: number, shape: number[]) => {
-    const values = bytes.flatMap((row, i) => row.map((byte) => decodedByte(byte, maps.maxima[first + i] ?? 0)));
+    const values = bytes.flatMap((row, i) =>
+      row.map((byte) => decodedByte(byte, maps.maxima[first + i] ?? 0)),
+    );
     return { shape, values: wire(Float32Array.from(values), shape) };
   };
   if (query !== null && key !== null) {
@@ -44,7 +66,12 @@ function lensOf(maps: EmbeddedMaps, { query, key }: Asked, layer: number | null,
     });
     const shape = [layers, heads];
     const values = all.map((head) => [at(head, query, key)]);
-    return { ...about, layer: null, ...numbers(values, 0, shape), goes: wire(Uint8Array.from(goes), shape) };
+    return {
+      ...about,
+      layer: null,
+      ...numbers(values, 0, shape),
+      goes: wire(Uint8Array.from(goes), shape),
+    };
   }
   const [first, count] = layer === null ? [0, layers * heads] : [layer * heads, heads];
   const others = query === null ? queries : keys;

@@ -36,7 +36,9 @@ export function paintLens(pen: Pen, scene: Scene, pointer = NOWHERE): void {
 function raster({ layout, values, theme, state, maximum }: Scene): Raster {
   const table = ramp(theme);
   const level = levelOf(state.scale, maximum);
-  const words = Uint32Array.from(values, (value) => (Number.isNaN(value) ? 0 : (table[level(value)] ?? 0)));
+  const words = Uint32Array.from(values, (value) =>
+    Number.isNaN(value) ? 0 : (table[level(value)] ?? 0),
+  );
   return { across: layout.cols, down: layout.rows, words };
 }
 
@@ -49,8 +51,10 @@ function paintTokens(pen: Pen, scene: Scene, pointer: Pointer): void {
   paintRaster(pen, raster(scene), x0, y0, width, height);
   pen.fillStyle = theme.background;
   const line = 1 / layout.dpr;
-  if (cell >= APART) for (let col = 1; col < cols; col++) pen.fillRect(x0 + col * cell, y0, line, height);
-  if (pitch >= APART) for (let row = 1; row < rows; row++) pen.fillRect(x0, y0 + row * pitch, width, line);
+  if (cell >= APART)
+    for (let col = 1; col < cols; col++) pen.fillRect(x0 + col * cell, y0, line, height);
+  if (pitch >= APART)
+    for (let row = 1; row < rows; row++) pen.fillRect(x0, y0 + row * pitch, width, line);
   pen.strokeStyle = theme.hairline;
   pen.lineWidth = 1;
   pen.strokeRect(x0 - 0.5, y0 - 0.5, width + 1, height + 1);
@@ -89,7 +93,12 @@ function paintLargest(pen: Pen, scene: Scene): void {
 }
 
 /** A line round a rectangle, outside of it. */
-function frame(pen: Pen, [x, y, width, height]: [number, number, number, number], colour: string, line: number): void {
+function frame(
+  pen: Pen,
+  [x, y, width, height]: [number, number, number, number],
+  colour: string,
+  line: number,
+): void {
   pen.strokeStyle = colour;
   pen.lineWidth = line;
   pen.strokeRect(x - line / 2, y - line / 2, width + line, height + line);
@@ -118,7 +127,11 @@ function paintMask(pen: Pen, { layout, values, theme }: Scene): void {
   pen.stroke();
 }
 
-function paintHeadLabels(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x, y] }: Pointer): void {
+function paintHeadLabels(
+  pen: Pen,
+  scene: Scene,
+  { hovered, focused, scrolled: [x, y] }: Pointer,
+): void {
   const { layout, theme, heads, state, lens, selected } = scene;
   const { x0, y0, cell, cols } = layout;
   pen.fillStyle = theme.background;
@@ -126,15 +139,24 @@ function paintHeadLabels(pen: Pen, scene: Scene, { hovered, focused, scrolled: [
   const middle = y + LABEL_LINE;
   const number = (col: number, text: string, strong: boolean) => {
     pen.font = labelFont(scene.font, strong, AXIS_LABEL_SIZE);
-    write(pen, text, [x0 + (col + 0.5) * cell, middle], strong ? theme.text : theme.muted, "center");
+    write(
+      pen,
+      text,
+      [x0 + (col + 0.5) * cell, middle],
+      strong ? theme.text : theme.muted,
+      "center",
+    );
   };
   const marked = new Set([...selected.map(([, col]) => col), hovered?.[1], focused?.[1]]);
   if (lens.layer !== null) {
     const step = [1, 2, 5, 10].find((every) => every * cell >= 16) ?? 20;
     const near = (col: number) =>
-      [...marked].some((one) => one !== undefined && one !== col && Math.abs(one - col) * cell < 16);
+      [...marked].some(
+        (one) => one !== undefined && one !== col && Math.abs(one - col) * cell < 16,
+      );
     for (const [col, [, head]] of heads.entries())
-      if (marked.has(col) || (col % step === 0 && !near(col))) number(col, String(head), marked.has(col));
+      if (marked.has(col) || (col % step === 0 && !near(col)))
+        number(col, String(head), marked.has(col));
   } else if (state.sort === "head") {
     const count = heads.filter(([layer]) => layer === 0).length;
     const chosen = new Set([...marked].map((col) => heads[col ?? -1]?.[0]));
@@ -149,7 +171,11 @@ function paintHeadLabels(pen: Pen, scene: Scene, { hovered, focused, scrolled: [
 }
 
 /** Tokens at their rows; where rows are low the strongest ones, as many as there is room for. */
-function paintTokenLabels(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x, y] }: Pointer): void {
+function paintTokenLabels(
+  pen: Pen,
+  scene: Scene,
+  { hovered, focused, scrolled: [x, y] }: Pointer,
+): void {
   const { layout, theme, tokens, other, side, lens } = scene;
   const { x0, y0, rows } = layout;
   const [, pitch] = pitches(layout);
@@ -160,7 +186,10 @@ function paintTokenLabels(pen: Pen, scene: Scene, { hovered, focused, scrolled: 
   pen.fillStyle = theme.background;
   if (x && y) pen.fillRect(x, y, x0 - 1, y0 - 1);
   // Its own row: on which side of it the others are is then seen.
-  const own = scene.lens.stack === "cross" ? -1 : tokens.indexOf((side === "query" ? lens.query : lens.key) ?? -1);
+  const own =
+    scene.lens.stack === "cross"
+      ? -1
+      : tokens.indexOf((side === "query" ? lens.query : lens.key) ?? -1);
   const shown = labelled(scene, [hovered?.[0], focused?.[0], own]);
   const first = y ? Math.ceil(y / pitch) : 0;
   for (let row = first; row < rows; row++) {
@@ -169,7 +198,11 @@ function paintTokenLabels(pen: Pen, scene: Scene, { hovered, focused, scrolled: 
     const strong = row === hovered?.[0] || row === focused?.[0];
     const locked = row === own;
     pen.font = labelFont(scene.font, strong || locked, AXIS_LABEL_SIZE);
-    pen.fillStyle = locked ? theme.accent : other.special[token] && !strong ? theme.muted : theme.text;
+    pen.fillStyle = locked
+      ? theme.accent
+      : other.special[token] && !strong
+        ? theme.muted
+        : theme.text;
     const middle = y0 + (row + 0.5) * pitch;
     drawToken(pen, labelOf(other, token), x + x0 - 8, middle, "right", x0 - 16);
     if (locked) pen.fillRect(x + x0 - 5, middle - 2, 4, 4);
@@ -237,7 +270,8 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
 }
 
 /** Two decimals: in a square there is room for no more, and none is needed for next to nothing. */
-const brief = (value: number) => (value >= 100 ? figures(value) : value < 0.005 ? "" : value.toFixed(2));
+const brief = (value: number) =>
+  value >= 100 ? figures(value) : value < 0.005 ? "" : value.toFixed(2);
 
 /** Black or white on a value's colour, whichever stands out more: one of them has a contrast of 4.5 with any colour. */
 function inks({ theme, state, maximum }: Scene): (value: number) => string {
@@ -283,6 +317,12 @@ function paintNames(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }:
     const strong = marked.some((at) => at[0] === row) && headAt(scene, [row, 0]);
     pen.font = labelFont(scene.font, Boolean(strong), AXIS_LABEL_SIZE);
     const middle = corner(layout, [row, 0])[1] + cell / 2;
-    write(pen, row ? String(row) : "layer 0", [x + x0 - 8, middle], strong ? theme.text : theme.muted, "right");
+    write(
+      pen,
+      row ? String(row) : "layer 0",
+      [x + x0 - 8, middle],
+      strong ? theme.text : theme.muted,
+      "right",
+    );
   }
 }

@@ -13,13 +13,21 @@ export const drawPicture: DrawPicture<LensState> = (state, request) => {
   if (!state._lens) {
     sheet.title(FIGURE, model);
     sheet.text(state._error || ALL_HIDDEN, { size: LABEL_SIZE, colour: request.theme.text });
-    return { sheet, caption: caption(FIGURE, { model }), table: { columns: ["head", "weight"], rows: [] } };
+    return {
+      sheet,
+      caption: caption(FIGURE, { model }),
+      table: { columns: ["head", "weight"], rows: [] },
+    };
   }
   const scene = sceneOf(state, decode(state._lens), sheet.look);
   const said = captionOf(scene);
   sheet.title(titleOf(scene), model, said.quantity);
   sheet.figure(scene.width, scene.height, (pen) => paintLens(pen, scene));
-  sheet.text(describe(scene, leadCell(scene)), { size: LABEL_SIZE, colour: request.theme.text, line: 20 });
+  sheet.text(describe(scene, leadCell(scene)), {
+    size: LABEL_SIZE,
+    colour: request.theme.text,
+    line: 20,
+  });
   const { texts, words } = legendOf(scene);
   sheet.colourBar(texts, words);
   sheet.notes(...said.notes);

@@ -2,7 +2,14 @@ import { type Cell, canvasSize, type GridLayout, gridLayout, pitches } from "../
 import { AXIS_LABEL_SIZE, labelFont, widestLabel } from "../shared/labels.js";
 import type { Look as Page } from "../shared/mount.js";
 import { printer } from "../shared/quantity.js";
-import { type Axes, type Axis, type Head, type Side, type StackInfo, sameHead } from "../shared/types.js";
+import {
+  type Axes,
+  type Axis,
+  type Head,
+  type Side,
+  type StackInfo,
+  sameHead,
+} from "../shared/types.js";
 import { asUint8 } from "../shared/wire.js";
 import { isHidden, lockedOf } from "./asked.js";
 import type { Lens, LensState } from "./state.js";
@@ -66,15 +73,27 @@ export interface Scene extends Omit<Page, "width"> {
 }
 
 /** Whether what the kernel answered is what the state asks for. */
-export function isCurrent({ stack, quantity, unit, layer, ...lens }: Lens, state: LensState): boolean {
+export function isCurrent(
+  { stack, quantity, unit, layer, ...lens }: Lens,
+  state: LensState,
+): boolean {
   const { query, key } = lockedOf(state, state._axes);
   const none = query === null && key === null;
-  const asked = none ? lens.query === null || lens.key === null : lens.query === query && lens.key === key;
+  const asked = none
+    ? lens.query === null || lens.key === null
+    : lens.query === query && lens.key === key;
   const pair = lens.query !== null && lens.key !== null;
   const last = (state._stacks.find(({ name }) => name === stack)?.n_layers ?? 1) - 1;
   const ofLayer = pair || layer === (state.of === "layer" ? Math.min(state.layer, last) : null);
   const sameHidden = !pair || [...lens.hidden].sort().join() === [...state.hidden].sort().join();
-  return stack === state.stack && quantity === state.quantity && unit === state.unit && asked && ofLayer && sameHidden;
+  return (
+    stack === state.stack &&
+    quantity === state.quantity &&
+    unit === state.unit &&
+    asked &&
+    ofLayer &&
+    sameHidden
+  );
 }
 
 /** What is shown of an answer, and where. */
@@ -92,9 +111,13 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
   });
   const seen = side ? [...other.text.keys()].filter((i) => !isHidden(other, i, state.hidden)) : [];
   const tokens = seen.length > MOST_ROWS ? strongestOf(seen, all, counted.length, count) : seen;
-  const order = side ? ordered(all, counted.length, count, tokens, state.sort) : [...counted.keys()];
+  const order = side
+    ? ordered(all, counted.length, count, tokens, state.sort)
+    : [...counted.keys()];
   const heads = order.map((i) => counted[i] as Head);
-  const values = side ? Float32Array.from(tokens.flatMap((token) => order.map((i) => all[i * count + token] ?? 0))) : all;
+  const values = side
+    ? Float32Array.from(tokens.flatMap((token) => order.map((i) => all[i * count + token] ?? 0)))
+    : all;
   const measure = ruler(labelFont(font, true, AXIS_LABEL_SIZE));
   const layout = side
     ? tokenLayout(room, tokens.length, heads.length, widestLabel(measure, other, tokens), density)
@@ -108,7 +131,23 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
   const [width, height] = canvasSize(layout);
   return {
     ...page,
-    ...{ room, width, height, state, lens, axes, stack, layout, side, tokens, other, heads, values, goes, selected },
+    ...{
+      room,
+      width,
+      height,
+      state,
+      lens,
+      axes,
+      stack,
+      layout,
+      side,
+      tokens,
+      other,
+      heads,
+      values,
+      goes,
+      selected,
+    },
     leftOut: seen.length - tokens.length,
     maximum: largestOf(values),
     print: printed(lens),
@@ -119,7 +158,8 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
 function printed({ exact, quantity, decade }: Lens): (value: number) => string {
   const print = printer(exact, quantity);
   const least = decade === null ? 0 : leastOf(decade);
-  return (value) => (value > 0 && value < 0.9 * least && quantity !== "weights" ? `<${print(least)}` : print(value));
+  return (value) =>
+    value > 0 && value < 0.9 * least && quantity !== "weights" ? `<${print(least)}` : print(value);
 }
 
 /** The largest of values of which some are masked. */
@@ -130,10 +170,18 @@ export function largestOf(values: Iterable<number>): number {
 }
 
 /** Heads as they are counted, or by their largest weight among the tokens shown. */
-function ordered(all: Float32Array, heads: number, count: number, tokens: number[], sort: LensState["sort"]): number[] {
+function ordered(
+  all: Float32Array,
+  heads: number,
+  count: number,
+  tokens: number[],
+  sort: LensState["sort"],
+): number[] {
   const order = Array.from({ length: heads }, (_, i) => i);
   if (sort === "head") return order;
-  const largest = order.map((i) => tokens.reduce((most, token) => Math.max(most, all[i * count + token] || 0), 0));
+  const largest = order.map((i) =>
+    tokens.reduce((most, token) => Math.max(most, all[i * count + token] || 0), 0),
+  );
   return order.sort((a, b) => (largest[b] ?? 0) - (largest[a] ?? 0) || a - b);
 }
 
@@ -154,10 +202,18 @@ function strongestOf(tokens: number[], all: Float32Array, heads: number, count: 
 }
 
 /** Columns of heads and rows of tokens, each as large as there is room for; what has no room is scrolled. */
-function tokenLayout(room: number, rows: number, cols: number, widest: number, dpr: number): GridLayout {
+function tokenLayout(
+  room: number,
+  rows: number,
+  cols: number,
+  widest: number,
+  dpr: number,
+): GridLayout {
   const crisp = (size: number) => Math.floor(size * dpr) / dpr;
   const x0 = Math.ceil(Math.min(widest, Math.max(64, Math.min(160, room / 4)))) + 2 * LABEL_GAP;
-  const cell = crisp(Math.max(NARROWEST, Math.min(WIDEST, (room - x0 - MARGIN) / Math.max(1, cols))));
+  const cell = crisp(
+    Math.max(NARROWEST, Math.min(WIDEST, (room - x0 - MARGIN) / Math.max(1, cols))),
+  );
   const pitch = crisp(Math.max(LOWEST, Math.min(HIGHEST, TALLEST / Math.max(1, rows))));
   // Rows are lower than columns are wide: the band under a cell takes away what a square has too much.
   return { x0, y0: HEADER, cell, gap: 0, band: pitch - cell, dpr, rows, cols };
@@ -166,20 +222,30 @@ function tokenLayout(room: number, rows: number, cols: number, widest: number, d
 /** A square a head; numbers fit in them where there is room. */
 function pairLayout(room: number, layers: number, heads: number, density: number): GridLayout {
   const { x0, gap } = gridLayout(room, layers, heads, false, density);
-  return gridLayout(Math.min(room, x0 + heads * (SQUARE + gap) + MARGIN), layers, heads, false, density);
+  return gridLayout(
+    Math.min(room, x0 + heads * (SQUARE + gap) + MARGIN),
+    layers,
+    heads,
+    false,
+    density,
+  );
 }
 
 /** The head in a cell. */
 export const headAt = ({ side, heads, layout }: Scene, [row, col]: Cell): Head | undefined =>
   heads[side ? col : row * layout.cols + col];
 
-export const valueAt = ({ values, layout }: Scene, [row, col]: Cell): number => values[row * layout.cols + col] ?? Number.NaN;
+export const valueAt = ({ values, layout }: Scene, [row, col]: Cell): number =>
+  values[row * layout.cols + col] ?? Number.NaN;
 
 /** The row of a column's largest value. */
 export function largestIn({ values, layout: { rows, cols } }: Scene, col: number): number {
   let best = 0;
   for (let row = 1; row < rows; row++) {
-    const [value, most] = [values[row * cols + col] ?? Number.NaN, values[best * cols + col] ?? Number.NaN];
+    const [value, most] = [
+      values[row * cols + col] ?? Number.NaN,
+      values[best * cols + col] ?? Number.NaN,
+    ];
     if (value > most || (Number.isNaN(most) && !Number.isNaN(value))) best = row;
   }
   return best;

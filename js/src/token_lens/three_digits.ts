@@ -28,7 +28,11 @@ export function unpacked(bytes: Uint8Array, decade: number, count: number): Floa
 }
 
 /** The values of a lens as numbers. */
-export function valuesOf({ values, shape, decade }: Pick<Lens, "values" | "shape" | "decade">): Float32Array {
+export function valuesOf({
+  values,
+  shape,
+  decade,
+}: Pick<Lens, "values" | "shape" | "decade">): Float32Array {
   if (decade === null) return asFloat32(values);
   return unpacked(
     asUint8(values),

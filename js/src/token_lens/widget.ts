@@ -15,7 +15,16 @@ import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
 import { type Asked, lockedOf } from "./asked.js";
 import { lensControls } from "./lens_controls.js";
-import { captionOf, describe, FIRST_HINT, HINT, isNone, leadCell, PAIR_HINT, titleOf } from "./lens_text.js";
+import {
+  captionOf,
+  describe,
+  FIRST_HINT,
+  HINT,
+  isNone,
+  leadCell,
+  PAIR_HINT,
+  titleOf,
+} from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, headAt, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
@@ -44,7 +53,12 @@ function render(context: RenderContext<LensState>): void {
   const message = element(inner, "p", { class: "attnw-message", hidden: true });
   const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
   const box = element(inner, "div", {
-    ...{ class: "attnw-lens-box attnw-drawn", role: "grid", tabindex: 0, "aria-multiselectable": "true" },
+    ...{
+      class: "attnw-lens-box attnw-drawn",
+      role: "grid",
+      tabindex: 0,
+      "aria-multiselectable": "true",
+    },
   });
   box.style.maxHeight = `${TALLEST + 40}px`;
   const canvas = element(box, "canvas", { class: "attnw-lens-canvas", "aria-hidden": "true" });
@@ -67,7 +81,8 @@ function render(context: RenderContext<LensState>): void {
       save(model, { ...choice, ...(last && { layer: last[0] }) });
     },
   );
-  const set = (change: Partial<Choice>) => choose({ selected: model.get("selected"), tokens: model.get("tokens"), ...change });
+  const set = (change: Partial<Choice>) =>
+    choose({ selected: model.get("selected"), tokens: model.get("tokens"), ...change });
 
   const input = cellInput(box, canvas, signal, {
     ...{ choose: select, undo: goBack, layout: () => scene?.layout, fixedLabels: true },
@@ -108,7 +123,8 @@ function render(context: RenderContext<LensState>): void {
     box.scrollTop = Math.max(Math.min(box.scrollTop, y - scene.layout.y0), below);
   }
 
-  const now = (): Asked => (scene ? { query: scene.lens.query, key: scene.lens.key } : { query: null, key: null });
+  const now = (): Asked =>
+    scene ? { query: scene.lens.query, key: scene.lens.key } : { query: null, key: null };
 
   function lock({ query, key: to }: Asked): void {
     const tokens: LensState["tokens"] = [];
@@ -146,15 +162,20 @@ function render(context: RenderContext<LensState>): void {
 
   function key(event: KeyboardEvent): boolean {
     if (event.key === "Escape") return goBack();
-    if (event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement) return false;
-    if (commonKey(event, toggleKeys, (by) => step(model.get("layer") + by)) || input.key(event)) return true;
+    if (event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement)
+      return false;
+    if (commonKey(event, toggleKeys, (by) => step(model.get("layer") + by)) || input.key(event))
+      return true;
     if (event.metaKey || event.ctrlKey || event.altKey || !scene) return false;
     const token = scene.tokens[input.place.focused[0]];
     const { query, key: to } = now();
     if (event.key === "x" && scene.lens.stack !== "cross") lock({ query: to, key: query });
-    else if (event.key === "s") save(model, { sort: model.get("sort") === "head" ? "weight" : "head" });
-    else if (event.key === "a") save(model, { of: model.get("of") === "layer" ? "model" : "layer" });
-    else if ((event.key === "t" || event.key === "f") && token !== undefined) lockOther(token, event.key === "f");
+    else if (event.key === "s")
+      save(model, { sort: model.get("sort") === "head" ? "weight" : "head" });
+    else if (event.key === "a")
+      save(model, { of: model.get("of") === "layer" ? "model" : "layer" });
+    else if ((event.key === "t" || event.key === "f") && token !== undefined)
+      lockOther(token, event.key === "f");
     else return false;
     return true;
   }
@@ -171,7 +192,11 @@ function render(context: RenderContext<LensState>): void {
     progress.hidden = !stale;
     root.classList.toggle("attnw-lens-stale", stale);
     box.setAttribute("aria-busy", String(stale));
-    controls.update(state, state._axes.query && scene && !isNone(scene) ? lockedOf(state, state._axes) : now(), scene);
+    controls.update(
+      state,
+      state._axes.query && scene && !isNone(scene) ? lockedOf(state, state._axes) : now(),
+      scene,
+    );
     live.say(state.selected, announcement(state.selected));
     if (!scene || empty) return;
     canvas.dataset.layout = JSON.stringify(scene.layout);
@@ -196,7 +221,9 @@ function render(context: RenderContext<LensState>): void {
     const at = place.hovered ?? shown;
     const whole = pointed === undefined ? "" : `lock ${labelOf(scene.other, pointed)} too`;
     readout.textContent = whole || describe(scene, at ?? leadCell(scene));
-    const isSelected = scene.selected.some((one) => (scene?.side ? one[1] === focused[1] : sameCell(one, focused)));
+    const isSelected = scene.selected.some((one) =>
+      scene?.side ? one[1] === focused[1] : sameCell(one, focused),
+    );
     setCursor(focused, rows, cols, describe(scene, focused), isSelected);
   }
 }
