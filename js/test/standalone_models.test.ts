@@ -9,8 +9,8 @@ import { pageModel as stripModel } from "../src/metric_strip/page.js";
 import type { EmbeddedMaps } from "../src/page/embedded_maps.js";
 import { link } from "../src/page/link.js";
 import { localModel } from "../src/page/local_model.js";
-import { models } from "../src/page/models.js";
-import type { PageData } from "../src/page/page_data.js";
+import { pageModel as onPage } from "../src/page/models.js";
+import type { PageFigure } from "../src/page/page_data.js";
 import type { Metrics, StripState } from "../src/shared/head_types.js";
 import type { Head } from "../src/shared/types.js";
 import { asFloat32, asInt32 } from "../src/shared/wire.js";
@@ -213,17 +213,18 @@ describe("figures of relations on a page", () => {
     expect(table.get("relation")).toBe("all");
   });
 
-  it("are only those that the page has, in its order", () => {
-    const figure = (name: string, state: object) => ({ ...about, name, state, shapes, own: {} });
-    const arcs = { selected: [], layer: 1, _source: {} };
-    const data = {
-      figures: [
-        figure("relation_table", { selected: [], layer: 0, _numbers: null }),
-        { ...figure("dependency_arcs", arcs), own: { measured: null, follows: false } },
-      ],
-      held: { sentences: { first: 0, held: [] } },
-    } as unknown as PageData;
-    expect(models(data).map(({ model }) => model.get("layer"))).toEqual([0, 1]);
+  it("have models of their own", () => {
+    const figure = (name: string, state: object, own: object) =>
+      ({ ...about, name, state, shapes, own }) as unknown as PageFigure;
+    const table = figure("relation_table", { selected: [], layer: 0, _numbers: null }, {});
+    const arcs = figure(
+      "dependency_arcs",
+      { selected: [], layer: 1, _source: {} },
+      { measured: null, follows: false },
+    );
+    const held = { sentences: { first: 0, held: [] } };
+    const layers = [table, arcs].map((each) => onPage(each, held).model.get("layer"));
+    expect(layers).toEqual([0, 1]);
   });
 });
 

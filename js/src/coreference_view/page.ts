@@ -28,8 +28,9 @@ export interface OwnCoreference {
 /** What one of `all` heads chooses in a window, by variant, as a kernel sends it. */
 function choices({ drawn, words, weights }: HeldWindow, index: number, all: number) {
   const count = drawn.evaluated.length;
-  const chosen = new Int16Array(bytesOf(words).buffer);
-  const behind = new Float32Array(bytesOf(weights).buffer);
+  const items = count * VARIANTS.length * all;
+  const chosen = new Int16Array(bytesOf(words, 2 * items).buffer);
+  const behind = new Float32Array(bytesOf(weights, 4 * items).buffer);
   const places = VARIANTS.flatMap((_, variant) =>
     Array.from({ length: count }, (__, row) => (row * VARIANTS.length + variant) * all + index),
   );

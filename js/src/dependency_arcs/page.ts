@@ -51,10 +51,11 @@ export interface OwnArcs {
 function ofHead({ drawn, predicted }: HeldSentence, index: number) {
   if (!predicted) return null;
   const m = drawn.words.length;
+  const heads = predicted.maxima.length;
   predicted.read ??= {
-    governors: new Uint16Array(bytesOf(predicted.governors).buffer),
-    weights: new Float32Array(bytesOf(predicted.weights).buffer),
-    maps: bytesOf(predicted.maps),
+    governors: new Uint16Array(bytesOf(predicted.governors, heads * 2 * m * 2).buffer),
+    weights: new Float32Array(bytesOf(predicted.weights, heads * 2 * m * 4).buffer),
+    maps: bytesOf(predicted.maps, heads * m * m),
   };
   const { governors, weights, maps } = predicted.read;
   const bytes = maps.subarray(index * m * m, (index + 1) * m * m);

@@ -33,17 +33,8 @@ export interface Held {
   [name: string]: unknown;
 }
 
-type StoredMaps = Omit<EmbeddedMaps, "values"> & { values: Text64 };
-
-/** All that a page holds, its figures in their order. */
-export interface PageData {
-  figures: PageFigure[];
-  held: Omit<Held, "maps" | "second" | "two"> & {
-    maps?: StoredMaps[];
-    second?: StoredMaps[];
-    two?: [StoredMaps[], StoredMaps[]];
-  };
-}
+/** Maps as the page holds them. */
+export type StoredMaps = Omit<EmbeddedMaps, "values"> & { values: Text64 };
 
 /** The part of a kernel that a page without one plays for a figure. */
 export type Kernel<S = HeadsState, Own = unknown> = (

@@ -1,9 +1,26 @@
-import { revive } from "../shared/wire.js";
+import { revive, WIDTH } from "../shared/wire.js";
+import { DamagedError } from "./damage.js";
 
-/** Bytes of a base64 text. */
-export const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+/** Bytes of a base64 text; a damaged text, or one of another `length`, is refused. */
+export function bytesOf(text: string, length?: number): Uint8Array<ArrayBuffer> {
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    throw new DamagedError("its bytes cannot be read");
+  }
+  if (length !== undefined && bytes.length !== length)
+    throw new DamagedError(`it has ${bytes.length} of ${length} bytes`);
+  return bytes;
+}
 
-/** State as it was embedded, with every array's base64 text turned back into a view of its bytes. */
+/** State as it was embedded, with the bytes of every array in place of their base64 text. */
 export const embedded = (value: unknown): unknown =>
-  revive(value, (text) => new DataView(bytesOf(text as string).buffer));
+  revive(value, (text, { shape, dtype }) => {
+    const width = WIDTH[dtype as keyof typeof WIDTH];
+    const counts = Array.isArray(shape) ? shape : [Number.NaN];
+    const items = counts.reduce((product: number, count) => product * count, 1);
+    if (!width || !counts.every((count) => Number.isInteger(count) && count >= 0))
+      throw new DamagedError(`an array has the shape ${JSON.stringify(shape)} and type ${dtype}`);
+    return new DataView(bytesOf(String(text), items * width).buffer);
+  });

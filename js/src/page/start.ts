@@ -1,36 +1,82 @@
 import { element } from "../shared/dom.js";
 import type { HeadsState } from "../shared/head_types.js";
 import type { RenderContext } from "../shared/types.js";
-import { link } from "./link.js";
-import { models } from "./models.js";
-import type { PageData } from "./page_data.js";
-import { embedded } from "./revive.js";
+import { checkedFigure, checkedHeld, parsedPage } from "./checked_data.js";
+import { sentenceOf } from "./damage.js";
+import { type Linked, link } from "./link.js";
+import { pageModel } from "./models.js";
+import type { PageFigure } from "./page_data.js";
 
 type Widget = () => { render(context: RenderContext<HeadsState>): void };
 
+const codeOf = (name: string) => document.getElementById(`attnw-${name}`)?.textContent ?? "";
+
 /** A widget's module, from the text that the page carries: the same one that a notebook gets. */
 async function widget(name: string): Promise<Widget> {
-  const text = document.getElementById(`attnw-${name}`)?.textContent ?? "";
-  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  const url = URL.createObjectURL(new Blob([codeOf(name)], { type: "text/javascript" }));
   const { default: made } = await import(url);
   URL.revokeObjectURL(url);
   return made;
 }
 
-async function start(main: HTMLElement, data: PageData): Promise<void> {
-  const linked = models(data);
-  link(linked);
-  const { signal } = new AbortController();
-  const figures = element(main, "div", { class: "attnw-page-figures" });
-  for (const [index, { name, label, remark }] of data.figures.entries()) {
-    const model = linked[index]?.model;
-    if (!model) continue;
-    const el = element(figures, "section", { "aria-label": label, "data-figure": name });
-    if (remark) element(el, "p", { class: "attnw-page-remark" }, `${label}, ${remark}`);
-    (await widget(name))().render({ model, el, signal });
+/** A sentence in the place of what cannot be shown. */
+const say = (place: HTMLElement, error: unknown) =>
+  element(place, "p", { role: "alert", class: "attnw-page-alert" }, sentenceOf(error));
+
+interface Placed {
+  section: HTMLElement;
+  figure: PageFigure;
+  linked: Linked;
+}
+
+/** The figures whose data is whole, each in its section; the section of any other says why not. */
+function place(parent: HTMLElement, source: string): Placed[] {
+  const { figures, held: stored } = parsedPage(source);
+  const held = checkedHeld(stored);
+  const placed: Placed[] = [];
+  for (const data of figures) {
+    const section = element(parent, "section");
+    try {
+      const figure = checkedFigure(data, (name) => codeOf(name) !== "");
+      const { label, name, remark } = figure;
+      section.ariaLabel = label;
+      section.dataset.figure = name;
+      if (remark) element(section, "p", { class: "attnw-page-remark" }, `${label}, ${remark}`);
+      placed.push({ section, figure, linked: pageModel(figure, held) });
+    } catch (error) {
+      say(section, error);
+    }
   }
+  return placed;
+}
+
+async function start(main: HTMLElement, source: string): Promise<void> {
+  const parent = element(main, "div", { class: "attnw-page-figures" });
+  // What fails in an event has no place of its own: one sentence stands above all figures.
+  const fail = (event: Event) => {
+    event.preventDefault();
+    if (!parent.querySelector("[role=alert]:not([hidden])"))
+      parent.prepend(say(parent, event instanceof ErrorEvent ? event.error : undefined));
+  };
+  addEventListener("error", fail);
+  addEventListener("unhandledrejection", fail);
+  let placed: Placed[] = [];
+  try {
+    placed = place(parent, source);
+  } catch (error) {
+    say(parent, error);
+  }
+  link(placed.map(({ linked }) => linked));
+  const { signal } = new AbortController();
+  for (const { section, figure, linked } of placed)
+    try {
+      const { render } = (await widget(figure.name))();
+      render({ model: linked.model, el: section, signal });
+    } catch (error) {
+      section.replaceChildren();
+      say(section, error);
+    }
 }
 
 const main = document.querySelector("main");
-const source = document.getElementById("attnw-data")?.textContent;
-if (main && source) start(main, embedded(JSON.parse(source)) as PageData);
+if (main) void start(main, document.getElementById("attnw-data")?.textContent ?? "");

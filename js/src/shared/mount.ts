@@ -80,17 +80,17 @@ export function mount<T extends { _error: string }>(
   let changed = true;
   let [width, ratio] = [-1, 0];
 
-  const schedule = perFrame(signal, () => {
+  const tell = (text: string) => {
+    alert.hidden = !text;
+    if (alert.textContent !== text) alert.textContent = text;
+  };
+  const draw = () => {
     if (!theme) return;
     placeSaveMenu(save, inner);
     const error = model.get("_error");
-    const said = error || String(model.get("_refused" as keyof T) ?? "");
-    alert.hidden = !said;
-    if (alert.textContent !== said) alert.textContent = said;
-    if (!on.keepsShowing) {
-      inner.hidden = Boolean(error);
-      if (error) return;
-    }
+    tell(error || String(model.get("_refused" as keyof T) ?? ""));
+    inner.hidden = Boolean(error) && !on.keepsShowing;
+    if (inner.hidden) return;
     const font = getComputedStyle(root).fontFamily || "sans-serif";
     const density = globalThis.devicePixelRatio || 1;
     const look = { theme, width: inner.clientWidth || UNATTACHED, font, ruler, density };
@@ -99,6 +99,17 @@ export function mount<T extends { _error: string }>(
       on.update(look);
     }
     on.paint?.(look);
+  };
+  const schedule = perFrame(signal, () => {
+    try {
+      draw();
+    } catch (error) {
+      // The next change draws everything anew.
+      changed = true;
+      tell(`This figure cannot be drawn: ${error instanceof Error ? error.message : error}`);
+      inner.hidden = true;
+      reportError(error);
+    }
   });
   const invalidate = () => {
     changed = true;

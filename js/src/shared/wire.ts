@@ -5,7 +5,8 @@ export interface WireArray {
   view: DataView;
 }
 
-const WIDTH = { "|u1": 1, "<f4": 4, "<i4": 4 } as const;
+/** Bytes of an item. */
+export const WIDTH = { "|u1": 1, "<f4": 4, "<i4": 4 } as const;
 
 /** The array's own bytes, aligned to its items: hosts may hand over a slice of a larger buffer. */
 function bytes(array: WireArray, dtype: WireArray["dtype"]): [ArrayBuffer, number, number] {
@@ -22,14 +23,23 @@ export const asUint8 = (array: WireArray) => new Uint8Array(...bytes(array, "|u1
 export const asFloat32 = (array: WireArray) => new Float32Array(...bytes(array, "<f4"));
 export const asInt32 = (array: WireArray) => new Int32Array(...bytes(array, "<i4"));
 
-/** State as it was stored, with the bytes of every array in place of what `viewOf` finds them by. */
-export function revive(value: unknown, viewOf: (stored: unknown) => DataView): unknown {
+/** What is stored of an array beside its bytes, unchecked. */
+interface StoredArray {
+  shape: unknown;
+  dtype: unknown;
+}
+
+/** State as it was stored, with the bytes of every array, which `viewOf` finds. */
+export function revive(
+  value: unknown,
+  viewOf: (stored: unknown, array: StoredArray) => DataView,
+): unknown {
   if (Array.isArray(value)) return value.map((item) => revive(item, viewOf));
   if (typeof value !== "object" || value === null) return value;
-  const isArray = "dtype" in value && "shape" in value;
+  const array = "dtype" in value && "shape" in value ? value : null;
   const entries = Object.entries(value).map(([key, inner]) => [
     key,
-    isArray && key === "view" ? viewOf(inner) : revive(inner, viewOf),
+    array && key === "view" ? viewOf(inner, array) : revive(inner, viewOf),
   ]);
   return Object.fromEntries(entries);
 }
