@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test fuzz test-compat check docs bench build clean node browser \
+.PHONY: help demo lab test fuzz sweep test-compat check docs bench build clean node browser \
 	check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
@@ -31,6 +31,8 @@ help:
 	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
 	@echo "                  study with a checkpoint, for FUZZ_SECONDS (3600) and a sixth of them"
+	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
+	@echo "                  page of models in the documentation (about four minutes)"
 	@echo "make test-compat  the Python tests with the oldest versions that the package needs"
 	@echo "make check        ruff, mypy, TypeScript, biome"
 	@echo "make docs         build the documentation in build/docs"
@@ -109,6 +111,9 @@ fuzz: $(ENV)
 		--seed $(FUZZ_SEED) --seconds $(FUZZ_SECONDS)
 	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m robustness.faults --count 1000000000 \
 		--seed $(FUZZ_SEED) --seconds $$(( $(FUZZ_SECONDS) / 6 ))
+
+sweep: $(ENV)
+	PYTHONPATH=.:tests OMP_NUM_THREADS=1 $(BIN)/python -m sweep.run --page docs/pages/about/models.md
 
 test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser

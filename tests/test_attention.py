@@ -97,7 +97,7 @@ def test_half_precision_models_give_float32_maps() -> None:
 
 
 def test_masks_of_all_layers_are_stored_once(causal: Attention) -> None:
-    masks = {id(layer.mask) for layer in causal._maps.layers["self"]}
+    masks = {id(layer.mask) for layer in causal._maps.layers["self"].values()}
     assert len(masks) == 1
 
 

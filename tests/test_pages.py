@@ -6,6 +6,8 @@ import base64
 import html
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -329,7 +331,12 @@ def test_hostile_text_stays_text_and_only_the_pages_own_script_may_run(tmp_path:
     assert read(tmp_path / "page.html")["held"]["maps"][0]["axes"]["query"]["text"][0] == HOSTILE
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)
     assert policy and policy[1].startswith("default-src 'none'; script-src 'sha256-")
-    assert "unsafe-inline' blob" not in policy[1] and "unsafe-eval" not in policy[1]
+    scripts = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+    hashes = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = re.search(r"script-src (.*?);", policy[1])
+    assert allowed and allowed[1].split() == [f"'sha256-{one}'" for one in hashes]
+    assert page.index("<meta") == page.index('<meta http-equiv="Content-Security-Policy"')
+    assert 0 < page.encode().index(b'<meta charset="utf-8">') < 1000
 
 
 def test_any_sign_can_be_part_of_a_page(tmp_path: Path) -> None:

@@ -74,7 +74,11 @@ def test_the_table_opens_with_all_counts_as_bytes(found: RelationAccuracies) -> 
     np.testing.assert_array_equal(array(sent["best"])[:, :2], best[["layer", "head"]])
     assert [DIRECTIONS[d] for d in array(sent["best"])[:, 2]] == list(best["direction"])
     source = table.get_state()["_source"]
-    assert source == {"model": found.model_name, "note": "15 words in 3 sentences"}
+    assert source == {
+        "model": found.model_name,
+        "note": "15 words in 3 sentences",
+        "without_attention": [],
+    }
 
 
 def test_a_row_that_the_page_chooses_is_the_kernels(found: RelationAccuracies) -> None:

@@ -12,8 +12,11 @@ import transformers
 from torch import Tensor, nn
 
 import zoo
-from attnwidget import load_model, make_segments, measure
+from attnwidget import HeadGrid, load_model, make_segments, measure
 from attnwidget.capture.output_check import OutputCheck
+from attnwidget.capture.tap import tap
+from sweep.architectures import architectures
+from sweep.small_models import build, inputs_of
 
 TOKENS = 21
 CONFIG = {
@@ -312,3 +315,37 @@ class TestReasons:
             hf_model = zoo.build("llama")
         with pytest.raises(ValueError, match=r"made under torch\.inference_mode"):
             load_model(hf_model).attend({"input_ids": ids()}, loss="causal")
+
+
+class TestStacksWithoutWholeMaps:
+    """The encoders of LED and LongT5 have no whole maps; their decoders have."""
+
+    @pytest.mark.parametrize("model_type", ["led", "longt5"])
+    def test_the_note_names_the_encoder(self, model_type: str) -> None:
+        hf_model = build(model_type, architectures()[model_type][0])
+        attention = load_model(hf_model, tokenizer=None).attend(inputs_of(hf_model))
+        assert list(attention.stacks) == ["decoder", "cross"]
+        assert "the encoder is not shown" in attention.note
+        assert "the encoder is not shown" in repr(attention)
+        grid = HeadGrid(attention, stack="cross")
+        assert "the encoder is not shown" in grid.figure().svg
+
+
+def test_a_mask_of_one_row_for_all_queries_is_read_long() -> None:
+    hf_model = build("layoutlm", "LayoutLMModel")
+    model, inputs = load_model(hf_model, tokenizer=None), inputs_of(hf_model)
+    long, whole = (model.attend(inputs, long=long) for long in (True, False))
+    for layer in range(whole.n_layers):
+        assert np.abs(long.weights(layer) - whole.weights(layer)).max() < 1e-6
+
+
+def test_padding_on_the_left_computes_what_sdpa_computes() -> None:
+    """A recurrent layer carries what attention puts out at padding on to real tokens."""
+    hf_model = build("recurrent_gemma", "RecurrentGemmaModel", "sdpa")
+    inputs = inputs_of(hf_model, batch=2, padded="left")
+    with torch.no_grad():
+        untapped = hf_model(**inputs)[0]
+        with tap(hf_model, lambda seen: None):
+            tapped = hf_model(**inputs)[0]
+    real = inputs["attention_mask"].bool()
+    torch.testing.assert_close(tapped[real], untapped[real], atol=1e-5, rtol=0)

@@ -20,6 +20,7 @@ from attnwidget.capture.free_memory import refuse_no_room
 from attnwidget.capture.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.head import Head, named_head
 from attnwidget.capture.kept_layer import KeptLayer
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.capture.losses import Loss
 from attnwidget.capture.map_cache import Floats, MapCache
 from attnwidget.capture.one_token import one_token
@@ -69,13 +70,16 @@ class Attention:
     Beside weights it has norms ||a f(x)||, and gradients |dL/da| where a loss was given: what each
     weight moves, and what it matters (`quantities`).
 
-    Layers and heads count from 0. `stack` may be left out where there is one.
+    Layers and heads count from 0, and layers have the model's own numbers. Hybrid models have
+    layers without attention: arrays of all layers are NaN there, and a request for one of these
+    layers is an error. `stack` may be left out if there is one stack.
 
     Attributes:
         stacks: the stacks of layers by name, in the order of computation.
         model_name: the model's name, or the one given to `from_weights`.
-        note: "" or that heads were edited, that the input is long (`is_long`), and how far weights
-            are kept for queries and keys.
+        note: "" or that heads were edited, that the input is long (`is_long`), how far weights are
+            kept for queries and keys, and which stack is not shown since its attention is local or
+            sparse (the encoders of LED and LongT5).
         edits: which heads were off when it was made (`AttentionModel.disabled`); "" for none.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are of; None without them.
@@ -101,14 +105,27 @@ class Attention:
         n_prompt: int | None = None,
         lock: threading.RLock | None = None,
         no_norms: str = "",
+        not_shown: str = "",
         loss: Loss | None = None,
         edits: str = "",
         reading: Reading | None = None,
+        numbers: Mapping[str, LayerNumbers] | None = None,
     ) -> None:
-        self.stacks: dict[str, Stack] = {
-            name: Stack(name, len(kept), kept[0].n_heads, kept[0].n_key_heads, *axes[name])
-            for name, kept in layers.items()
-        }
+        self.stacks: dict[str, Stack] = {}
+        by_number: dict[str, dict[int, KeptLayer]] = {}
+        for name, kept in layers.items():
+            own = LayerNumbers.without((), len(kept))
+            if numbers is not None:
+                own = numbers.get(name, own)
+            by_number[name] = dict(zip(own.numbers, kept, strict=True))
+            self.stacks[name] = Stack(
+                name,
+                own.n_layers,
+                kept[0].n_heads,
+                kept[0].n_key_heads,
+                *axes[name],
+                own.without_attention,
+            )
         self.model_name = model_name
         self.n_prompt = n_prompt
         self.loss = loss
@@ -116,8 +133,9 @@ class Attention:
         self.reading = reading
         self.intact = self
         self.made_by: Call | None = None
+        self._not_shown = not_shown
         self._no = {"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS}
-        self._maps = MapCache(layers, lock if lock is not None else threading.RLock())
+        self._maps = MapCache(by_number, lock if lock is not None else threading.RLock())
 
     @property
     def n_layers(self) -> int:
@@ -141,13 +159,18 @@ class Attention:
 
     @property
     def note(self) -> str:
-        """Edits, and how far weights are kept in place of queries and keys; "" for neither."""
-        kept = [layer.products is None for layers in self._maps.layers.values() for layer in layers]
-        if self.is_long:
-            return ", ".join(filter(None, ["edited" if self.edits else "", "long input"]))
+        """Edits, how far weights are kept in place of queries and keys, and what is not shown.
+
+        "" for none of them.
+        """
+        kept = [layer.products is None for layer in self._kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
         how_far = "weights only" if all(kept) else how_far
-        return ", ".join(filter(None, ["edited" if self.edits else "", how_far]))
+        if self.is_long:
+            how_far = "long input"
+        edited = "edited" if self.edits else ""
+        hybrid = (stack.layers.said(stack.name) for stack in self.stacks.values())
+        return ", ".join(filter(None, [edited, how_far, *hybrid, self._not_shown]))
 
     @property
     def is_long(self) -> bool:
@@ -156,7 +179,11 @@ class Attention:
         `attend` says from how many tokens on. `weights` then gives one head's map at a time, and
         `tile` any part of one.
         """
-        return any(layer.is_streamed for layers in self._maps.layers.values() for layer in layers)
+        return any(layer.is_streamed for layer in self._kept_layers())
+
+    def _kept_layers(self) -> Iterator[KeptLayer]:
+        for layers in self._maps.layers.values():
+            yield from layers.values()
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -170,7 +197,8 @@ class Attention:
             ValueError: there is no such head, or its stack has to be said.
         """
         shapes = {name: (stack.n_layers, stack.n_heads) for name, stack in self.stacks.items()}
-        return named_head(value, shapes)
+        layers = {name: stack.layers for name, stack in self.stacks.items()}
+        return named_head(value, shapes, layers)
 
     def has(self, value: Head | Sequence[Any]) -> bool:
         """Whether there is such a head."""
@@ -386,9 +414,8 @@ class Attention:
         """[L, H, Q] sums over the keys: 1 but for attention sinks."""
         name = self._stack(stack).name
         self._refuse_whole(name, self.stacks[name].n_heads)
-        return np.stack(
-            [self._maps.get(name, i).sum(-1) for i in range(len(self._maps.layers[name]))]
-        )
+        layers = self.stacks[name].layers
+        return layers.spread(np.stack([self._maps.get(name, i).sum(-1) for i in layers.numbers]))
 
     def words(self, stack: str | None = None) -> list[str]:
         """The words of the attending tokens, those of the first stack where none is named."""
@@ -477,22 +504,22 @@ class Attention:
         count = len(tokens.to_words() if unit == "words" else tokens)
         if not 0 <= as_index(index) < count:
             raise ValueError(f"{side} {index} is not among 0 to {count - 1} of {axes.name!r}")
-        layers = self._maps.layers[axes.name]
+        kept = self._maps.layers[axes.name]
+        layers = list(kept.values())
         if layer is not None:
-            layers = [layers[self.head((layer, 0, axes.name)).layer]]
+            layers = [kept[self.head((layer, 0, axes.name)).layer]]
         with self._maps.lock, torch.no_grad():
-            values: Floats = (
-                one_token(
-                    *(layers, axes.query, axes.key),
-                    side=side,
-                    index=index,
-                    words=unit == "words",
-                    quantity=quantity,
-                )
-                .cpu()
-                .numpy()
+            found = one_token(
+                layers,
+                axes.query,
+                axes.key,
+                side=side,
+                index=index,
+                words=unit == "words",
+                quantity=quantity,
             )
-        return values if layer is None else values[0]
+        values: Floats = found.cpu().numpy()
+        return axes.layers.spread(values) if layer is None else values[0]
 
     def thumbnails(
         self,
@@ -522,16 +549,21 @@ class Attention:
             minus._check_quantity(quantity)
             refuse_incomparable(self.stacks, minus.stacks)
         with self._maps.lock, torch.no_grad():
-            return draw_thumbnails(
+            drawn = draw_thumbnails(
                 self._all_maps(axes),
                 words=unit == "words",
                 hidden=hidden,
                 quantity=quantity,
                 minus=None if minus is None else minus._all_maps(minus._stack(axes.name)),
             )
+        return Thumbnails(
+            axes.layers.spread(drawn.values, fill=0),
+            axes.layers.spread(drawn.maxima, fill=0),
+            axes.layers.spread(drawn.strongest, fill=-1),
+        )
 
     def _all_maps(self, stack: Stack) -> StackMaps:
-        return StackMaps(self._maps.layers[stack.name], stack.query, stack.key)
+        return StackMaps(list(self._maps.layers[stack.name].values()), stack.query, stack.key)
 
     def changes(self, other: Attention, stack: str | None = None) -> Floats:
         """How far each head's weights are from those in another attention of as many heads.
@@ -556,12 +588,12 @@ class Attention:
         refuse_incomparable(self.stacks, other.stacks)
         its = other._stack(axes.name)
         found = []
-        for layer in range(axes.n_layers):
+        for layer in axes.layers.numbers:
             own, others = (one.weights(layer, stack=axes.name) for one in (self, other))
             maps = torch.from_numpy(own), torch.from_numpy(others)
             found.append(js_changes(*on_common_axes(maps, axes, its)))
         changes: Floats = torch.stack(found).float().numpy()
-        return changes
+        return axes.layers.spread(changes)
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
         """One row a weight: stack, layer, head, query, key, query_token, key_token, weight.
@@ -573,13 +605,16 @@ class Attention:
         """
         names = list(self.stacks) if stack is None else [self._stack(stack).name]
         axes = [self.stacks[name] for name in names]
-        rows = sum(s.n_layers * s.n_heads * len(s.query) * len(s.key) for s in axes)
+        rows = sum(len(s.layers.numbers) * s.n_heads * len(s.query) * len(s.key) for s in axes)
         if rows * _ROW > _UNASKED:
             refuse_no_room(
-                *(rows * _ROW, f"the {rows:,} rows of this table"),
+                rows * _ROW,
+                f"the {rows:,} rows of this table",
                 lambda _: "ask for weights(layer, head)",
             )
-        frame = weights_frame([(self.stacks[name], self.weights(stack=name)) for name in names])
+        frame = weights_frame(
+            [(self.stacks[name], self._of_all_layers("weights", name)) for name in names]
+        )
         frame.attrs["model"] = self.model_name
         return frame
 
@@ -648,12 +683,16 @@ class Attention:
         if layer is None:
             if head is not None:
                 raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
-            layers = range(self.stacks[name].n_layers)
-            self._refuse_whole(name, self.stacks[name].n_heads * len(layers), copies=2)
-            return np.stack([self._of(quantity, i, None, name) for i in layers])
+            return self.stacks[name].layers.spread(self._of_all_layers(quantity, name))
         layer, number, name = self.head((layer, 0 if head is None else head, name))
         self._refuse_whole(name, self.stacks[name].n_heads if head is None else 1)
         return self._maps.get(name, layer, None if head is None else number, quantity).copy()
+
+    def _of_all_layers(self, quantity: str, stack: str) -> Floats:
+        """The maps of every layer with attention, one after another."""
+        numbers = self.stacks[stack].layers.numbers
+        self._refuse_whole(stack, self.stacks[stack].n_heads * len(numbers), copies=2)
+        return np.stack([self._of(quantity, layer, None, stack) for layer in numbers])
 
     def _refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
         """Refuse whole maps that would fill the memory, of a long input sooner."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnwidget.capture.gradients import LayerGradient
 from attnwidget.capture.kept_layer import KeptLayer, Shared, cut_map, keep_layer
+from attnwidget.capture.layer_numbers import layer_numbers
 from attnwidget.capture.losses import Loss, Task
 from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.projection import Projections
@@ -22,6 +24,7 @@ _NO_MAPS = (
     "transformers nor torch's softmax over the scores of all tokens (windows in a layout of its "
     "own, or integers)"
 )
+_NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
 
 
 class Collected:
@@ -31,7 +34,9 @@ class Collected:
     not given.
     `items` holds, for each input, its layers by stack. Memory: queries and keys of all layers, or
     their weights where these do not follow from queries and keys. `no_norms` says why there are no
-    norms; "" where there are. `output` is what the model gave.
+    norms; "" where there are. `not_shown` names the stack that ran without a map over all tokens,
+    like the encoders of LED and LongT5; "" if `items` has all stacks. `output` is the output of the
+    model.
 
     Raises:
         ValueError: the model shows no maps, or maps that one grid of heads cannot hold.
@@ -58,18 +63,45 @@ class Collected:
             "decoder": (target, target),
             "cross": (target, own) if decodes else (own, other),
         }
-        self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
-        self._shared = [Shared() for _ in range(self._batch)]
         projections = Projections(hf_model) if projections is None else projections
-        self._projections = projections
-        with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
-            self.output = hf_model(**inputs, **options)
+        sites = _stacks_of_sites(hf_model)
+        ran = self._read(hf_model, inputs, options, projections, sites)
+        if len(ran) < len(sites) and sites.keys() != (now := _stacks_of_sites(hf_model)).keys():
+            # BigBird puts full attention in place of its sparse one when an input is short.
+            ran = self._read(hf_model, inputs, options, Projections(hf_model), now)
         self._check()
-        self.no_norms = projections.refused
+        self.not_shown = self._why_not_shown(ran)
+        self._numbers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
+        self.no_norms = self._projections.refused
         if self.no_norms:
             for stacks in self.items:
                 for layers in stacks.values():
                     layers[:] = [replace(kept, moved=None) for kept in layers]
+
+    def _read(
+        self,
+        hf_model: Any,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        projections: Projections,
+        sites: Mapping[nn.Module, str],
+    ) -> dict[nn.Module, str]:
+        """Fill `items` in one forward pass; return the attention modules that ran, with stacks."""
+        self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
+        self._shared = [Shared() for _ in range(self._batch)]
+        self._shown: set[nn.Module] = set()
+        self._projections = projections
+        ran: dict[nn.Module, str] = {}
+
+        def note(module: nn.Module, *_: Any) -> None:
+            ran[module] = sites[module]
+
+        with ExitStack() as undo:
+            for module in sites:
+                undo.callback(module.register_forward_hook(note).remove)
+            with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
+                self.output = hf_model(**inputs, **options)
+        return ran
 
     def _keep(self, seen: LayerAttention) -> None:
         if seen.weights.shape[0] != self._batch:
@@ -77,6 +109,7 @@ class Collected:
                 f"{self._model} attends within {seen.weights.shape[0]} windows for {self._batch} "
                 "inputs; maps over whole inputs exist only where every layer attends to all of them"
             )
+        self._shown.add(seen.module)
         self._projections.see(seen)
         moved = self._projections.value_products(seen)
         queries, keys = self._positions[seen.stack]
@@ -98,7 +131,9 @@ class Collected:
         for found in gradients:
             queries, keys = self._positions[found.stack]
             for item, stacks in enumerate(self.items):
-                kept = stacks[found.stack][found.layer]
+                numbers = self._numbers.get(found.stack)
+                place = found.layer if numbers is None else numbers.place(found.layer)
+                kept = stacks[found.stack][place]
                 magnitudes = cut_map(
                     found.values[item].abs(),
                     _matching(queries[item], found.values.shape[-2]),
@@ -106,7 +141,7 @@ class Collected:
                 )
                 if isinstance(kept.mask, Tensor):
                     magnitudes = magnitudes.masked_fill(~kept.mask, 0)
-                stacks[found.stack][found.layer] = replace(kept, gradients=magnitudes)
+                stacks[found.stack][place] = replace(kept, gradients=magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]
@@ -115,6 +150,30 @@ class Collected:
             positions = () if masked is None else tuple(masked.nonzero()[:, 0].tolist())
             losses.append(Loss(task.name, value, positions))
         return losses
+
+    def _why_not_shown(self, ran: Mapping[nn.Module, str]) -> str:
+        """Name the stacks that ran without a map over all tokens; "" if every stack has maps.
+
+        Raises:
+            ValueError: Some layers of a stack have maps over all tokens and others have not.
+        """
+        # A module around the attention of a layer, or inside it, is no layer of its own.
+        layers = {part for shown in self._shown for part in shown.modules()}
+        hidden = [
+            stack
+            for module, stack in ran.items()
+            if module not in layers and self._shown.isdisjoint(module.modules())
+        ]
+        for stack in dict.fromkeys(hidden):
+            if stack in self.items[0]:
+                count = hidden.count(stack)
+                whole = count + len(self.items[0][stack])
+                raise ValueError(
+                    f"{count} of the {whole} {stack!r} layers of {self._model} computed no "
+                    "attention map over all tokens: their attention is local or sparse; a stack "
+                    "can be read if all of its layers have such maps"
+                )
+        return ", ".join(_NOT_SHOWN.format(stack) for stack in dict.fromkeys(hidden))
 
     def _check(self) -> None:
         for stacks in self.items:
@@ -137,6 +196,11 @@ class Collected:
                         f"the {name!r} layers of {self._model} differ in (heads, queries, keys): "
                         f"{listed}; one grid of heads needs layers of one size"
                     )
+
+
+def _stacks_of_sites(hf_model: Any) -> dict[nn.Module, str]:
+    """The stack of every attention module that the model has now."""
+    return {site.module: site.stack for site in find_sites(uncompiled(hf_model))}
 
 
 def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.edits import METHODS, REFERRING, Change, Edits, Method, edge_change
 from attnwidget.capture.head import Head, named_head
+from attnwidget.capture.layer_numbers import LayerNumbers, layer_numbers
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.placement import device_of
 from attnwidget.capture.sites import count_heads, find_sites
@@ -83,6 +84,10 @@ def intact_edits(hf_model: Any) -> Edits:
         if module in stacks:
             count = count_heads(module, getattr(module, "config", config))
             heads_of.setdefault(stacks[module], []).append(count or config.num_attention_heads)
+    for stack, layers in layer_numbers(hf_model, sites).items():
+        # Layers without attention have no heads.
+        counts = dict(zip(layers.numbers, heads_of[stack], strict=True))
+        heads_of[stack] = [counts.get(number, 0) for number in range(layers.n_layers)]
     if hasattr(config, "num_hidden_groups"):  # ALBERT's layers share modules
         n_layers = config.num_hidden_layers * config.inner_group_num
         heads_of = {stack: [counts[0]] * n_layers for stack, counts in heads_of.items()}
@@ -98,6 +103,10 @@ def _chosen_heads(
 ) -> list[Head]:
     """The heads that are named, each once."""
     shapes = {name: (len(counts), max(counts)) for name, counts in intact.heads_of.items()}
+    with_attention = {
+        name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
+        for name, counts in intact.heads_of.items()
+    }
     given = list(heads) if heads is not None else []
     if given and hasattr(given[0], "__index__"):
         given = [tuple(given)]
@@ -105,14 +114,15 @@ def _chosen_heads(
         raise ValueError(f"there is no stack {stack!r}, one of {', '.join(map(repr, shapes))}")
     whole = list(layers or ())
     for layer in whole:
-        side = named_head((layer, 0) if stack is None else (layer, 0, stack), shapes).stack
+        first_head = (layer, 0) if stack is None else (layer, 0, stack)
+        side = named_head(first_head, shapes, with_attention).stack
         given += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
     if not given:
         raise ValueError("name heads, [(layer, head), ...], or layers=[...]; got none")
     chosen = []
     for one in given:
         pair = len(one) == 2 and stack is not None
-        head = named_head((*one, stack) if pair else one, shapes)
+        head = named_head((*one, stack) if pair else one, shapes, with_attention)
         count = intact.heads_of[head.stack][head.layer]
         if head.head >= count:
             raise ValueError(f"head {head.head} is not among 0 to {count - 1} of this layer")

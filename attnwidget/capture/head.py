@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index as as_index
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from attnwidget.capture.layer_numbers import LayerNumbers
 
 
 class Head(NamedTuple):
@@ -33,11 +36,20 @@ class Head(NamedTuple):
         return name if self.stack == "self" else f"{self.stack} {name}"
 
 
-def named_head(value: Head | Sequence[Any], shapes: Mapping[str, tuple[int, int]]) -> Head:
+def named_head(
+    value: Head | Sequence[Any],
+    shapes: Mapping[str, tuple[int, int]],
+    layers: Mapping[str, LayerNumbers] | None = None,
+) -> Head:
     """The head that (layer, head) or (layer, head, stack) names among stacks of (layers, heads).
 
+    Args:
+        value: The layer and head, and the stack if there are several.
+        shapes: Layers and heads per layer of each stack.
+        layers: The layers that have attention, of stacks in which some have none.
+
     Raises:
-        ValueError: there is no such head, or its stack has to be said.
+        ValueError: There is no such head, its stack is not named, or its layer has no attention.
 
     Example:
         >>> from attnwidget.capture.head import named_head
@@ -56,4 +68,6 @@ def named_head(value: Head | Sequence[Any], shapes: Mapping[str, tuple[int, int]
     for name, number, count in zip(("layer", "head"), (layer, head), shapes[stack], strict=True):
         if not 0 <= number < count:
             raise ValueError(f"{name} {number} is not among 0 to {count - 1} of {stack!r}")
+    if layers and stack in layers:
+        layers[stack].check(layer)
     return Head(layer, head, stack)

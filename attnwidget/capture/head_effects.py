@@ -17,10 +17,13 @@ from attnwidget.capture.edits import Change, LayerChanges, Method
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.head import Head
 from attnwidget.capture.inputs import input_names
+from attnwidget.capture.layer_numbers import layer_numbers
 from attnwidget.capture.losses import Task
+from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.predict import Question
 from attnwidget.capture.reading import Reading
 from attnwidget.capture.replay import replaying
+from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import LayerAttention, open_edits, tap
 
 Effects = NDArray[np.float64]
@@ -123,6 +126,9 @@ def first_order_effects(
     if not rows:
         raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
     effects: Effects = (found.double().exp() * torch.stack(rows)).cpu().numpy()
+    layers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
+    if stack in layers:
+        effects = layers[stack].spread(effects)
     for head in open_edits(hf_model).changes:
         if head.stack == stack:
             effects[head.layer, head.head] = 0

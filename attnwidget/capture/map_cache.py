@@ -19,10 +19,15 @@ _REMEMBERED_BYTES = 64 * 1024 * 1024
 
 
 class MapCache:
-    """The maps of `layers` by stack, computed under `lock`; the latest 64 MiB are remembered."""
+    """The maps of `layers` by stack and number; the latest 64 MiB are remembered.
 
-    def __init__(self, layers: Mapping[str, Sequence[KeptLayer]], lock: threading.RLock) -> None:
-        self.layers = {name: list(kept) for name, kept in layers.items()}
+    Maps are computed under `lock`.
+    """
+
+    def __init__(
+        self, layers: Mapping[str, Mapping[int, KeptLayer]], lock: threading.RLock
+    ) -> None:
+        self.layers = {name: dict(kept) for name, kept in layers.items()}
         self.lock = lock
         self.tiles = {name: Tiles(kept) for name, kept in self.layers.items()}
         self._latest: OrderedDict[tuple[str, str, int, int | None], Floats] = OrderedDict()

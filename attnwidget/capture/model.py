@@ -21,11 +21,13 @@ from attnwidget.capture.encode import Encoded, Text
 from attnwidget.capture.generate import continuation, translation
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
+from attnwidget.capture.layer_numbers import LayerNumbers, layer_numbers
 from attnwidget.capture.length_limit import LengthLimit
 from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.output_check import OutputCheck
 from attnwidget.capture.placement import check_has_weights, device_of
+from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.predict import Question, predictions_of, question_of
 from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.projection import Projections
@@ -111,6 +113,16 @@ class AttentionModel:
     def name(self) -> str:
         """What figures, captions and results call the model, with what it is without."""
         return ", ".join(filter(None, [self.own_name, str(self.edits)]))
+
+    @property
+    def hybrid_layers(self) -> dict[str, LayerNumbers]:
+        """The layers with attention of each stack in which some layers have none; {} for none.
+
+        Hybrid models such as Jamba, Qwen3-Next and LFM2 have attention in some layers only. The
+        layers keep the model's own numbers everywhere in the package.
+        """
+        hf_model = uncompiled(self.hf_model)
+        return layer_numbers(hf_model, find_sites(hf_model))
 
     @property
     def n_layers(self) -> int:
@@ -445,6 +457,7 @@ class AttentionModel:
         if loss is None and is_long(self.hf_model, inputs, long):
             self.output_check.check_beginning(self.hf_model, inputs, options)
             items, no_norms = collect_long(self.hf_model, inputs, options), _NO_NORMS_OF_LONG
+            not_shown = ""
         else:
             if self._projections.outdated:
                 self._projections = Projections(self.hf_model)
@@ -452,11 +465,13 @@ class AttentionModel:
             collected = Collected(self.hf_model, inputs, options, self._projections)
             self.output_check.check(self.hf_model, inputs, options, collected.output)
             items, no_norms = collected.items, collected.no_norms
+            not_shown = collected.not_shown
         if loss is not None:
             task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)
             losses = collected.add_gradients(
                 task, *attention_gradients(self.hf_model, task, options)
             )
+        numbers = self.hybrid_layers
         # After the pass: what is loaded on the way, as from a disk, is there by now.
         weights = None if self.edits else WeightsSeen(self.hf_model)
         attentions = []
@@ -484,6 +499,8 @@ class AttentionModel:
                     n_prompt=n_prompt,
                     lock=self.lock,
                     no_norms=no_norms,
+                    not_shown=not_shown,
+                    numbers=numbers,
                     loss=losses[item] if losses else None,
                     edits=str(self.edits),
                     reading=None

@@ -49,6 +49,7 @@ class Projections:
         hf_model = uncompiled(hf_model)
         self._modules: dict[nn.Module, nn.Module] = {}
         self._parents: dict[nn.Module, nn.Module] = {}
+        self._names: dict[nn.Module, str] = {}
         self._paths: dict[nn.Module, str] = {}
         self._why_not: dict[nn.Module, str] = {}
         self._latest: dict[nn.Module, LayerAttention] = {}
@@ -59,6 +60,7 @@ class Projections:
             parent = hf_model.get_submodule(site.path.rpartition(".")[0])
             projection = find_projection(site.module, parent)
             self._parents[site.module] = parent
+            self._names[site.module] = site.path.rpartition(".")[2]
             self._paths[site.module] = names.get(projection, site.path)
             if projection is None:
                 self._why_not[site.module] = (
@@ -72,11 +74,13 @@ class Projections:
     def outdated(self) -> bool:
         """Whether what was seen to hold may hold no longer: a module is another one now.
 
-        An adapter may be trained, merged or switched off at any time.
+        An adapter may be trained, merged or switched off at any time, and BigBird replaces its
+        attention modules when it meets a short input.
         """
         return any(
             hasattr(self._modules.get(module), "base_layer")
             or find_projection(module, parent) is not self._modules.get(module)
+            or parent.get_submodule(self._names[module]) is not module
             for module, parent in self._parents.items()
         )
 

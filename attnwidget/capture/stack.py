@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.text.tokens import Tokens
 
 
@@ -14,11 +15,12 @@ class Stack:
 
     Attributes:
         name: "self" in a model of one stack, else "encoder", "decoder" or "cross".
-        n_layers: layers in the stack.
+        n_layers: layers in the stack, L, with those that have no attention.
         n_heads: attention heads a layer.
         n_key_heads: smaller than `n_heads` where heads share keys (grouped-query attention).
         query: the attending tokens, rows of a map.
         key: the attended tokens, columns of a map.
+        without_attention: the layers of a hybrid model that have no attention; else empty.
 
     Example:
         >>> from attnwidget import load_model
@@ -33,6 +35,12 @@ class Stack:
     n_key_heads: int
     query: Tokens
     key: Tokens
+    without_attention: tuple[int, ...] = ()
+
+    @property
+    def layers(self) -> LayerNumbers:
+        """The numbers of the layers that have attention."""
+        return LayerNumbers.without(self.without_attention, self.n_layers)
 
 
 def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str) -> Stack:

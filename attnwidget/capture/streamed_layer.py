@@ -72,6 +72,10 @@ def stream_layer(
     sinks = kwargs.get("s_aux")
     sinks = sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None
     softcap = kwargs.get("softcap")
+    if isinstance(mask, Tensor):
+        mask = _of_every_query(mask, query.shape[-2])
+    if isinstance(kwargs.get("position_bias"), Tensor):
+        kwargs["position_bias"] = _of_every_query(kwargs["position_bias"], query.shape[-2])
     outputs, items = [], []
     for number in range(len(query)):
         seen, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
@@ -124,10 +128,15 @@ def _mask_and_bias(
     return seen, bias
 
 
-def _of_item(added: Tensor, item: int) -> Tensor:
-    added = added.detach()
+def _of_every_query(added: Tensor, n_query: int) -> Tensor:
+    """A mask or bias as [B, 1 or H, Q, K]; LayoutLM and T5 may give one row for all queries."""
     while added.ndim < 4:
         added = added[None]
+    return added.expand(-1, -1, n_query, -1)
+
+
+def _of_item(added: Tensor, item: int) -> Tensor:
+    added = added.detach()
     return added[item if len(added) > 1 else 0]
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from attnwidget.capture.attention_arguments import check_arguments, with_selected_keys
 from attnwidget.capture.edits import Edits, LayerChanges
 from attnwidget.capture.held_attributes import Hold, held, unheld
+from attnwidget.capture.layer_numbers import LayerNumbers, layer_numbers
 from attnwidget.capture.lazy_mask import LazyMask
 from attnwidget.capture.plain_forward import plain_forward, uncompiled
 from attnwidget.capture.rows_without_keys import rows_without_keys
@@ -37,8 +38,8 @@ class LayerAttention(Seen):
     """What one attention layer did in one forward pass.
 
     Attributes:
-        layer: index of the layer within its stack, from 0; a module used by several layers (ALBERT)
-            counts once a layer.
+        layer: number of the layer within its stack, from 0. Layers without attention count too; a
+            module that several layers share (ALBERT) counts once per layer.
         stack: "self", or "encoder", "decoder", "cross".
         module: the attention module.
         weights: [B, H, Q, K], as the model itself computed them, in its dtype and graph.
@@ -87,6 +88,9 @@ class _Tap:
     edits: Edits | None = None
     on_long: OnLong | None = None
     config_keys: frozenset[int] = frozenset()
+    # Of stacks in which some layers have no attention.
+    numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
+    # How many attention layers of each stack this pass has reached, and their numbers.
     next_layer: dict[str, int] = field(default_factory=dict)
     layer_of: dict[nn.Module, int] = field(default_factory=dict)
     # Modules whose weights were handed over, and what of them was edited, in this pass.
@@ -106,12 +110,25 @@ class _Tap:
         site = self.sites.get(module)
         if site is None or self not in _open_taps.get():
             return  # another thread's pass, or a copy of the tapped model
-        self.layer_of[module] = self.next_layer.get(site.stack, 0)
-        self.next_layer[site.stack] = self.layer_of[module] + 1
+        place = self.next_layer.get(site.stack, 0)
+        self.next_layer[site.stack] = place + 1
+        self.layer_of[module] = self._number(site, place)
         self.handed.discard(module)
         self.edited.pop(module, None)
         if self.watch is not None and site.route == "functions":
             self.watch.enter(module)
+
+    def _number(self, site: Site, place: int) -> int:
+        """The number of the attention layer that a pass reaches after `place` others."""
+        if site.stack not in self.numbers:
+            return place
+        numbers = self.numbers[site.stack].numbers
+        if place >= len(numbers):
+            raise ValueError(
+                f"{type(self.root).__name__} runs more than its {len(numbers)} attention layers in "
+                "one pass, so their numbers are not known: this model cannot be read"
+            )
+        return numbers[place]
 
     def leave_module(self, module: nn.Module, _: object, output: object) -> None:
         site = self.sites.get(module)
@@ -253,6 +270,7 @@ def tap(
             "its maps can only be read whole"
         )
     new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long)
+    new.numbers = layer_numbers(model, sites)
     with ExitStack() as undo:
         # Compiled code would skip the hooks, or trace them into itself.
         undo.enter_context(plain_forward(whole))
@@ -366,10 +384,14 @@ def _attention(
     # GPT-2's second eager attention: its product rounds otherwise, so that large scores give other
     # weights than queries and keys would.
     rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
+    # Gradients through a softmax over -inf alone would be NaN.
+    added = mask
+    if mask is not None and empty_rows is not None:
+        added = mask.masked_fill(empty_rows[..., None], 0)
     if rounds_otherwise:
-        output, weights = upcast(query, key, value, mask)
+        output, weights = upcast(query, key, value, added)
     else:
-        output, weights = eager(module, query, key, value, mask, *args, **kwargs)
+        output, weights = eager(module, query, key, value, added, *args, **kwargs)
     if empty_rows is not None:
         # torch's fused functions give a query without keys no weight and the output 0.
         weights = weights.masked_fill(empty_rows[..., None], 0)
@@ -447,7 +469,12 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
     if taps and taps[-1].on_long is not None:
         return None if _hides_nothing(kwargs) else LazyMask.of(kwargs)
     if taps:
-        return eager_mask(*args, **kwargs)
+        mask = eager_mask(*args, **kwargs)
+        if mask is None or _original(config) == "eager":
+            return mask
+        # The model's own mask is of bools, and hides padding from queries that are padding.
+        hidden = mask == torch.finfo(mask.dtype).min
+        return mask.masked_fill(hidden.all(-1, keepdim=True), -torch.inf)
     function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
     return function(*args, **kwargs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -22,9 +22,9 @@ Span = tuple[int, int]
 
 
 class Tiles:
-    """Tiles of the maps of a stack's `layers`; the latest few overviews are remembered."""
+    """Tiles of the maps of a stack's `layers` by number; a few overviews are remembered."""
 
-    def __init__(self, layers: list[KeptLayer]) -> None:
+    def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
         self._layers = layers
         self._overviews: OrderedDict[tuple[int, int], Tensor] = OrderedDict()
 

@@ -276,7 +276,8 @@ def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list
     def of_layer(layer: LayerBatch) -> None:
         if layer.layer == 0:
             pooling.append(WordMaps(word_owners(layer.batch, special=True)))
-        keep(layer.layer * layout.n_heads, pooling[0](layer.weights))
+        number = reader.layers.numbers[layer.layer] if reader.layers else layer.layer
+        keep(number * layout.n_heads, pooling[0](layer.weights))
 
     if layout.kind == "maps":
         reader.read(batch, of_layer)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.edits import Edits, Method
 from attnwidget.capture.head import Head
 from attnwidget.capture.replay import replaying
@@ -134,7 +135,8 @@ def _units(
     if isinstance(heads, str) and heads not in ("all", "layers"):
         raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
     if isinstance(heads, str):
-        named: dict[str, Any] = {"layers": range(model.n_layers)}
+        counts = intact_edits(model.hf_model).heads_of["self"]
+        named: dict[str, Any] = {"layers": [layer for layer, n in enumerate(counts) if n]}
     else:
         heads = list(heads)
         heads = [heads] if heads and hasattr(heads[0], "__index__") else heads
@@ -144,7 +146,8 @@ def _units(
     if isinstance(heads, str):
         layers: dict[int, list[Head]] = {}
         for layer, count in enumerate(edits.heads_of["self"]):
-            layers[layer] = [Head(layer, head) for head in range(count)]
+            if count:
+                layers[layer] = [Head(layer, head) for head in range(count)]
         whole = [[tuple(own)] for own in layers.values()]
         single = [[(head,) for head in own] if len(own) > 1 else [] for own in layers.values()]
         parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.free_memory import refuse_no_room
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.capture.tap import LayerAttention
 from attnwidget.studies.results import Result
 from attnwidget.studies.token_classes import TokenClass
@@ -34,10 +35,11 @@ class Subject:
     """Whose heads an accumulator is about to see.
 
     Attributes:
-        n_layers: layers of the stack.
+        n_layers: layers of the stack, L, with those that have no attention.
         n_heads: attention heads a layer.
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
+        without_attention: the layers of a hybrid model that have no attention; else empty.
         model: the model itself; None where there are maps alone, those of an `Attention`.
     """
 
@@ -46,6 +48,12 @@ class Subject:
     stack: str = "self"
     model_name: str = ""
     model: AttentionModel | None = None
+    without_attention: tuple[int, ...] = ()
+
+    @property
+    def layers(self) -> LayerNumbers:
+        """The numbers of the layers that have attention."""
+        return LayerNumbers.without(self.without_attention, self.n_layers)
 
     def needed_model(self, metric: str) -> AttentionModel:
         """The model, for a metric that reads more than maps; ValueError where there is none."""
@@ -88,7 +96,7 @@ class LayerBatch:
 
     Attributes:
         batch: the segments.
-        layer: index of the layer in its stack, from 0.
+        layer: index of the layer among the layers of its stack that have attention, from 0.
         weights: float32 [B, H, n, n]; columns of padding are 0, rows of padding arbitrary but
             finite. Of long segments only the rows of some queries, [B, H, r, n].
         seen: the layer as the tap saw it: query, key, value, module...; None where there are maps
@@ -129,7 +137,9 @@ class Accumulator(ABC, Generic[R]):
         by_segment: names of attributes that are looked up by the `index` of a segment; a worker is
             sent what they hold of its segments. All others go to every worker.
         sums: arrays by name, made in `start`.
-        n_layers: layers of the stack that is measured; known after `start`, as the following.
+        layers: numbers of the layers that have attention; known after `start`, as the following.
+        n_layers: how many layers have attention: sums have a place for each of these, and results
+            have a place for every layer of the model (`LayerNumbers.spread`).
         n_heads: attention heads a layer.
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
@@ -139,6 +149,7 @@ class Accumulator(ABC, Generic[R]):
     by_rows: ClassVar[bool] = False
     by_segment: ClassVar[tuple[str, ...]] = ()
     sums: dict[str, NDArray[Any]]
+    layers: LayerNumbers
     n_layers: int
     n_heads: int
     stack: str
@@ -157,7 +168,9 @@ class Accumulator(ABC, Generic[R]):
     def start(self, subject: Subject) -> None:
         """Get ready for `subject`; a subclass calls this first, then makes its `sums`."""
         self._made = self.as_made()
-        self.n_layers, self.n_heads = subject.n_layers, subject.n_heads
+        self.layers = subject.layers
+        self.n_layers = len(self.layers.numbers)
+        self.n_heads = subject.n_heads
         self.stack, self.model_name = subject.stack, subject.model_name
         self.sums = {}
 

@@ -66,19 +66,24 @@ def read_attention(
         classes={name: torch.tensor([members]) for name, members in classes.items()},
     )
     subject = Subject(
-        chosen.n_layers, chosen.n_heads, chosen.name, attention.model_name, model=model
+        chosen.n_layers,
+        chosen.n_heads,
+        chosen.name,
+        attention.model_name,
+        model=model,
+        without_attention=chosen.without_attention,
     )
     for one in accumulators:
         one.start(subject)
     if attention.is_long:
         refuse_whole_maps(accumulators, n)
-    for index in range(chosen.n_layers):
+    for index, number in enumerate(chosen.layers.numbers):
         if attention.is_long:
-            for first, rows in attention.row_blocks(index, stack=chosen.name):
+            for first, rows in attention.row_blocks(number, stack=chosen.name):
                 for one in accumulators:
                     one.update(LayerBatch(batch, index, rows[None], None, first))
             continue
-        weights = torch.from_numpy(attention.weights(index, stack=chosen.name))[None]
+        weights = torch.from_numpy(attention.weights(number, stack=chosen.name))[None]
         layer = LayerBatch(batch, index, weights, None)
         for one in accumulators:
             one.update(layer)

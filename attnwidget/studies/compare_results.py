@@ -237,12 +237,15 @@ class ModelComparison(ComparedHeads):
                 f"{asked if across_layers else 'matches'}=True)"
             )
         rows = []
-        for block, divergences in enumerate(blocks):
+        for block, every in enumerate(blocks):
+            # Layers without attention have no heads to match.
+            measured = np.flatnonzero(~np.isnan(every).all(1))
+            divergences = every[np.ix_(measured, measured)]
             for own, other in zip(*linear_sum_assignment(divergences), strict=True):
                 chosen = divergences[own, other]
                 rest = np.delete(divergences[own], other)
-                layer, head = divmod(block * n_heads + own, n_heads)
-                other_layer, other_head = divmod(block * n_heads + other, n_heads)
+                layer, head = divmod(block * n_heads + measured[own], n_heads)
+                other_layer, other_head = divmod(block * n_heads + measured[other], n_heads)
                 margin = rest.min() - chosen if len(rest) else np.nan
                 rows.append((layer, head, other_layer, other_head, chosen, margin))
         columns = ["layer", "head", "other_layer", "other_head", "divergence", "margin"]
@@ -261,11 +264,11 @@ class ModelComparison(ComparedHeads):
 
     def __repr__(self) -> str:
         cosine = self.cosine
-        layer, head = np.unravel_index(cosine.argmin(), cosine.shape)
+        layer, head = np.unravel_index(np.nanargmin(cosine), cosine.shape)
         size = "×".join(map(str, cosine.shape))
         return (
             f"ModelComparison({self.model_name}, {size} heads, {self._read}{self._stopped}: "
-            f"mean cosine {cosine.mean():.3f}, least L{layer} H{head} {cosine.min():.3f})"
+            f"mean cosine {np.nanmean(cosine):.3f}, least L{layer} H{head} {np.nanmin(cosine):.3f})"
         )
 
 
@@ -320,7 +323,7 @@ class SeveralComparisons(ComparedHeads):
     def __repr__(self) -> str:
         size = "×".join(map(str, self.each[0].cosine.shape))
         listed = ", ".join(
-            f"{name} {one.cosine.mean():.3f}"
+            f"{name} {np.nanmean(one.cosine):.3f}"
             for name, one in zip(self.names, self.each, strict=True)
         )
         return (

@@ -240,11 +240,12 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         return CoreferenceAccuracies(
             documents=self._documents,
             windows=tuple(w for w, done in zip(self._windows, read, strict=True) if done),
-            chosen=self.sums["chosen"][slots] - 1,
-            weights=self.sums["weights"][slots],
+            chosen=self.layers.spread(self.sums["chosen"][slots] - 1, axis=2, fill=-1),
+            weights=self.layers.spread(self.sums["weights"][slots], axis=2),
             model_name=self.model_name,
             n_skipped=self._n_skipped,
             complete=int(read.sum()) == len(self._windows) - self._n_skipped,
+            without_attention=self.layers.without_attention,
         )
 
     def _prepare(self, batch: Batch) -> _Prepared:

@@ -117,6 +117,7 @@ class CoreferenceAccuracies(Result):
         model_name: what was probed.
         n_skipped: windows left out because a word has no tokens.
         complete: False where the pass was interrupted.
+        without_attention: the layers of a hybrid model that have no attention: -1 in `chosen`.
         definitions: what the numbers mean where the paper leaves it open.
     """
 
@@ -127,6 +128,7 @@ class CoreferenceAccuracies(Result):
     model_name: str
     n_skipped: int
     complete: bool
+    without_attention: tuple[int, ...] = ()
     definitions: ClassVar[str] = DEFINITIONS
 
     @cached_property
@@ -162,13 +164,16 @@ class CoreferenceAccuracies(Result):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Float64 [2, L, H, 4], 0 to 1; NaN for a kind without mentions."""
-        return self._share(self.correct)
+        """Float64 [2, L, H, 4], 0 to 1; NaN for a kind without mentions, or without attention."""
+        accuracy = self._share(self.correct)
+        accuracy[:, list(self.without_attention)] = np.nan
+        return accuracy
 
     def best_head(self, among: Among = "words") -> Head:
         """The head with the largest accuracy on all mentions, the last of equals."""
         values = self.correct[_variant(among), ..., 0]
-        layer, head = max(np.ndindex(values.shape), key=lambda at: (values[at], at))
+        heads = (at for at in np.ndindex(values.shape) if at[0] not in self.without_attention)
+        layer, head = max(heads, key=lambda at: (values[at], at))
         return Head(layer, head)
 
     def table(self, among: Among = "words") -> pd.DataFrame:

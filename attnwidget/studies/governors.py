@@ -123,7 +123,8 @@ def predict_governors(
     reader = ModelReader(model, [kept], None)
     reader.start(segment)
     reader.add([segment])
-    return GovernorPredictions(sentence, torch.stack(kept.maps).numpy(), by_clitic)
+    maps = kept.layers.spread(torch.stack(kept.maps).numpy())
+    return GovernorPredictions(sentence, maps, by_clitic)
 
 
 def word_pooling(batch: Batch, unit: Unit) -> WordMaps:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.studies.accumulator import (
     Accumulator,
@@ -52,6 +53,8 @@ class HeadDistances(Result):
         n_heads: H.
         stack: "self", or "encoder" of an encoder-decoder.
         model_name: what was measured.
+        without_attention: the layers of a hybrid model that have no attention; their heads are NaN
+            in `distances`.
     """
 
     distances: NDArray[np.float64]
@@ -61,6 +64,7 @@ class HeadDistances(Result):
     n_heads: int
     stack: str
     model_name: str
+    without_attention: tuple[int, ...] = ()
     # Scaling takes seconds: a chart, a map and its caption share one.
     _embeddings: dict[tuple[int, int], HeadEmbedding] = field(default_factory=dict, init=False)
 
@@ -71,13 +75,30 @@ class HeadDistances(Result):
 
     def heads(self) -> HeadMetrics:
         """Mean distance to all other heads, and the distance to the nearest one."""
-        shape = self.n_layers, self.n_heads
-        others = len(self.distances) - 1
-        apart = self.mean + np.diag(np.full(others + 1, np.inf if others else np.nan))
+        mean = self._of_measured_heads()
+        others = len(mean) - 1
+        apart = mean + np.diag(np.full(others + 1, np.inf if others else np.nan))
         return {
-            "distance to other heads": self.mean.sum(1).reshape(shape) / max(others, 1),
-            "distance to nearest head": apart.min(1).reshape(shape),
+            "distance to other heads": self._of_all_heads(mean.sum(1) / max(others, 1)),
+            "distance to nearest head": self._of_all_heads(apart.min(1)),
         }
+
+    @property
+    def _measured(self) -> NDArray[np.intp]:
+        """The heads of layers that have attention, as indices of `distances`."""
+        layers = LayerNumbers.without(self.without_attention, self.n_layers)
+        first = np.array(layers.numbers)[:, None] * self.n_heads
+        return (first + np.arange(self.n_heads)).ravel()
+
+    def _of_measured_heads(self) -> NDArray[np.float64]:
+        """`mean` of the heads of layers that have attention."""
+        return self.mean[np.ix_(self._measured, self._measured)]
+
+    def _of_all_heads(self, values: NDArray[Any], fill: float = np.nan) -> NDArray[Any]:
+        """[L, H, ...] of values of the heads that have attention."""
+        spread = np.full((self.n_layers * self.n_heads, *values.shape[1:]), fill, values.dtype)
+        spread[self._measured] = values
+        return spread.reshape(self.n_layers, self.n_heads, *values.shape[1:])
 
     def between_layers(self) -> NDArray[np.float64]:
         """Mean distance between two heads, one of each layer: [L, L], nats a token.
@@ -102,28 +123,35 @@ class HeadDistances(Result):
         did (Figure 6).
         """
         if (seed, n_init) not in self._embeddings:
-            positions, stress, raw = embed_distances(self.mean, seed=seed, n_init=n_init)
-            placed = positions.reshape(self.n_layers, self.n_heads, 2)
+            distances = self._of_measured_heads()
+            positions, stress, raw = embed_distances(distances, seed=seed, n_init=n_init)
+            placed = self._of_all_heads(positions)
             self._embeddings[seed, n_init] = HeadEmbedding(placed, stress, raw, seed)
         return self._embeddings[seed, n_init]
 
     def tree(self, method: Linkage = "average") -> NDArray[np.float64]:
-        """The tree of hierarchical clustering for scipy's `dendrogram`: [L H - 1, 4]."""
-        return cluster_tree(self.mean, method)
+        """The tree of hierarchical clustering for scipy's `dendrogram`: [heads - 1, 4].
+
+        The heads of layers without attention are not in the tree.
+        """
+        return cluster_tree(self._of_measured_heads(), method)
 
     def cluster(self, n_clusters: int, method: Linkage = "average") -> NDArray[np.int64]:
         """The cluster of each head, from 0, by hierarchical clustering: int64 [L, H].
 
+        -1 for the heads of layers without attention.
+
         Raises:
             ValueError: fewer clusters than 1 or more than heads, or another method.
         """
-        return cut_tree(self.tree(method), n_clusters).reshape(self.n_layers, self.n_heads)
+        return self._of_all_heads(cut_tree(self.tree(method), n_clusters), fill=-1)
 
     def pairs(self) -> pd.DataFrame:
         """One row a pair: layer, head, other_layer, other_head, distance in nats a token."""
         import pandas as pd
 
-        first, second = np.triu_indices(len(self.distances), 1)
+        measured = self._measured
+        first, second = (measured[i] for i in np.triu_indices(len(measured), 1))
         return pd.DataFrame(
             {
                 "layer": first // self.n_heads,
@@ -147,11 +175,13 @@ class HeadDistances(Result):
         layer, head = (i.ravel() for i in np.indices((self.n_layers, self.n_heads)))
         x, y = embedding.positions.reshape(-1, 2).T
         frame = pd.DataFrame({"layer": layer, "head": head, "x": x, "y": y})
+        measured = frame["x"].notna()
         color = "layer"
         if behaviours is not None:
             color, labels = "behaviour", np.asarray(behaviours)
             numbers = np.issubdtype(labels.dtype, np.number)
             frame[color] = [f"cluster {k}" if numbers else str(k) for k in labels.ravel()]
+        frame = frame[measured]
         title = (
             f"Heads by how differently they attend: {self.model_name}\n"
             f"Jensen-Shannon distances, {counted(self.n_tokens, 'token')}, metric MDS, "
@@ -163,7 +193,7 @@ class HeadDistances(Result):
         between = self.between_layers()
         within = float(np.nanmean(between.diagonal())) if self.n_heads > 1 else float("nan")
         apart = between[~np.eye(len(between), dtype=bool)]
-        across = f", {apart.mean():.3f} between" if len(apart) else ""
+        across = f", {np.nanmean(apart):.3f} between" if len(apart) else ""
         return (
             f"HeadDistances({self.model_name}, {self.n_layers}×{self.n_heads} heads, "
             f"{counted(self.n_tokens, 'token')}, mean {within:.3f} nats within layers{across})"
@@ -234,12 +264,16 @@ class Distances(Accumulator[HeadDistances]):
             self.sums["documents"] += 1
 
     def compute(self) -> HeadDistances:
+        by_layer = self.sums["divergences"].reshape((self.n_layers, self.n_heads) * 2)
+        spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
+        size = self.layers.n_layers * self.n_heads
         return HeadDistances(
-            self.sums["divergences"].copy(),
+            spread.reshape(size, size).copy(),
             int(self.sums["tokens"]),
             int(self.sums["documents"]),
-            self.n_layers,
+            self.layers.n_layers,
             self.n_heads,
             self.stack,
             self.model_name,
+            self.layers.without_attention,
         )

@@ -216,5 +216,7 @@ def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Floats:
     signed = torch.stack([one.sum(-1, dtype=torch.float64) for one in products])  # [L, B, H]
     absolute = torch.stack([one.abs().sum(-1, dtype=torch.float64) for one in products])
     both = torch.stack([signed, absolute]).transpose(-1, -2).cpu().numpy()
+    if "self" in model.hybrid_layers:
+        both = model.hybrid_layers["self"].spread(both, axis=1)
     of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
     return np.concatenate([both, of_inputs[None]])

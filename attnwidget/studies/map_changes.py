@@ -256,7 +256,8 @@ class MapChanges(Accumulator[ModelComparison]):
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        size, first = (subject.n_layers, subject.n_heads), self._first
+        size = self.n_layers, self.n_heads
+        first = self._first
         if size != (first.n_layers, first.n_heads):
             raise ValueError(
                 f"{first.model_name} has {first.n_layers} layers of {first.n_heads} heads, "
@@ -315,13 +316,24 @@ class MapChanges(Accumulator[ModelComparison]):
         titles |= {"divergence": "divergence", "entropy": "entropy change"}
         titles |= {} if self._padded is None else {"padded": f"cosine padded to {self._padded}"}
         return ModelComparison(
-            segments={title: self.sums[name][..., read] for name, title in titles.items()},
+            segments={
+                title: self.layers.spread(self.sums[name][..., read])
+                for name, title in titles.items()
+            },
             documents=None if self._documents is None else self._documents[read],
             complete=n_read == self._n_segments,
             model_names=(self._first.model_name, self.model_name),
-            pairs=self.sums["pairs"] / n_read if self._matches else None,
-            across=self.sums["across"] / n_read if self._across_layers else None,
+            pairs=self.layers.spread(self.sums["pairs"] / n_read) if self._matches else None,
+            across=self._of_all_layers(self.sums["across"] / n_read)
+            if self._across_layers
+            else None,
         )
+
+    def _of_all_layers(self, across: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[L H, L H] of the layers with attention with rows and columns for every layer."""
+        by_layer = across.reshape((self.n_layers, self.n_heads) * 2)
+        spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
+        return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
 
     def _cropped(self, own: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
         """The maps of both models of each segment, [heads of all `own`, rows, columns]."""
@@ -370,8 +382,9 @@ def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> Mode
                 pairs = zip(firsts, seconds, strict=True)
                 apart = [b.get(title, none) - a.get(title, none) for a, b in pairs]
                 values = np.stack(apart, -1)
-                known = ~np.isnan(values).any((0, 1))
-                if known.any() and np.allclose(values[..., known].mean(-1), total, atol=1e-9):
+                known = ~np.isnan(values[~np.isnan(total)]).any(0)
+                mean = values[..., known].mean(-1)
+                if known.any() and np.allclose(mean, total, atol=1e-9, equal_nan=True):
                     segments.setdefault(f"{title} change", values)
                     break
     return replace(found, segments=segments, changes=totals)

@@ -16,8 +16,10 @@ from attnwidget.capture.disabled import changed
 from attnwidget.capture.edits import Change
 from attnwidget.capture.head import Head
 from attnwidget.capture.inputs import input_names
+from attnwidget.capture.layer_numbers import layer_numbers
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.sent_model import weights_digest
+from attnwidget.capture.sites import find_sites
 from attnwidget.capture.tap import LayerAttention, LongAttention, tap
 from attnwidget.capture.weights_seen import WeightsSeen
 from attnwidget.studies.accumulator import (
@@ -47,6 +49,7 @@ class ModelReader:
         pad_to: as in `BatchMaker`.
 
     Attributes:
+        layers: numbers of the layers with attention of a hybrid model; else None.
         nothing: the state of every accumulator that has seen no batch; known after `start`.
 
     Raises:
@@ -70,6 +73,8 @@ class ModelReader:
         self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
         self._pad_to = pad_to
         self._padding_checked = False
+        layers = layer_numbers(self._backbone, find_sites(self._backbone))
+        self.layers = next((own for stack, own in layers.items() if stack != "cross"), None)
         self._weights = WeightsSeen(self._backbone)
         # Heads that are off where this reader was sent from.
         self._changes: dict[Head, Change] = {}
@@ -102,7 +107,8 @@ class ModelReader:
             raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
         has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
         return Subject(
-            n_layers=len(shapes),
+            n_layers=self.layers.n_layers if self.layers else len(shapes),
+            without_attention=self.layers.without_attention if self.layers else (),
             n_heads=shapes[0][1],
             stack="encoder" if has_encoder else "self",
             model_name=self._model.name,
@@ -159,7 +165,7 @@ class ModelReader:
             if padded and not self._padding_checked:
                 self._check_padding(seen, batch)
             with one_thread():
-                on_layer(LayerBatch(batch, seen.layer, seen.weights.float(), seen))
+                on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
 
         with self._model.lock:
             self._model.output_check.start(self._backbone)
@@ -168,6 +174,10 @@ class ModelReader:
             self._model.output_check.check(self._backbone, batch.inputs, options, output)
             self._padding_checked |= padded
         return batch, output
+
+    def _place(self, seen: LayerAttention | LongAttention) -> int:
+        """The index of a layer among the layers with attention."""
+        return self.layers.place(seen.layer) if self.layers else seen.layer
 
     def _is_long(self, batch: Batch) -> bool:
         """Whether the segments are read without whole maps, as all accumulators can."""
@@ -182,7 +192,7 @@ class ModelReader:
             with one_thread():
                 for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
                     weights = torch.stack([rows for _, rows in blocks])
-                    on_layer(LayerBatch(batch, seen.layer, weights, None, blocks[0][0]))
+                    on_layer(LayerBatch(batch, self._place(seen), weights, None, blocks[0][0]))
 
         with self._model.lock:
             self._check_model()

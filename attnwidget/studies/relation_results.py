@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.charts.best_heads import best_heads
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.studies.argument_checks import all_of
@@ -57,6 +58,8 @@ class RelationAccuracies(Result):
         model_name: what was probed.
         stack: "self", or "encoder" of an encoder-decoder.
         model: the same, for `predictions`; None where it is not at hand.
+        without_attention: the layers of a hybrid model that have no attention: 0 in `correct`, NaN
+            in every share.
     """
 
     relations: tuple[str, ...]
@@ -73,11 +76,14 @@ class RelationAccuracies(Result):
     model_name: str
     stack: str
     model: AttentionModel | None = None
+    without_attention: tuple[int, ...] = ()
 
     @property
     def accuracy(self) -> Floats:
-        """Float64 [L, H, 2, R], 0 to 1."""
-        return self.correct / self.counts
+        """Float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
+        accuracy: Floats = self.correct / self.counts
+        accuracy[list(self.without_attention)] = np.nan
+        return accuracy
 
     @property
     def baseline_offset(self) -> Integers:
@@ -98,7 +104,9 @@ class RelationAccuracies(Result):
         punctuation = [i for i, name in enumerate(self.relations) if name == "punct"]
         left = self.counts[0] - self.counts[punctuation].sum()
         right = self.correct[..., 0] - self.correct[..., punctuation].sum(-1)
-        return right / left if left else np.full(right.shape, np.nan)
+        uas = right / left if left else np.full(right.shape, np.nan)
+        uas[list(self.without_attention)] = np.nan
+        return uas
 
     @cached_property
     def p_values(self) -> Floats:
@@ -111,8 +119,14 @@ class RelationAccuracies(Result):
         both = np.take_along_axis(
             self.both_correct, self._best_offsets[None, None, None, None], axis=3
         )[..., 0, :]
-        only_head, only_offset = self.correct - both, self.baseline_correct.max(0) - both
-        return holm(better_than(only_head, only_offset))
+        layers = self._layers
+        only_head = (self.correct - both)[list(layers.numbers)]
+        only_offset = (self.baseline_correct.max(0) - both)[list(layers.numbers)]
+        return layers.spread(holm(better_than(only_head, only_offset)))
+
+    @property
+    def _layers(self) -> LayerNumbers:
+        return LayerNumbers.without(self.without_attention, len(self.correct))
 
     def best(
         self,
@@ -143,7 +157,9 @@ class RelationAccuracies(Result):
             for r, name in enumerate(self.relations)
             if self.counts[r] >= min_count and name not in skip
         ]
-        correct = self.correct.reshape(-1, len(self.relations))[:, shown]
+        correct = self.correct.copy()
+        correct[list(self.without_attention)] = -1
+        correct = correct.reshape(-1, len(self.relations))[:, shown]
         last = len(correct) - 1 - correct[::-1].argmax(0)
         layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
         hits, n = correct[last, np.arange(len(shown))], self.counts[shown]
@@ -206,7 +222,7 @@ class RelationAccuracies(Result):
         layer, head, direction, r = (i.ravel() for i in np.indices(self.correct.shape))
         correct, n = self.correct.ravel(), self.counts[r]
         low, high = wilson_interval(correct, n)
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "relation": np.array(self.relations, dtype=object)[r],
                 "n": n,
@@ -222,6 +238,7 @@ class RelationAccuracies(Result):
                 "p_value": self.p_values.ravel(),
             }
         )
+        return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
 
     def chart(
         self, relation: str | None = None, *, min_count: int = TABLE_COUNT

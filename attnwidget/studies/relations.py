@@ -206,10 +206,10 @@ class Relations(Accumulator[RelationAccuracies]):
         return RelationAccuracies(
             relations=names,
             counts=self.sums["counts"] @ members,
-            correct=self.sums["correct"] @ members,
+            correct=self.layers.spread(self.sums["correct"] @ members, fill=0),
             offsets=self._offsets,
             baseline_correct=self.sums["baseline"] @ members,
-            both_correct=self.sums["both"] @ members,
+            both_correct=self.layers.spread(self.sums["both"] @ members, fill=0),
             n_sentences=int(self.sums["sentences"]),
             n_skipped=self._n_skipped,
             complete=bool(self.sums["sentences"] == n_expected),
@@ -218,6 +218,7 @@ class Relations(Accumulator[RelationAccuracies]):
             model_name=self.model_name,
             stack=self.stack,
             model=self._model,
+            without_attention=self.layers.without_attention,
         )
 
     def _hits_of(self, batch: Batch) -> RelationHits:

@@ -116,7 +116,10 @@ class Measurements(Mapping[str, Any]):
 
 
 def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """[L, H] arrays by title as a table: layer, head, metric, value."""
+    """[L, H] arrays by title as a table: layer, head, metric, value.
+
+    Layers that are NaN in every array are left out, unless all layers are: they have no attention.
+    """
     import pandas as pd
 
     frames = []
@@ -125,5 +128,8 @@ def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
         frames.append(
             pd.DataFrame({"layer": layer, "head": head, "metric": title, "value": values.ravel()})
         )
-    columns = ["layer", "head", "metric", "value"]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    if not frames:
+        return pd.DataFrame(columns=["layer", "head", "metric", "value"])
+    frame = pd.concat(frames, ignore_index=True)
+    measured = frame.groupby("layer")["value"].transform(lambda values: values.notna().any())
+    return frame[measured].reset_index(drop=True) if measured.any() else frame

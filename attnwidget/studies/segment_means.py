@@ -54,7 +54,7 @@ class SegmentMeans(Accumulator[R]):
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        size = subject.n_layers, subject.n_heads
+        size = self.n_layers, self.n_heads
         self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
         self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
         if self.n_kept:
@@ -150,7 +150,7 @@ class SegmentMeans(Accumulator[R]):
         return found
 
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
-        """The mean of a number over all segments so far: [*its axes, L, H].
+        """The mean of a number over all segments so far: [*its axes, L, H], NaN without attention.
 
         `over` names another count to divide by, whose axes are the first ones of the number; where
         it is 0 there is no mean: NaN.
@@ -159,7 +159,7 @@ class SegmentMeans(Accumulator[R]):
         axes = (*count.shape, *[1] * (total.ndim - count.ndim))
         with np.errstate(invalid="ignore"):
             mean: NDArray[np.float64] = total / count.reshape(axes)
-        return mean
+        return self.layers.spread(mean, axis=-2) if name in self.of_heads else mean
 
     def counted(self, name: str) -> NDArray[np.int64]:
         """A count of `of_segments` over all segments so far, as integers."""

@@ -91,7 +91,8 @@ def model(name: str, length: int) -> None:
     plain()
     before = peak()
     attention = read.attend(ids, long=True)
-    of_layers = [layer.products for layer in attention._maps.layers["self"] if layer.products]
+    layers = attention._maps.layers["self"].values()
+    of_layers = [layer.products for layer in layers if layer.products]
     kept = sum(one.query.nbytes + one.key.nbytes for one in of_layers)
     beyond = peak() - before - kept / 2**20
     runs = [plain, lambda: read.attend(ids, long=True)]

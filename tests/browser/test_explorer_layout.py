@@ -126,6 +126,8 @@ def test_models_of_many_heads_fit_a_screen(
     root = notebook.output(1).locator(".attnw-ex-root")
     expect(root.locator(".attnw-head-grid")).to_be_visible()
     expect(root.locator(".attnw-view-body")).to_be_visible()
+    # The explorer selects a head when its measurements are in: a click before would be undone.
+    notebook.run_in_kernel("explorer.wait()")
     set_width(root, 1200)
     assert height(root) <= 1050
     assert overflowing(root) == []

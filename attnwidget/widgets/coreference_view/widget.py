@@ -8,6 +8,7 @@ from typing import Any, Literal
 import traitlets
 
 from attnwidget.capture.call import YOURS
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.studies.coreference_results import (
     AMONG,
     CoreferenceAccuracies,
@@ -177,6 +178,10 @@ class CoreferenceView(HeadWidget):
         n_layers, n_heads = self._accuracies.chosen.shape[2:]
         return {"self": (n_layers, n_heads)}
 
+    def _layers(self, stack: str) -> LayerNumbers:
+        without_attention = self._accuracies.without_attention
+        return LayerNumbers.without(without_attention, self._shapes()[stack][0])
+
     @traitlets.validate("document")
     def _check_document(self, proposal: dict[str, Any]) -> int:
         return _checked("document", proposal["value"], len(self._read))
@@ -234,6 +239,7 @@ class CoreferenceView(HeadWidget):
             "model": self._accuracies.model_name,
             "count": len(self._read),
             "layers": self.n_layers,
+            "without_attention": list(self._accuracies.without_attention),
             "n": int(n),
             "baselines": {
                 name: int(correct)

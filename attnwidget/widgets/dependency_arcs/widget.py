@@ -11,6 +11,7 @@ import traitlets
 
 from attnwidget.capture.advice import on_page
 from attnwidget.capture.call import YOURS
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.governors import GovernorPredictions
 from attnwidget.studies.relation_results import RelationAccuracies
@@ -192,6 +193,9 @@ class DependencyArcs(RelationChoice):
         stack = "encoder" if has_encoder else "self"
         return {stack: (self._model.n_layers, self._model.n_heads)}
 
+    def _layers(self, stack: str) -> LayerNumbers:
+        return self._model.hybrid_layers.get(stack) or super()._layers(stack)
+
     def _relations(self) -> tuple[str, ...]:
         measured = self._accuracies.relations if self._accuracies else ()
         names = (ALL, *relation_names(self.sentences), *measured)
@@ -250,6 +254,7 @@ class DependencyArcs(RelationChoice):
             "note": "" if unit == "words" else f"unit: {unit}",
             "count": len(self.sentences),
             "layers": self.n_layers,
+            "without_attention": list(self._layers(next(iter(self._shapes()))).without_attention),
             "relations": list(self._relations()),
         }
         self._draw()

@@ -10,6 +10,7 @@ import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.capture.call import YOURS
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.code import chosen_options, code_of
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
@@ -182,6 +183,10 @@ class HeadMap(HeadWidget):
         n_layers, n_heads, _ = self._positions.shape
         return {self._stack: (n_layers, n_heads)}
 
+    def _layers(self, stack: str) -> LayerNumbers:
+        unplaced = np.flatnonzero(np.isnan(self._positions).all((1, 2)))
+        return LayerNumbers.without(unplaced.tolist(), len(self._positions))
+
     @traitlets.validate("behaviours")
     def _check_behaviours(self, proposal: dict[str, Any]) -> NDArray[Any] | None:
         if proposal["value"] is None:
@@ -256,8 +261,11 @@ def _finite(positions: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"positions have the shape {list(array.shape)}; expected [layers, heads, 2]"
         )
-    if not np.isfinite(array).all():
-        layer, head, _ = np.argwhere(~np.isfinite(array))[0]
+    # The heads of layers without attention have no position.
+    without_attention = np.isnan(array).all((1, 2), keepdims=True)
+    missing = ~np.isfinite(array) & ~(without_attention & ~without_attention.all())
+    if missing.any():
+        layer, head, _ = np.argwhere(missing)[0]
         raise ValueError(f"the position of L{layer} H{head} is {array[layer, head]}, not finite")
     return array
 

@@ -59,7 +59,7 @@ def _size(attention: Attention, only: Head | None = None) -> float:
     for stack in attention.stacks.values():
         if only is None or only.stack == stack.name:
             words = len(stack.query.to_words()) * len(stack.key.to_words())
-            count = stack.n_layers * stack.n_heads if only is None else 1
+            count = len(stack.layers.numbers) * stack.n_heads if only is None else 1
             cells += count * (len(stack.query) * len(stack.key) + words)
     return AS_TEXT * cells
 

@@ -29,17 +29,20 @@ def document(
     `notes` say in the caption what the page holds; `text` is what the figures are of. `theme` is
     "light" or "dark", or None for the reader's own.
     """
-    figures = [figure["name"] for figure in data["figures"]]
-    start = _script("standalone")
+    figures = list(dict.fromkeys(figure["name"] for figure in data["figures"]))
+    # A page imports nothing: each figure's module leaves its export where the last script finds it.
+    scripts = [
+        _script(name).replace("export default", f"(globalThis.attnwFigures??={{}}).{name}=", 1)
+        for name in figures
+    ]
+    scripts.append(_script("standalone"))
     caption = " · ".join(["", *notes, "needs no kernel and no network"])
     shown = f'<p class="attnw-page-text">{_escaped(text)}</p>' if text else ""
-    bundles = "\n".join(
-        f'<script type="text/plain" id="attnw-{name}">{_script(name)}</script>' for name in figures
-    )
+    code = "\n".join(f'<script type="module">{script}</script>' for script in scripts)
     forced = f' data-theme="{theme}"' if theme else ""
     before = (
         f'<!doctype html>\n<html lang="en"{forced}>'
-        f'<head><meta charset="utf-8">{_policy(start)}'
+        f'<head>{_policy(scripts)}<meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{_escaped(title)}</title><style>\n{_styles(figures)}</style></head>\n"
         f"<body><main><header><h1>{_escaped(title)}</h1>{shown}"
@@ -50,7 +53,7 @@ def document(
         "<noscript><p>The figures of this page are drawn by its script: allow it to run.</p>"
         "</noscript></header></main>\n"
         f'<script type="application/json" id="attnw-data">{as_json(data)}</script>\n'
-        f'{bundles}\n<script type="module">{start}</script></body></html>\n'
+        f"{code}</body></html>\n"
     )
     rest = len((before + after).encode("utf-8"))
     # What says the size is part of it.
@@ -73,11 +76,16 @@ def code_size(figures: Iterable[str]) -> int:
     return sum((STATIC / f"{name}.{ending}").stat().st_size for name in names for ending in _CODE)
 
 
-def _policy(script: str) -> str:
-    """Only this script and the modules that it makes may run, and nothing may be fetched."""
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+def _policy(scripts: Iterable[str]) -> str:
+    """Let only these scripts run, and nothing be fetched, framed or sent.
+
+    The policy stands before everything else: it does not hold for what comes before it. It cannot
+    keep a page from being left for another address.
+    """
+    hashes = (hashlib.sha256(script.encode("utf-8")).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes)
     rules = (
-        f"default-src 'none'; script-src 'sha256-{digest}' blob:; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {allowed}; worker-src 'none'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return f'<meta http-equiv="Content-Security-Policy" content="{rules}">'

@@ -9,6 +9,7 @@ import traitlets
 
 from attnwidget.capture.call import YOURS
 from attnwidget.capture.head import Head
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.head_widget import Shapes
@@ -82,6 +83,10 @@ class RelationTable(RelationChoice):
         n_layers, n_heads = self.accuracies.correct.shape[:2]
         return {self.accuracies.stack: (n_layers, n_heads)}
 
+    def _layers(self, stack: str) -> LayerNumbers:
+        without_attention = self.accuracies.without_attention
+        return LayerNumbers.without(without_attention, self._shapes()[stack][0])
+
     def _relations(self) -> tuple[str, ...]:
         names = self.accuracies.relations
         return tuple(names[r] for r in shown_relations(self.accuracies))
@@ -119,6 +124,7 @@ class RelationTable(RelationChoice):
         self._source = {
             "model": found.model_name,
             "note": _note(found),
+            "without_attention": list(found.without_attention),
         }
         direction = best["direction"].map(DIRECTIONS.index)
         self._numbers = {

@@ -12,6 +12,7 @@ from attnwidget.capture.advice import on_page
 from attnwidget.capture.attention import NO_MODEL, NOT_READ_AGAIN, QUANTITIES, Attention
 from attnwidget.capture.edits import STANDING_ALONE
 from attnwidget.capture.head import Head
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Heads, Subset, TokenMarks
@@ -77,10 +78,16 @@ class AttentionWidget(HeadWidget):
                 "Make one with load_model().attend('a sentence'), or from maps you have with "
                 "Attention.from_weights(weights, tokens)."
             )
+        first = next(iter(attention.stacks.values())).layers.numbers[0]
+        if first and not traits.get("selected"):
+            traits.setdefault("layer", first)
         super().__init__(attention=attention, **traits)
 
     def _shapes(self) -> Shapes:
         return attention_shapes(self.attention)
+
+    def _layers(self, stack: str) -> LayerNumbers:
+        return self.attention.stacks[stack].layers
 
     def _given(self) -> dict[str, Any]:
         intact = self.attention.intact if self.disabled else self.attention
@@ -130,7 +137,10 @@ class AttentionWidget(HeadWidget):
                 if change["old"].intact is not self.attention.intact:
                     self.tokens = []
                 self.selected = [head for head in self.selected if self.has(head)]
-                self.layer = min(self.layer, self.n_layers - 1)
+                shown = self._stepped_stack()
+                # The new attention may have other stacks.
+                stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
+                self.layer = self._layers(stack).nearest(self.layer)
                 if not self._waits:
                     self._refresh()
 

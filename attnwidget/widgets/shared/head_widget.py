@@ -14,9 +14,9 @@ import traitlets
 
 from attnwidget.capture.advice import on_page
 from attnwidget.capture.head import Head, named_head
+from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.widgets.shared.code import chosen_options, code_of
 from attnwidget.widgets.shared.exporting import Exporting
-from attnwidget.widgets.shared.linked_traits import is_among
 from attnwidget.widgets.shared.options import options
 from attnwidget.widgets.shared.registry import STATIC as STATIC
 from attnwidget.widgets.shared.registry import figure as figure_named
@@ -82,17 +82,26 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         """The stacks of the figure; each widget has its own."""
         raise NotImplementedError
 
+    def _layers(self, stack: str) -> LayerNumbers:
+        """The layers of a stack that have attention: all, unless a widget knows better."""
+        return LayerNumbers.without((), self._shapes()[stack][0])
+
     def _takes(self, name: str) -> bool:
         """Whether the figure can have what a linked one has of a trait."""
         return bool(self.has_trait(name))
 
     def _named(self, value: Head | Sequence[Any]) -> Head:
         """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""
-        return named_head(value, self._shapes())
+        shapes = self._shapes()
+        return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
 
     def has(self, value: Head | Sequence[Any]) -> bool:
         """Whether the figure has such a head."""
-        return is_among(value, self._shapes())
+        try:
+            self._named(value)
+        except (ValueError, TypeError):
+            return False
+        return True
 
     def _refuse_unknown(self, traits: dict[str, Any]) -> None:
         known = [name for name in self.trait_names() if not name.startswith("_")]
@@ -152,6 +161,12 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
             raise traitlets.TraitError(
                 f"'layer' is 0 to {self.n_layers - 1} in this model, got {proposal['value']}"
             )
+        stacks = list(self._shapes())
+        if len(stacks) == 1:
+            try:
+                self._layers(stacks[0]).check(proposal["value"])
+            except ValueError as error:
+                raise traitlets.TraitError(f"'layer': {error}") from None
         return int(proposal["value"])
 
     @traitlets.observe("selected")
@@ -163,8 +178,8 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
     def _selection_follows_layer(self, change: object) -> None:
         if self.head and self.head.layer != self.layer:
             stack = self._stepped_stack()
-            n_layers, n_heads = self._shapes()[stack]
-            layer, head = min(self.layer, n_layers - 1), min(self.head.head, n_heads - 1)
+            _, n_heads = self._shapes()[stack]
+            layer, head = self._layers(stack).nearest(self.layer), min(self.head.head, n_heads - 1)
             self.selected = [Head(layer, head, stack)]
 
     def _stepped_stack(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnwidget.capture.head import named_head
+from attnwidget.capture.layer_numbers import LayerNumbers
 
 #: Traits under the same name in every widget; `link` joins these.
 SHARED = (
@@ -19,17 +20,20 @@ def fitting(
     value: Any,
     shapes: Mapping[str, tuple[int, int]],
     relations: Sequence[str] | None = None,
+    layers: Mapping[str, LayerNumbers] | None = None,
 ) -> Any:
     """What a figure takes of the value that a linked figure has of a trait.
 
-    A head that the figure lacks is left out, a layer below its last one is its last one, and for a
-    relation that it has no word of it shows its first, which is all. Other values stay.
+    Heads that the figure lacks are left out. A layer that the figure lacks, or that has no
+    attention, becomes the nearest layer. A relation without words becomes the first one, which is
+    all. Other values stay.
 
     Args:
         name: of the trait.
         value: what the linked figure has.
         shapes: layers and heads of each stack of the figure.
         relations: those of the figure; None for one that shows none.
+        layers: the layers with attention of each stack; None if every layer has attention.
 
     Example:
         >>> from attnwidget.widgets.shared.linked_traits import fitting
@@ -40,18 +44,24 @@ def fitting(
         (5, 'all')
     """
     if name in ("selected", "disabled"):
-        return [head for head in value if is_among(head, shapes)]
+        return [head for head in value if _is_among(head, shapes, layers)]
     if name == "layer":
-        return min(value, max(layers for layers, _ in shapes.values()) - 1)
+        last = max(n_layers for n_layers, _ in shapes.values()) - 1
+        layer = min(value, last)
+        return next(iter(layers.values())).nearest(layer) if layers and len(layers) == 1 else layer
     if name == "relation" and relations is not None and value not in relations:
         return relations[0]
     return value
 
 
-def is_among(head: Sequence[Any], shapes: Mapping[str, tuple[int, int]]) -> bool:
+def _is_among(
+    head: Sequence[Any],
+    shapes: Mapping[str, tuple[int, int]],
+    layers: Mapping[str, LayerNumbers] | None,
+) -> bool:
     """Whether stacks of (layers, heads) have such a head."""
     try:
-        named_head(head, shapes)
+        named_head(head, shapes, layers)
     except (ValueError, TypeError):
         return False
     return True

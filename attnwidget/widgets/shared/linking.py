@@ -95,7 +95,9 @@ class Link:
 def _fitting(widget: HeadWidget, name: str, value: Any) -> Any:
     chooses = isinstance(widget, RelationChoice) and name == "relation"
     relations = widget._relations() if chooses else None
-    return fitting(name, value, widget._shapes(), relations)
+    shapes = widget._shapes()
+    layers = {stack: widget._layers(stack) for stack in shapes}
+    return fitting(name, value, shapes, relations, layers)
 
 
 def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Link:

@@ -98,6 +98,7 @@ class MetricChoice(HeadWidget):
         stack, values = self._stepped_stack(), self._values
         if values is None or self.filter is None:
             passes = np.ones(self._shapes()[stack], dtype=bool)
+            passes[list(self._layers(stack).without_attention)] = False
         else:
             # The page compares in float32: the two must not differ on a head.
             low, high = map(np.float32, self.filter)

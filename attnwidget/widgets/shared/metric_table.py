@@ -119,7 +119,11 @@ def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
-    missing = np.argwhere(~np.isfinite(values))
+    # Layers without attention have no numbers; elsewhere a number for each head is expected.
+    without_attention = np.isnan(values).all(1, keepdims=True)
+    if without_attention.all():
+        without_attention = np.zeros_like(without_attention)
+    missing = np.argwhere(~np.isfinite(values) & ~without_attention)
     if len(missing):
         layer, head = missing[0]
         others = f" and {len(missing) - 1} more heads" if len(missing) > 1 else ""
@@ -134,17 +138,23 @@ def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
     """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
 
     Distance is Euclidean over the metrics, each standardised over the heads (mean 0, deviation 1),
-    so that no unit outweighs another; of equally near heads the first comes first.
+    so that no unit outweighs another; of equally near heads the first comes first. Heads of layers
+    without attention (NaN) are near to no head; their own rows are 0.
     """
     columns = [values.ravel() for values in metrics.values()]
-    table = np.stack(columns, axis=1)
+    whole = np.stack(columns, axis=1)
+    measured = np.flatnonzero(~np.isnan(whole).any(1))
+    table = whole[measured]
     spread = table.std(axis=0)
     # A constant metric tells no heads apart; rounding must not blow its deviation up.
     flat = spread <= 1e-12 * np.abs(table).max(axis=0)
     scores = (table - table.mean(axis=0)) / np.where(flat, 1, spread) * ~flat
     distances = cdist(scores, scores, "sqeuclidean")
     np.fill_diagonal(distances, np.inf)
-    return np.argsort(distances, axis=1, kind="stable")[:, : min(n, len(table) - 1)]
+    nearest = measured[np.argsort(distances, axis=1, kind="stable")[:, : min(n, len(table) - 1)]]
+    of_all = np.zeros((len(whole), nearest.shape[1]), np.int64)
+    of_all[measured] = nearest
+    return of_all
 
 
 def metrics_to_wire(metrics: Mapping[str, Metrics], stack: str) -> dict[str, Any] | None:

@@ -36,9 +36,17 @@ def to_wire(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
-    """One head's map, float32 [query, key] with NaN where a query may not see a key."""
-    read = attention.word_visible if unit == "words" else attention.visible
+    """One head's map, float32 [query, key] with NaN where a query may not see a key.
+
+    The maps of layers without attention are NaN everywhere.
+    """
     layer, number, stack = head
+    axes = attention.stacks[stack]
+    if layer in axes.without_attention:
+        sides = (axes.query, axes.key)
+        shape = [len(side.to_words() if unit == "words" else side) for side in sides]
+        return np.full(shape, np.nan, np.float32)
+    read = attention.word_visible if unit == "words" else attention.visible
     values = attention.map(quantity, layer, number, stack=stack, unit=unit)
     visible = read(layer, number, stack=stack)
     if visible is not None:
@@ -81,6 +89,7 @@ def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
         {
             "name": stack.name,
             "n_layers": stack.n_layers,
+            "without_attention": list(stack.without_attention),
             "n_heads": stack.n_heads,
             "n_key_heads": stack.n_key_heads,
             "n_query": len(stack.query),

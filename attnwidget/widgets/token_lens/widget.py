@@ -109,7 +109,7 @@ class TokenLens(StackChoice):
                 self._compute()
 
     def _shown_layer(self) -> int:
-        return min(self.layer, self.attention.stacks[self.stack].n_layers - 1)
+        return self.attention.stacks[self.stack].layers.nearest(self.layer)
 
     def _axis(self, side: str) -> Tokens:
         stack = self.attention.stacks[self.stack]

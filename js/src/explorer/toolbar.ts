@@ -3,7 +3,7 @@ import { element } from "../shared/dom.js";
 import type { MetricState } from "../shared/head_types.js";
 import { keyHelp } from "../shared/key_list.js";
 import { specialName } from "../shared/labels.js";
-import { shownHead, stepTo } from "../shared/selection.js";
+import { type Layers, shownHead, stepTo } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
 import { type Model, SCALES } from "../shared/types.js";
 import type { ExplorerState, GridModel } from "./explorer_types.js";
@@ -85,10 +85,10 @@ export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal
     { signal },
   );
 
-  function layers(): number {
+  function layers(): Layers | undefined {
     const shown = shownHead(model)?.[2];
     const stacks = model.get("_stacks");
-    return (stacks.find(({ name }) => name === shown) ?? stacks[0])?.n_layers ?? 1;
+    return stacks.find(({ name }) => name === shown) ?? stacks[0];
   }
 
   /** `narrow`: all but the layer stands behind a button. */
@@ -98,7 +98,7 @@ export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal
     fold.textContent = `controls ${open ? "▾" : "▸"}`;
     fold.setAttribute("aria-expanded", String(open));
     row.hidden = narrow && !open;
-    layer.max = String(Math.max(0, layers() - 1));
+    layer.max = String(Math.max(0, (layers()?.n_layers ?? 1) - 1));
     layer.value = String(model.get("layer"));
     number.textContent = `${model.get("layer")} of 0–${layer.max}`;
     unit(["tokens", "words"], model.get("unit"));

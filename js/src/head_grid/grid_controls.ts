@@ -34,7 +34,12 @@ export function gridControls(
   let timer: ReturnType<typeof setInterval> | undefined;
   const setPlaying = (playing: boolean) => {
     clearInterval(timer);
-    const next = () => step((model.get("layer") + 1) % layers());
+    const next = () => {
+      const before = model.get("layer");
+      step((before + 1) % layers());
+      // The layers after the last one with attention are passed by.
+      if (model.get("layer") === before) step(0);
+    };
     timer = playing ? setInterval(next, PLAY_MS) : undefined;
     play.textContent = playing ? "❚❚" : "▶";
     play.title = playing ? "pause" : "play through the layers";

@@ -22,7 +22,9 @@ export function chosenMetric({
   const [, layers = 0, heads = 0] = metrics.values.shape;
   const count = layers * heads;
   const values = asFloat32(metrics.values).subarray(index * count, (index + 1) * count);
-  return { title, values, low: Math.min(...values), high: Math.max(...values) };
+  // Layers without attention have no numbers.
+  const measured = values.filter((value) => !Number.isNaN(value));
+  return { title, values, low: Math.min(...measured), high: Math.max(...measured) };
 }
 
 /** Whether a value passes; Python compares in float32 as well. */
@@ -41,17 +43,26 @@ export interface Order {
 
 type Wish = Pick<MetricState, "sort" | "descending" | "filter" | "outside">;
 
-/** Heads in their places, sorted and filtered as wished; of equal ones the first comes first. */
+/**
+ * Heads in their places, sorted and filtered as wished; of equal ones the first comes first. Layers `without` attention have
+ * no heads.
+ */
 export function orderHeads(
   layers: number,
   cols: number,
   metric: Metric | undefined,
   wish: Wish,
+  without: number[] = [],
 ): Order {
   const all = Array.from({ length: layers * cols }, (_, i) => i);
-  if (!metric) return { sort: "none", rows: layers, cols, heads: all };
+  const exists = (head: number) => !without.includes(Math.floor(head / cols));
+  if (!metric) {
+    const heads = all.map((head) => (exists(head) ? head : -1));
+    return { sort: "none", rows: layers, cols, heads };
+  }
   const value = (head: number) => metric.values[head] ?? 0;
-  const stays = (head: number) => wish.outside === "dim" || passes(value(head), wish.filter);
+  const stays = (head: number) =>
+    exists(head) && (wish.outside === "dim" || passes(value(head), wish.filter));
   const sign = wish.descending ? -1 : 1;
   const sorted = (heads: number[]) =>
     heads.filter(stays).sort((a, b) => sign * (value(a) - value(b)) || a - b);

@@ -47,6 +47,7 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
         if (headIn(scene.order, [row, col]))
           pen.fillRect(...corner(layout, [row, col]), cell, cell);
   }
+  paintEmptyRows(pen, scene);
   if (hand) paintLayerLine(pen, scene);
   if (metric) paintBadges(pen, scene, metric);
   paintEdits(pen, scene);
@@ -183,6 +184,14 @@ function paintRowLabels(
     const colour = marked.has(row) ? theme.text : theme.muted;
     const name = ranks ? row * layout.cols + 1 : row || "layer 0";
     write(pen, String(name), [right, middle], colour, "right");
+  }
+}
+
+/** Words in place of the heads of layers without attention. */
+function paintEmptyRows(pen: Pen, { layout, theme, emptyRows }: Scene) {
+  for (const row of emptyRows) {
+    const [x, y] = corner(layout, [row, 0]);
+    write(pen, "no attention", [x, y + layout.cell / 2], theme.muted);
   }
 }
 

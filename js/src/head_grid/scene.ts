@@ -27,6 +27,8 @@ export interface Scene extends Omit<Page, "width"> {
   height: number;
   /** How the heads are sorted, in words; "" where they are not. */
   sorting: string;
+  /** Rows of layers without attention. */
+  emptyRows: number[];
   /** Where the selected heads stand; the last one is the head that a view shows. */
   selected: Cell[];
   /** Heads of the stack that are off, as layer * heads + head. */
@@ -46,7 +48,8 @@ export function sceneOf(
   const [rows, cols] = [maps?.rows ?? stack?.n_layers ?? 0, maps?.cols ?? stack?.n_heads ?? 0];
   // While another stack's maps are still up, the metric is not that of their heads.
   const metric = !maps || maps.stack === state.stack ? chosenMetric(state) : undefined;
-  const order = orderHeads(rows, cols, metric, state);
+  const without = stack?.without_attention ?? [];
+  const order = orderHeads(rows, cols, metric, state, without);
   const { width: room, density, font, ruler } = page;
   const below = order.sort !== "none" ? "name" : metric ? "bar" : "nothing";
   const shared = stack && stack.n_key_heads < stack.n_heads && order.sort === "none";
@@ -58,7 +61,16 @@ export function sceneOf(
   const snap = (x: number) => Math.round(x * density) / density;
   return {
     ...page,
-    ...{ room, state, maps, stack, metric, order, bands, layout, sorting },
+    room,
+    state,
+    maps,
+    stack,
+    metric,
+    order,
+    bands,
+    layout,
+    sorting,
+    emptyRows: order.sort === "all" ? [] : without,
     height: snap(height),
     look: {
       table: maps?.signed ? diverging(page.theme) : ramp(page.theme),

@@ -12,6 +12,7 @@ import { remembered } from "../shared/remembered.js";
 import {
   announcement,
   chosenHeads,
+  reachedLayer,
   selectHeads,
   shownHead,
   stepTo,
@@ -115,10 +116,10 @@ function render(context: RenderContext<GridState>): void {
   function step(layer: number): void {
     const last = shownHead(model);
     const shown = model.get("_stacks").find(({ name }) => name === model.get("stack"));
-    if (!shown || !last || last[2] === shown.name) stepTo(model, layer, shown?.n_layers ?? 1);
+    if (!shown || !last || last[2] === shown.name) stepTo(model, layer, shown);
     else {
       // The selection is in another stack: stepping brings it to this one.
-      const target = Math.max(0, Math.min(shown.n_layers - 1, layer));
+      const target = reachedLayer(shown, model.get("layer"), layer);
       selectHeads(model, [[target, Math.min(last[1], shown.n_heads - 1), shown.name]]);
     }
   }

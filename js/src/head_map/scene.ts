@@ -16,17 +16,21 @@ export interface Point {
   group: number;
 }
 
-/** All heads, layer by layer. */
+/** All heads that have a place, layer by layer: the heads of layers without attention have none. */
 export function decodePoints(heads: PlacedHeads): Point[] {
   const [layers = 0, perLayer = 0] = heads.positions.shape;
   const positions = asFloat32(heads.positions);
   const group = asInt32(heads.group);
-  return Array.from({ length: layers * perLayer }, (_, i) => ({
-    head: [Math.floor(i / perLayer), i % perLayer, heads.stack],
-    x: positions[2 * i] ?? 0,
-    y: positions[2 * i + 1] ?? 0,
-    group: group[i] ?? 0,
-  }));
+  const points = Array.from(
+    { length: layers * perLayer },
+    (_, i): Point => ({
+      head: [Math.floor(i / perLayer), i % perLayer, heads.stack],
+      x: positions[2 * i] ?? 0,
+      y: positions[2 * i + 1] ?? 0,
+      group: group[i] ?? 0,
+    }),
+  );
+  return points.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
 }
 
 /** Where the plane lies on the canvas, in CSS pixels; one scale for both directions, as distances ask for. */

@@ -120,8 +120,11 @@ function render(context: RenderContext<MapState>): void {
   });
 
   function stepBy(by: number): void {
-    const layers = model.get("_heads")?.positions.shape[0] ?? 1;
-    stepTo(model, model.get("layer") + by, layers);
+    const n_layers = model.get("_heads")?.positions.shape[0] ?? 1;
+    const placed = new Set(scene?.points.map(({ head }) => head[0]));
+    const layers = Array.from({ length: n_layers }, (_, layer) => layer);
+    const without_attention = layers.filter((layer) => !placed.has(layer));
+    stepTo(model, model.get("layer") + by, { n_layers, without_attention });
   }
 
   function keys(event: KeyboardEvent): boolean {

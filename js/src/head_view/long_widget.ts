@@ -310,7 +310,7 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   function step(by: number): void {
     const chosen = shownHead(model);
     const stack = chosen && model.get("_stacks").find(({ name }) => name === chosen[2]);
-    if (chosen && stack) stepTo(model, chosen[0] + by, stack.n_layers);
+    if (chosen && stack) stepTo(model, chosen[0] + by, stack);
   }
 
   function moveCursor(by: Place): void {

@@ -212,7 +212,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   function step(by: number): void {
     const head = shownHead(model);
     const stack = head && stackOf(head);
-    if (stack) stepTo(model, head[0] + by, stack.n_layers);
+    if (stack) stepTo(model, head[0] + by, stack);
   }
 
   function lock(target: Target, add: boolean): void {

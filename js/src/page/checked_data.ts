@@ -23,7 +23,7 @@ export function parsedPage(source: string): { figures: unknown[]; held: Fields }
   } catch {
     throw new DamagedError("its data is no JSON");
   }
-  if (!isFields(page) || !Array.isArray(page.figures))
+  if (!isFields(page) || !Array.isArray(page.figures) || !page.figures.length)
     throw new DamagedError("its data names no figures");
   return { figures: page.figures, held: isFields(page.held) ? page.held : {} };
 }

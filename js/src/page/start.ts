@@ -9,15 +9,9 @@ import type { PageFigure } from "./page_data.js";
 
 type Widget = () => { render(context: RenderContext<HeadsState>): void };
 
-const codeOf = (name: string) => document.getElementById(`attnw-${name}`)?.textContent ?? "";
-
-/** A widget's module, from the text that the page carries: the same one that a notebook gets. */
-async function widget(name: string): Promise<Widget> {
-  const url = URL.createObjectURL(new Blob([codeOf(name)], { type: "text/javascript" }));
-  const { default: made } = await import(url);
-  URL.revokeObjectURL(url);
-  return made;
-}
+/** The figures whose scripts the page carries, by name; these scripts run before this one. */
+const widgets = (): Record<string, Widget> =>
+  (globalThis as { attnwFigures?: Record<string, Widget> }).attnwFigures ?? {};
 
 /** A sentence in the place of what cannot be shown. */
 const say = (place: HTMLElement, error: unknown) =>
@@ -37,7 +31,7 @@ function place(parent: HTMLElement, source: string): Placed[] {
   for (const data of figures) {
     const section = element(parent, "section");
     try {
-      const figure = checkedFigure(data, (name) => codeOf(name) !== "");
+      const figure = checkedFigure(data, (name) => Object.hasOwn(widgets(), name));
       const { label, name, remark } = figure;
       section.ariaLabel = label;
       section.dataset.figure = name;
@@ -50,7 +44,7 @@ function place(parent: HTMLElement, source: string): Placed[] {
   return placed;
 }
 
-async function start(main: HTMLElement, source: string): Promise<void> {
+function start(main: HTMLElement, source: string): void {
   const parent = element(main, "div", { class: "attnw-page-figures" });
   // What fails in an event has no place of its own: one sentence stands above all figures.
   const fail = (event: Event) => {
@@ -70,8 +64,8 @@ async function start(main: HTMLElement, source: string): Promise<void> {
   const { signal } = new AbortController();
   for (const { section, figure, linked } of placed)
     try {
-      const { render } = (await widget(figure.name))();
-      render({ model: linked.model, el: section, signal });
+      const widget = widgets()[figure.name] as Widget;
+      widget().render({ model: linked.model, el: section, signal });
     } catch (error) {
       section.replaceChildren();
       say(section, error);
@@ -79,4 +73,4 @@ async function start(main: HTMLElement, source: string): Promise<void> {
 }
 
 const main = document.querySelector("main");
-if (main) void start(main, document.getElementById("attnw-data")?.textContent ?? "");
+if (main) start(main, document.getElementById("attnw-data")?.textContent ?? "");

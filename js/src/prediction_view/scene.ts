@@ -2,7 +2,7 @@ import type { Cell, GridLayout } from "../shared/cells.js";
 import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import { alignedWeights } from "../shared/numbers.js";
-import { type Head, sameHead } from "../shared/types.js";
+import { type Head, type StackInfo, sameHead } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 import type { Answer, Answered, Effects, PredictionState } from "./state.js";
 
@@ -34,6 +34,7 @@ export interface Bar extends Answer {
 /** All that is drawn of a state. */
 export interface Scene extends Look {
   state: PredictionState;
+  stack: StackInfo;
   answered: Answered;
   /** Whether heads were off. */
   off: boolean;
@@ -123,6 +124,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
     ...look,
     ...{
       state,
+      stack,
       answered,
       off,
       bars,
@@ -145,10 +147,10 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   };
 }
 
-/** The head in a cell. */
-export const headAt = ({ state, map }: Scene, [row, col]: Cell): Head | undefined => {
-  const stack = state._stacks.find(({ name }) => name === state.stack) ?? state._stacks[0];
-  return stack && row < map.rows && col < map.cols ? [row, col, stack.name] : undefined;
+/** The head in a cell; undefined in a layer without attention. */
+export const headAt = ({ stack, map }: Scene, [row, col]: Cell): Head | undefined => {
+  const exists = row < map.rows && col < map.cols && !stack.without_attention?.includes(row);
+  return exists ? [row, col, stack.name] : undefined;
 };
 
 /** The effect of the head in a cell; undefined before it is known. */

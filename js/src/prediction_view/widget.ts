@@ -119,7 +119,7 @@ function render(context: RenderContext<PredictionState>): void {
 
   function keys(event: KeyboardEvent): boolean {
     if (event.target instanceof HTMLSelectElement) return false;
-    const step = (by: number) => stepTo(model, model.get("layer") + by, scene?.map.rows ?? 1);
+    const step = (by: number) => stepTo(model, model.get("layer") + by, scene?.stack);
     if (commonKey(event, toggleKeys, step) || input.key(event)) return true;
     if (event.key !== "x" || event.metaKey || event.ctrlKey || event.altKey) return false;
     const last = scene?.selected.at(-1);

@@ -149,6 +149,7 @@ export function paintHeat(
   const { theme } = look;
   paintNumbers(pen, layout, look);
   for (const [i, { accuracy, p }] of scores.entries()) {
+    if (Number.isNaN(p)) continue; // its layer has no attention
     const [x, y] = corner(layout, [Math.floor(i / heads), i % heads]);
     const t = most > 0 ? accuracy / most : 0;
     pen.fillStyle = css(theme, t);

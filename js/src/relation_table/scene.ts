@@ -226,6 +226,7 @@ export const mapTitle = ({ relation }: TableState): string =>
 /** The accuracy of one head on the chosen relation, in words. */
 export function cellText({ heat, chosen }: Scene, [layer, head]: Cell): string {
   const score = heat?.scores[layer * heat.heads + head];
+  if (score && Number.isNaN(score.p)) return "no attention";
   return score && chosen ? scoreText(score, chosen) : "";
 }
 

@@ -122,8 +122,9 @@ function render(context: RenderContext<TableState>): void {
   }
 
   function stepBy(layers: number): void {
-    const count = model.get("_numbers")?.correct.shape[0] ?? 1;
-    stepTo(model, model.get("layer") + layers, count);
+    const n_layers = model.get("_numbers")?.correct.shape[0] ?? 1;
+    const { without_attention } = model.get("_source");
+    stepTo(model, model.get("layer") + layers, { n_layers, without_attention });
   }
 
   function key(event: KeyboardEvent): boolean {

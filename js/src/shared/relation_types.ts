@@ -44,7 +44,7 @@ export interface TableState extends RelationsState {
   sort: Column;
   descending: boolean;
   _numbers: RelationNumbers | null;
-  _source: { model: string; note: string };
+  _source: { model: string; note: string; without_attention?: number[] };
 }
 
 /** A sentence of m words, and what the shown head predicts for it. */
@@ -110,6 +110,8 @@ export interface ArcsState extends RelationsState, TextState {
     note: string;
     count: number;
     layers: number;
+    /** The layers of a hybrid model that have no attention. */
+    without_attention?: number[];
     relations: string[];
     probe?: string;
     /** Layers that a structural probe reads. */

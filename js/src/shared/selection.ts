@@ -1,5 +1,5 @@
 import type { HeadsState } from "./head_types.js";
-import { type Head, type Model, sameHead } from "./types.js";
+import { type Head, type Model, type StackInfo, sameHead } from "./types.js";
 
 /** The head that a view of one head shows: the last one selected. */
 export function shownHead(model: Model<HeadsState>): Head | undefined {
@@ -14,10 +14,29 @@ export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
   model.save_changes();
 }
 
+/** The layers of a stack, as far as stepping asks for them. */
+export type Layers = Pick<StackInfo, "n_layers" | "without_attention">;
+
+/**
+ * The layer that a step from one layer towards another ends on: the next one with attention, or the last one
+ * before the end.
+ */
+export function reachedLayer(layers: Layers | undefined, from: number, target: number): number {
+  const last = (layers?.n_layers ?? 1) - 1;
+  const without = new Set(layers?.without_attention);
+  const wanted = Math.max(0, Math.min(last, target));
+  const way = target < from ? -1 : 1;
+  for (let layer = wanted; layer >= 0 && layer <= last; layer += way)
+    if (!without.has(layer)) return layer;
+  for (let layer = wanted; layer >= 0 && layer <= last; layer -= way)
+    if (!without.has(layer)) return layer;
+  return wanted;
+}
+
 /** Step to a layer; the selection follows to the same head of that layer. */
-export function stepTo(model: Model<HeadsState>, layer: number, nLayers: number): void {
-  const target = Math.max(0, Math.min(nLayers - 1, layer));
+export function stepTo(model: Model<HeadsState>, layer: number, layers: Layers | undefined): void {
   const last = shownHead(model);
+  const target = reachedLayer(layers, last?.[0] ?? model.get("layer"), layer);
   model.set("layer", target);
   if (last && last[0] !== target) model.set("selected", [[target, last[1], last[2]]]);
   model.save_changes();

@@ -12,7 +12,13 @@ export interface TextState extends HeadsState {
   /** `problem`: why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
   /** `probe`: what answers in place of a head. */
-  _source: { model: string; count: number; layers: number; probe?: string };
+  _source: {
+    model: string;
+    count: number;
+    layers: number;
+    without_attention?: number[];
+    probe?: string;
+  };
   _jump: { n?: number; outcome?: string; step?: number };
   /** `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that holds a part. */
   _jumped: { n?: number; found?: boolean; left?: number; where?: string };
@@ -95,7 +101,8 @@ export function textFrame<T extends TextState>(
     if (pressed === "Escape") return own.letGo();
     // A select moves to the option that starts with the letter; a number takes the arrows.
     if (target instanceof HTMLSelectElement) return false;
-    const { layers = 1 } = model.get("_source");
+    const { layers: n_layers = 1, without_attention } = model.get("_source");
+    const layers = { n_layers, without_attention };
     if (pressed === "?") toggleKeys();
     else if (pressed === "[") stepTo(model, model.get("layer") - 1, layers);
     else if (pressed === "]") stepTo(model, model.get("layer") + 1, layers);

@@ -30,6 +30,8 @@ export interface Axes {
 export interface StackInfo {
   name: string;
   n_layers: number;
+  /** The layers of a hybrid model that have no attention. */
+  without_attention?: number[];
   n_heads: number;
   n_key_heads: number;
   n_query: number;

@@ -157,7 +157,7 @@ function render(context: RenderContext<LensState>): void {
 
   function step(layer: number): void {
     const shown = model.get("_stacks").find(({ name }) => name === model.get("stack"));
-    stepTo(model, layer, shown?.n_layers ?? 1);
+    stepTo(model, layer, shown);
   }
 
   function key(event: KeyboardEvent): boolean {
