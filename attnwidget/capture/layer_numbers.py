@@ -19,7 +19,7 @@ _LISTED = 12
 
 @dataclass(frozen=True)
 class LayerNumbers:
-    """The layers of one stack that have attention, by the model's own numbers.
+    """The attention layers of one stack, by the model's layer numbers.
 
     Attributes:
         numbers: The layers with attention, from 0, in the order of computation.
@@ -107,10 +107,10 @@ class LayerNumbers:
 
 
 def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNumbers]:
-    """Return the layers with attention of each stack in which some layers have none.
+    """Return the attention layers of each hybrid stack, which has layers without attention.
 
-    A stack in which every layer has attention is left out: its layers count from 0. The numbers are
-    the indices in the `nn.ModuleList` that holds all layers of the stack.
+    The result leaves out a stack in which every layer has attention: its layers count from 0. The
+    numbers are the indices in the `nn.ModuleList` that holds all layers of the stack.
 
     Args:
         model: The model, or the part of it, in which the sites were found.
@@ -131,9 +131,9 @@ def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNum
 
 
 def _in_one_list(model: nn.Module, paths: Sequence[str]) -> LayerNumbers | None:
-    """Return the indices of modules in the outermost list that has each of them in another place.
+    """Return the indices of modules in the outermost `nn.ModuleList` that tells them apart.
 
-    None if no list holds all modules, or if the indices do not rise from module to module.
+    Return None if no list holds all modules, or if the indices do not rise from module to module.
     """
     parts = paths[0].split(".")
     for depth, part in enumerate(parts):

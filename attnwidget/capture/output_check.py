@@ -1,4 +1,4 @@
-"""Whether a model that is tapped computes what it computes otherwise."""
+"""Check that a tapped model gives the same outputs as the model without a tap."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OutputCheck:
     A model may branch on the name of its attention implementation, and then computes something else
     under the name of the tap. Its maps would be those of another computation.
 
-    Cost: one more forward pass for the first input that is read, none afterwards.
+    Cost: one more forward pass for the first input. Later inputs cost nothing.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ def _difference(first: Any, second: Any, inputs: Mapping[str, Any]) -> float:
 
 
 def _tensors(output: Any) -> dict[str, Tensor]:
-    """The floating point tensors of an output by name; those in tuples, such as maps, are left."""
+    """Return the floating point tensors of an output by name, without tuples of tensors (maps)."""
     if isinstance(output, Tensor):
         output = (output,)
     named = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}

@@ -1,1 +1,1 @@
-"""Tensors in, tensors out: pure functions that know no model, file or widget."""
+"""Pure functions from tensors to tensors. They use no model, no file and no widget."""

@@ -1,4 +1,4 @@
-"""Ablation: the weights that a head has in place of its own, and the outputs it is given."""
+"""Ablation: replacement weights for an attention head."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor
 
 
 def uniform_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
-    """1/L on each of the L keys that a query may see (Kovaleva et al. 2019, section 4.3).
+    """Return weights of 1/L on the L keys visible to a query (Kovaleva et al. 2019, section 4.3).
 
-    The head's output becomes the mean of the values it may see. A query that may see none, as
-    padding can be, gets 1/K on every key, as the softmax of equal scores gives it.
+    The output of the attention head becomes the mean of the visible values. A query without visible
+    keys (for example padding) gets 1/K on every key, as a softmax of equal scores does.
 
     Args:
-        weights: [..., Q, K], whose shape and dtype are kept.
-        visible: bool, broadcastable to `weights`; None = all.
+        weights: Attention weights [..., Q, K]. The result has the same shape and dtype.
+        visible: Bool mask of visible keys, broadcastable to `weights`; None = all keys.
 
     Example:
         >>> import torch
@@ -29,7 +29,9 @@ def uniform_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
 
 
 def first_key_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
-    """All weight on the first key that a query may see; arguments as in `uniform_weights`.
+    """Put all weight on the first visible key of each query.
+
+    The arguments are the same as in `uniform_weights`.
 
     Example:
         >>> import torch
@@ -42,13 +44,18 @@ def first_key_weights(weights: Tensor, visible: Tensor | None = None) -> Tensor:
 
 
 def weights_without_edges(weights: Tensor, edges: Sequence[tuple[int, int]]) -> Tensor:
-    """Weights [..., Q, K] without those of (query, key), the rest of the row scaled to its sum.
+    """Set the weights of (query, key) edges to 0 and rescale each row to its former sum.
 
-    The same as if the key's score were minus infinity before the softmax; a row keeps its sum, of
-    less than 1 where the model has attention sinks. A row that loses all of its weight is 0.
+    The result is the same as with a score of minus infinity before the softmax. In a model with
+    attention sinks, the sum of a row is less than 1 and stays so. A row that loses all of its
+    weight is 0.
+
+    Args:
+        weights: Attention weights [..., Q, K].
+        edges: Pairs (query, key), both counted from 0.
 
     Raises:
-        ValueError: an edge is not among the Q queries and K keys.
+        ValueError: An edge is not among the Q queries and K keys.
 
     Example:
         >>> import torch
@@ -68,12 +75,12 @@ def weights_without_edges(weights: Tensor, edges: Sequence[tuple[int, int]]) -> 
     rest = weights.masked_fill(cut, 0)
     left = rest.sum(-1, keepdim=True)
     scaled = rest * (weights.sum(-1, keepdim=True) / left.where(left > 0, 1))
-    # Rows without an edge stay what they are to the last bit.
+    # Scaling rounds, so copy rows without an edge unchanged.
     return torch.where(cut.any(-1, keepdim=True), scaled, weights)
 
 
 def _expanded(weights: Tensor, visible: Tensor | None) -> Tensor:
-    """Bool in the shape of `weights`: what is visible, everything where nothing is."""
+    """Expand `visible` to the shape of `weights`; a query without visible keys sees all keys."""
     if visible is None:
         return torch.ones_like(weights, dtype=torch.bool)
     return (visible | ~visible.any(-1, keepdim=True)).expand(weights.shape)

@@ -1,4 +1,4 @@
-"""Maps a part at a time, small enough that a few copies of it stay in the processor's cache."""
+"""Blocks of attention maps that are small enough for the processor's cache."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-# 256 KB of float32: less costs more calls than it saves, more goes out to memory and back.
+# 256 KB of float32. Smaller blocks need more calls; larger blocks do not stay in the cache.
 _CELLS = 64 * 1024
 
 Block = tuple[slice, slice, slice]
 
 
 def cache_blocks(shape: Sequence[int]) -> Iterator[Block]:
-    """Documents, heads and queries of maps [B, H, Q, K], so many at a time as fit together.
+    """Yield slices of documents, heads and queries of maps [B, H, Q, K] that fit in the cache.
 
     Example:
         >>> from attnwidget.kernels.cache_blocks import cache_blocks
@@ -23,10 +23,11 @@ def cache_blocks(shape: Sequence[int]) -> Iterator[Block]:
         48
     """
     sizes = list(shape[:3])
-    steps, room = [1, 1, 1], max(1, _CELLS // max(1, shape[3]))
+    steps = [1, 1, 1]
+    rows_left = max(1, _CELLS // max(1, shape[3]))
     for axis in (2, 1, 0):
-        steps[axis] = max(1, min(sizes[axis], room))
-        room //= max(1, sizes[axis])
+        steps[axis] = max(1, min(sizes[axis], rows_left))
+        rows_left //= max(1, sizes[axis])
     for document in range(0, sizes[0], steps[0]):
         documents = slice(document, min(document + steps[0], sizes[0]))
         for head in range(0, sizes[1], steps[1]):
@@ -36,15 +37,15 @@ def cache_blocks(shape: Sequence[int]) -> Iterator[Block]:
 
 
 def scratch(like: Tensor, count: int) -> Tensor:
-    """Room for `count` copies of any block of maps `like`, made once: [count, ...].
+    """Return an empty tensor [count, ...] that can hold `count` copies of any block of `like`.
 
-    `made[i][fitting(block)]` has the block's shape.
+    `buffer[i][fitting(block)]` of the result `buffer` has the shape of the block.
     """
     first = next(cache_blocks(like.shape))
     return like.new_empty(count, *(part.stop - part.start for part in first), like.shape[3])
 
 
 def fitting(block: Block) -> Block:
-    """The beginning of each axis of a scratch, as long as those of `block`."""
+    """Return slices from 0 that have the lengths of the slices of `block`."""
     documents, heads, queries = (slice(part.stop - part.start) for part in block)
     return documents, heads, queries

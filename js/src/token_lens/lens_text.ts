@@ -32,10 +32,18 @@ const plural = (count: number, what: string) =>
   `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 const inStack = ({ lens }: Scene) => (lens.stack === "self" ? "" : `${lens.stack} `);
 
+/** How many heads there are, in words; layers without attention have none. */
+function countOfHeads(scene: Scene): string {
+  const stack = scene.state._stacks.find(({ name }) => name === scene.lens.stack);
+  const without = new Set(stack?.without_attention);
+  const heads = scene.heads.filter(([layer]) => !without.has(layer));
+  return plural(heads.length, `${inStack(scene)}head`);
+}
+
 /** Which heads these are: "12 heads of layer 3", "all 72 heads". */
 function which(scene: Scene): string {
-  const { lens, heads } = scene;
-  const count = plural(heads.length, `${inStack(scene)}head`);
+  const { lens } = scene;
+  const count = countOfHeads(scene);
   return lens.layer === null ? `all ${count}` : `the ${count} of layer ${lens.layer}`;
 }
 
@@ -45,7 +53,7 @@ export function titleOf(scene: Scene): string {
   if (scene.side === "query") return `From ${from}: where ${which(scene)} look`;
   if (scene.side === "key") return `To ${to}: from where ${which(scene)} look at it`;
   const count = goers(scene).length;
-  const of = `${count} of ${plural(scene.heads.length, `${inStack(scene)}head`)}`;
+  const of = `${count} of ${countOfHeads(scene)}`;
   return `${of} ${count === 1 ? "goes" : "go"} from ${from} to ${to}`;
 }
 
