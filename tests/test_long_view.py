@@ -267,7 +267,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], [])
     explorer.selected = [(2, 4)]
     assert explorer.view._long["layer"] == 2
-    with pytest.raises(ValueError, match="comparing needs whole maps"):
+    with pytest.raises(ValueError, match="a comparison needs whole maps"):
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
     explorer.text = "The cat sat."

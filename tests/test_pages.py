@@ -141,7 +141,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         assert (held["name"], held["label"]) == (name, figure(name).label)
         assert held["state"]["selected"] == [list(head) for head in widget.selected]
         assert held["shapes"] == {"self": [6, 12]}
-        assert f'id="attnw-{name}"' in page and page.count("text/plain") == 1
+        assert f'id="attnw-{name}"' in page and page.count('<script type="module"') == 2
         assert "http://" not in page.replace("http://www.w3.org/", "")
         assert "https://" not in page
         assert '<html lang="en">' in page and "<h1>" in page and "<main>" in page
@@ -331,7 +331,7 @@ def test_hostile_text_stays_text_and_only_the_pages_own_script_may_run(tmp_path:
     assert read(tmp_path / "page.html")["held"]["maps"][0]["axes"]["query"]["text"][0] == HOSTILE
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)
     assert policy and policy[1].startswith("default-src 'none'; script-src 'sha256-")
-    scripts = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+    scripts = re.findall(r'<script type="module" id="attnw-\w+">(.*?)</script>', page, re.DOTALL)
     hashes = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = re.search(r"script-src (.*?);", policy[1])
     assert allowed and allowed[1].split() == [f"'sha256-{one}'" for one in hashes]

@@ -35,12 +35,15 @@ describe("the data of a page", () => {
     ]);
   });
 
-  it.each(["", "{", "3", "null", "[]", "{}", '{"figures": 3}'])("is refused as %j", (source) => {
-    expect(() => parsedPage(source)).toThrow(DamagedError);
-  });
+  it.each(["", "{", "3", "null", "[]", "{}", '{"figures": 3}', '{"figures": []}'])(
+    "is refused as %j",
+    (source) => {
+      expect(() => parsedPage(source)).toThrow(DamagedError);
+    },
+  );
 
   it("may lack what no figure asks for", () => {
-    expect(parsedPage('{"figures": []}')).toEqual({ figures: [], held: {} });
+    expect(parsedPage('{"figures": [3]}')).toEqual({ figures: [3], held: {} });
   });
 });
 

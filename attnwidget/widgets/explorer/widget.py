@@ -1,4 +1,4 @@
-"""Explorer: a text, a model and all that the package shows of them, in one linked widget."""
+"""The explorer: all figures of one text and one model, linked in one widget."""
 
 from __future__ import annotations
 
@@ -43,44 +43,44 @@ def explore(
     metrics: Any = None,
     **traits: Any,
 ) -> Explorer:
-    """Everything about a text in one widget: all heads, one head, and how heads compare.
+    """Show all heads, one head, and comparisons of heads for one text, in one widget.
 
-    Choose an example or edit the text and run it, step through the layers, select heads in any
-    panel: all follow. What takes longer (how far heads are from each other, how well they predict
-    relations) is measured once the figure is on the page, or by `wait()`.
+    Choose an example, or edit the text and run it. Step through the layers and select heads in any
+    panel; the other panels follow. Slow measurements (the distances between heads, the accuracy of
+    heads on relations) start when the figure is on the page, or with `wait()`.
 
-    On the embedded model an example shows its head, with a word locked and a line on what there is
-    to see. Elsewhere the head shown first is the one that looks most sharply at other words: the
-    mean over words of the largest weight that a word gives to another one, above what that other
-    one gets from all words on average, is the largest. Special tokens, punctuation, a word itself
-    and its neighbours do not count. `selected` or `layer` choose another.
+    On the embedded model, an example opens on a head that suits it. One word is locked, and a
+    sentence says what to look for. On another model, the explorer opens on the sharpest head. The
+    sharpness of a head is a mean over words: the largest weight from the word to another word,
+    minus the mean weight that this other word gets from all words. Special tokens, punctuation, the
+    word itself and its neighbours do not count. `selected` or `layer` choose another head.
 
     Args:
-        model: what `load_model` gave or takes; None = the embedded one.
-        text: None = that of `example`, by default the first of `demo_texts()`.
-        pair: the second sentence, for models trained on pairs.
-        target: what the decoder of an encoder-decoder reads; None = what the model writes.
-        versus: a second model, what `load_model` gave or takes: it reads the same text; grid and
-            view show what is different, the first model minus this one.
-        versus_text: a second text, which is read beside the first: by the second model, or by the
-            same one.
-        treebank: what relations are measured on: the path of a CoNLL-U file, a list of `Sentence`s,
-            what `probe_relations` found, or `(accuracies, sentences)`; True = `demo_treebank()`,
-            which None is too for the embedded model, while for others the page offers to measure
-            it; False = no relations.
-        probe: what `train_probe` or `structural_probe` gave: the arcs are what it answers, in place
-            of the shown head; a structural one answers for the stepped layer.
-        metrics: what `HeadGrid` takes, such as the result of `measure`; the distances between heads
-            in it make the map. None = measured on the text shown, and the panels say so.
-        traits: options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
+        model: A model from `load_model`, or an argument of `load_model`. None = the embedded model.
+        text: The text. None = the text of `example`, by default the first of `demo_texts()`.
+        pair: The second sentence, for models trained on pairs.
+        target: The text for the decoder of an encoder-decoder. None = the model generates it.
+        versus: A second model, in the forms of `model`. It reads the same text, and grid and view
+            show the difference: the first model minus the second model.
+        versus_text: A second text, which is compared with the first text. The second model reads
+            it, or the same model if there is no second model.
+        treebank: Sentences to measure relations on: the path of a CoNLL-U file, a list of
+            `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
+            `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
+            model; for another model the page has a button that measures it.
+        probe: A result of `train_probe` or `structural_probe`. The arcs show its answers instead of
+            the answers of the shown head. A structural probe answers for the stepped layer.
+        metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
+            heads uses their distances. None = measure the shown text; the panels say so.
+        traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …
 
     Raises:
-        ValueError: a text that is empty or too long for the model, a treebank without sentences, a
-            text beside an example, a second model of another shape, texts without a common token,
-            a probe of another model.
-        TypeError: an unknown option, or a treebank of another form.
-        traitlets.TraitError: an option out of range, metrics that do not fit the model.
-        OSError: no such model, or a file that cannot be read.
+        ValueError: The text is empty or too long for the model, the treebank has no sentences, both
+            a text and an example are given, the second model has another shape, the texts have no
+            common token, or the probe was trained on another model.
+        TypeError: An option is unknown, or the treebank has another form.
+        traitlets.TraitError: An option is out of range, or the metrics do not fit the model.
+        OSError: The model does not exist, or a file cannot be read.
 
     Example:
         >>> from attnwidget.widgets.explorer.widget import explore
@@ -99,13 +99,14 @@ def explore(
 
 
 class Explorer(RelationPanels):
-    """A text with examples, one row of controls and linked figures; `explore` says the rest.
+    """A text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `lens`, `strip`, `head_map`, `table` and `arcs` are widgets with options of
-    their own, such as `explorer.view.mode = "matrix"`. The last five are None until the first two
-    are on the page and the others measured, `table` and `arcs` also without a treebank. Assign
-    `example`, `text`, `pair` or `target` to read another input: one that the model cannot read
-    raises ValueError, and what was shown stays.
+    `grid`, `view`, `lens`, `strip`, `head_map`, `table` and `arcs` are widgets with options, for
+    example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start. The other five
+    are None until the page shows the grid and the view and their measurements are done; `table` and
+    `arcs` stay None without a treebank. Assign `example`, `text`, `pair` or `target` to read
+    another input. An input that the model cannot read raises ValueError, and the figures keep the
+    input that they show.
 
     Example:
         >>> from attnwidget.widgets.explorer.widget import Explorer
@@ -130,30 +131,30 @@ class Explorer(RelationPanels):
     target = traitlets.Unicode(
         None,
         allow_none=True,
-        help="What the decoder of an encoder-decoder reads; None for what the model writes.",
+        help="The text for the decoder of an encoder-decoder; None = the model generates it.",
     ).tag(sync=True)
     versus_text = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The text that the other attention is of, where two are compared; None for the same.",
+        help="The text to compare with; None = the same text.",
     ).tag(sync=True)
     example = traitlets.Unicode(
         None,
         allow_none=True,
-        help="The name of the demonstration text that is shown, or None; assign another one.",
+        help="The name of the shown example, or None. Assign a name to show another example.",
     ).tag(sync=True)
 
-    # The examples that there are, and what is to be seen in the text while its head is shown.
+    # All examples, and the sentence about the shown example while its head is shown.
     _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     _look = traitlets.Unicode().tag(sync=True)
     # The second text that the model can read: "pair", "target" or "".
     _second = traitlets.Unicode().tag(sync=True)
     # Set by the page when the first figures are drawn.
     _painted = traitlets.Bool(False).tag(sync=True)
-    # Counts how often a reader has asked for the sentence of the arcs.
+    # The number of requests for the sentence of the arcs.
     _sentence_asked = traitlets.Int(0).tag(sync=True)
 
-    # The thread that sets several parts of an input, which are read together.
+    # The thread that sets several parts of an input before they are read together.
     _wishing = 0
 
     def __init__(
@@ -218,7 +219,7 @@ class Explorer(RelationPanels):
             self.grid.metric = self.grid.metric or CHANGE
 
     def _named_example(self, name: object) -> str:
-        """The name of an example that there is; TraitError for another one."""
+        """Return `name` if it is the name of an example; else raise TraitError."""
         if not isinstance(name, str) or name not in self._demos:
             there = ", ".join(map(repr, self._demos)) or "none without a tokenizer"
             raise traitlets.TraitError(f"'example' is one of {there}; got {name!r}")
@@ -230,13 +231,15 @@ class Explorer(RelationPanels):
         return None if name is None else self._named_example(name)
 
     def read_sentence(self) -> None:
-        """Read the sentence of the arcs: all figures speak of one.
+        """Read the sentence of the arcs, so that all figures show the same sentence.
 
         Raises:
-            RuntimeError: there are no arcs.
+            RuntimeError: The explorer has no arcs.
         """
         if self.arcs is None:
-            raise RuntimeError("there are no arcs, whose sentence could be read")
+            raise RuntimeError(
+                "the explorer has no arcs, so there is no sentence to read: pass treebank="
+            )
         text = self.arcs.sentences[self.arcs.sentence].text
         with self._answering():
             self._wish({"text": text, "pair": None, "target": None, "versus_text": None})
@@ -255,7 +258,7 @@ class Explorer(RelationPanels):
             asked = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
             known = asked == self._shown
             attention = self.attention if known else _attention(self._model, asked)
-            # Another text that was asked for meanwhile comes next.
+            # Another text may be requested during the pass; it is read next.
             if before == self._asked():
                 self._show(attention, asked)
 
@@ -266,8 +269,8 @@ class Explorer(RelationPanels):
                 self._read()
 
     def _read(self) -> None:
-        """Read what is asked for, and show it."""
-        # Taken once: another text may be asked for while this one is read, and comes after it.
+        """Read the requested input and show it."""
+        # The request is read once: a request during the pass is handled after it.
         asked = self._asked()
         if asked != self._shown:
             attention = _attention(self._model, asked)
@@ -275,7 +278,7 @@ class Explorer(RelationPanels):
                 self._show(attention, asked)
 
     def _wish(self, asked: Mapping[str, Any]) -> None:
-        """Ask for an input, all of it at once."""
+        """Request all parts of an input at once."""
         self._wishing = threading.get_ident()
         try:
             for name, value in asked.items():
@@ -284,7 +287,7 @@ class Explorer(RelationPanels):
             self._wishing = 0
 
     def _asked(self) -> dict[str, str | None]:
-        """The input that is wished for."""
+        """Return the requested input."""
         asked = {"text": self.text, "pair": self.pair, "target": self.target}
         return {name: text or None for name, text in asked.items()} | {
             "text": self.text,
@@ -298,7 +301,7 @@ class Explorer(RelationPanels):
         pair: str | None = None,
         target: str | None = None,
     ) -> None:
-        """Show an attention in all figures, with the text that it is of; "" where none is known.
+        """Show an attention in all figures, with its text; "" if the text is not known.
 
         Example:
             >>> from attnwidget.widgets.explorer.widget import Explorer
@@ -314,27 +317,30 @@ class Explorer(RelationPanels):
             self._show(attention, shown)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
-        """All figures change at once: one computation and one message each, this one's the last."""
+        """Change all figures at once, with one computation and one message per figure.
+
+        The message of the explorer comes last.
+        """
         model = self._versus_model or self._model
         compares = shown["text"] and (self._versus_model or shown["versus_text"])
-        # Before anything has changed: another text may be one that cannot be compared.
+        # Compare before anything changes, because the comparison may fail.
         other = _compared_with(model, attention, shown) if compares else None
         if self.disabled:
-            # Before anything has changed: another input may be one that no model can read again.
+            # Switch heads off before anything changes, because this may fail too.
             attention = attention.without(self.disabled, self.method)
         demo = self._demos.get(self.example or "")
         tells = demo is not None and (demo.text, demo.pair) == (shown["text"], shown["pair"])
         with ExitStack() as figures:
             for figure in self._of_attention():
                 figures.enter_context(figure._together())
-            # First, so that the observers of the others find nothing to do.
+            # Set first: the observers of the other traits compare with it and do nothing.
             self._shown = shown
             self._of_text = attention
             self._wish(shown)
             before, self._story = self._story, None
             self.attention = attention
             self.grid.versus = self.view.versus = other
-            # What was hidden to see something in another text is shown again.
+            # The example before may have hidden tokens; show them again.
             if before is not None and tuple(self.hidden) == before.hidden:
                 self.hidden = []
             if not tells:
@@ -357,7 +363,7 @@ class Explorer(RelationPanels):
 
     @traitlets.observe("attention")
     def _show_assigned(self, change: object) -> None:
-        """An attention that was assigned is of no text that is known here."""
+        """Show an assigned attention. Its text is not known."""
         if self._shown and self.attention.intact is not self._of_text.intact:
             self.show(self.attention)
 
@@ -377,12 +383,12 @@ class Explorer(RelationPanels):
         return code_of_explorer(self, self._shown)
 
     def to_state(self) -> dict[str, Any]:
-        """All that is chosen and shown, as JSON: `Explorer.from_state` shows it again.
+        """Return the input and all choices as JSON. `Explorer.from_state` shows them again.
 
-        What was measured, the model and the treebank are not in it, only their names and sizes.
+        The state names the model, the treebank and the measurements, and does not contain them.
 
         Raises:
-            ValueError: an attention was assigned, which is of no text.
+            ValueError: An attention was assigned, so the text is not known.
 
         Example:
             >>> import json
@@ -410,22 +416,22 @@ class Explorer(RelationPanels):
         probe: DependencyProbe | StructuralProbe | None = None,
         metrics: Any = None,
     ) -> Explorer:
-        """The explorer that `to_state` described, in this session or another.
+        """Restore an explorer from the result of `to_state`.
 
         Args:
-            state: what `to_state` gave, also after a way through JSON.
-            model: What `explore` takes. None loads a model of the package, if the state is of one.
-                Any other model is passed again: a state, which may come from a stranger, must not
-                decide which folder is read or what is fetched from the hub.
-            versus: The second model, as `model`, if the state compares two.
-            probe: The probe of the state, if it had one.
-            treebank: The treebank of the state, if it had another one than that of the package.
-            metrics: The metrics of the state, if it had any.
+            state: The result of `to_state`, or the same data read from JSON.
+            model: The model, in the forms of `explore`. None loads the model that the state names,
+                if this model comes with the package. Pass any other model again: a state may come
+                from a stranger, and must not decide which folder is read or fetched.
+            versus: The second model, if the state compares two models.
+            probe: The probe, if the state has a probe.
+            treebank: The treebank, if the state has a treebank that does not come with the package.
+            metrics: The metrics, if the state has metrics.
 
         Raises:
-            ValueError: Not the state of an explorer, or one of another version; a model, treebank,
-                probe or metrics that are missing or not those of the state.
-            OSError: A model or a treebank that was passed cannot be read.
+            ValueError: The data is not the state of an explorer of this version, or a model, a
+                treebank, a probe or metrics are missing or do not fit the state.
+            OSError: A passed model or treebank cannot be read.
         """
         from attnwidget.widgets.explorer.state import restored
 
@@ -451,19 +457,19 @@ class Explorer(RelationPanels):
 def _compared_with(
     model: AttentionModel, attention: Attention, asked: Mapping[str, Any]
 ) -> Attention:
-    """What is compared with an attention: the other text, or what another model sees in it."""
+    """Return the attention to compare with: of the other text, or of the other model."""
     other = _attention(model, {**asked, "text": asked["versus_text"] or asked["text"]})
     if attention.is_long or other.is_long:
         longest = max(len(one.tokens) for one in (attention, other))
         raise ValueError(
-            f"comparing needs whole maps, which are not made of an input of {longest:,} tokens: "
-            "shorten the text"
+            f"a comparison needs whole maps, and an input of {longest:,} tokens is read without "
+            "them: shorten the text"
         )
     refuse_incomparable(attention.stacks, other.stacks)
     return other
 
 
 def _attention(model: AttentionModel, asked: Mapping[str, Any]) -> Attention:
-    """What a model sees in an input."""
+    """Return the attention of an input."""
     options = {"target": asked["target"]} if asked["target"] else {}
     return model.attend(asked["text"], asked["pair"], **options)

@@ -31,18 +31,23 @@ def document(
     """
     figures = list(dict.fromkeys(figure["name"] for figure in data["figures"]))
     # A page imports nothing: each figure's module leaves its export where the last script finds it.
-    scripts = [
-        _script(name).replace("export default", f"(globalThis.attnwFigures??={{}}).{name}=", 1)
+    scripts = {
+        name: _script(name).replace(
+            "export default", f"(globalThis.attnwFigures??={{}}).{name}=", 1
+        )
         for name in figures
-    ]
-    scripts.append(_script("standalone"))
+    }
+    scripts["standalone"] = _script("standalone")
     caption = " · ".join(["", *notes, "needs no kernel and no network"])
     shown = f'<p class="attnw-page-text">{_escaped(text)}</p>' if text else ""
-    code = "\n".join(f'<script type="module">{script}</script>' for script in scripts)
+    code = "\n".join(
+        f'<script type="module" id="attnw-{name}">{script}</script>'
+        for name, script in scripts.items()
+    )
     forced = f' data-theme="{theme}"' if theme else ""
     before = (
         f'<!doctype html>\n<html lang="en"{forced}>'
-        f'<head>{_policy(scripts)}<meta charset="utf-8">'
+        f'<head>{_policy(scripts.values())}<meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{_escaped(title)}</title><style>\n{_styles(figures)}</style></head>\n"
         f"<body><main><header><h1>{_escaped(title)}</h1>{shown}"
