@@ -17,6 +17,7 @@ from attnwidget import (
     Head,
     HeadGrid,
     HeadView,
+    MetricStrip,
     load_model,
     make_segments,
     measure,
@@ -190,3 +191,13 @@ class TestStudies:
         assert [head.layer for head in grid.passing] == [2] * 4
         assert [head.layer for head in grid.similar((2, 0), 3)] == [2] * 3
         assert texts(grid.figure()).count("no attention") == 0
+
+    def test_percentiles_are_among_heads_with_attention(
+        self, attention: Attention, inputs: dict[str, Any]
+    ) -> None:
+        entropy = measure_attention(attention, ["entropy"])["entropy"].heads()["entropy"]
+        strip = MetricStrip({"entropy": entropy}, selected=[(2, int(entropy[2].argmax()))])
+        assert strip.to_frame()["percentile"].tolist() == [100]
+        picture = strip.figure()
+        assert "100 %" in texts(picture)
+        assert "NaN" not in picture.svg

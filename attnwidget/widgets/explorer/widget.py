@@ -203,6 +203,9 @@ class Explorer(RelationPanels):
             story = self._story
             own = {"tokens": list(story.tokens), "hidden": list(story.hidden)}
             traits = {"selected": [story.head], **own, **traits}
+        if not chooses:
+            first = attention.stacks[stack].layers.numbers[0]
+            traits.setdefault("selected", [(first, 0, stack)])
         traits.setdefault("selected", [(traits.get("layer", 0), 0, stack)])
         self._examples = [
             {"name": one.name, "text": one.text, "pair": one.pair} for one in self._demos.values()

@@ -87,7 +87,8 @@ class MetricStrip(HeadWidget):
         at = self.head[:2] if self.head else (0, 0)
         rows = []
         for title, values in titles.items():
-            others = values.size - 1
+            # Layers without attention have no numbers.
+            others = np.count_nonzero(~np.isnan(values)) - 1
             below = np.sum(values < values[at]) + (np.sum(values == values[at]) - 1) / 2
             rows.append((title, values[at], 100 * below / others if others else np.nan))
         return pd.DataFrame(rows, columns=["metric", "value", "percentile"])

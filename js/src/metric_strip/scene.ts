@@ -38,19 +38,22 @@ export function sceneOf({ selected, _metrics: metrics }: StripState): StripScene
   const head = selected.at(-1);
   if (!head || !metrics || metrics.stack !== head[2]) return null;
   const [, layers = 0, heads = 0] = metrics.values.shape;
-  const count = layers * heads;
+  const places = layers * heads;
   const all = asFloat32(metrics.values);
+  // Layers without attention have no numbers.
+  const measured = [...Array(places).keys()].filter((at) => !Number.isNaN(all[at]));
   const same = selected.filter(([, , stack]) => stack === metrics.stack);
-  const marked = same.map(([layer, number]) => layer * heads + number);
-  const index = head[0] * heads + head[1];
+  const indexOf = ([layer, number]: Head) => measured.indexOf(layer * heads + number);
+  const marked = same.map(indexOf);
+  const index = indexOf(head);
   const rows = metrics.titles.map((title, i): Row => {
-    const values = all.subarray(i * count, (i + 1) * count);
+    const values = Float32Array.from(measured, (at) => all[i * places + at] ?? 0);
     return {
       ...{ title, values, low: Math.min(...values), high: Math.max(...values) },
       ...{ value: values[index] ?? 0, percentile: percentile(values, index) },
     };
   });
-  return { head, count, rows, marked };
+  return { head, count: measured.length, rows, marked };
 }
 
 /** What stands over the table. */
