@@ -38,7 +38,7 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
     elif shown.get("text"):
         first["text"] = shown["text"]
     else:
-        # An attention that was assigned: its options come after it.
+        # The attention was assigned, so the options follow the assignment.
         also["attention"] = explorer.attention.intact.made_by or Call("...")
         lines = ["explorer.attention = attention"]
         lines += [f"explorer.{name} = {literal(value)}" for name, value in options.items()]
@@ -49,7 +49,7 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
 
 
 def _treebank(explorer: RelationPanels) -> dict[str, Any]:
-    """The treebank, where it is not the one that there is without a choice."""
+    """Return the argument `treebank` if it is not the default."""
     bank, own = explorer._treebank, is_embedded(explorer.model)
     if bank is None:
         return {} if explorer._offer else {"treebank": False}
@@ -59,7 +59,7 @@ def _treebank(explorer: RelationPanels) -> dict[str, Any]:
 
 
 def _figures(explorer: RelationPanels) -> list[str]:
-    """A line for each option of a panel; those that wait for a measurement come after it."""
+    """Return a line for each option of a panel; options of measured panels follow `wait()`."""
     now: list[str] = []
     later: list[str] = []
     for name, child in explorer.children.items():

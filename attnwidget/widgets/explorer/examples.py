@@ -1,4 +1,4 @@
-"""The texts that an explorer offers, what it shows of one, and the head it opens on elsewhere."""
+"""The examples of an explorer, and the head that the explorer opens on."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.text.demonstrations import DemoText, demo_texts
 from attnwidget.text.tokens import Tokens
 
-#: What `hidden` names is hidden where it gets more than this share of the words' attention.
+#: Special tokens are hidden if they get more than this share of the attention of words.
 _DROWNING = 1 / 3
 _HIDDEN = ("cls", "sep", "first")
 
 
 @dataclass(frozen=True)
 class Story:
-    """What is worth seeing in a text, and how it is shown.
+    """The head that an explorer opens on, and how the explorer shows it.
 
     Attributes:
-        head: that it is about.
-        line: it, in a sentence.
-        tokens: what is locked to see it.
-        hidden: what is left out to see it.
-        why: what is left out, in words; "" where nothing is.
+        head: The attention head.
+        line: A sentence about the head.
+        tokens: The tokens that are locked, as (side, index).
+        hidden: The kinds of special tokens that are hidden.
+        why: The reason for hiding them; "" if no token is hidden.
     """
 
     head: Head
@@ -38,7 +38,7 @@ class Story:
     why: str = ""
 
     def told(self, head: Head | None, hidden: list[str]) -> str:
-        """The sentence while its head is shown, with what is left out while that is so."""
+        """Return the sentence if its head is shown, with the reason if the tokens are hidden."""
         if head != self.head:
             return ""
         return (
@@ -47,17 +47,17 @@ class Story:
 
 
 def is_embedded(model: AttentionModel) -> bool:
-    """Whether it is the model that the demonstration texts are about."""
+    """Whether a model is the embedded model, which the examples were chosen for."""
     return model.source == "embedded"
 
 
 def reads_target(model: AttentionModel) -> bool:
-    """Whether a decoder of its own reads a second text."""
+    """Whether a model is an encoder-decoder, whose decoder reads a second text."""
     return bool(getattr(model.hf_model.config, "is_encoder_decoder", False))
 
 
 def reads_pairs(model: AttentionModel) -> bool:
-    """Whether its tokenizer marks where a second sentence begins."""
+    """Whether the tokenizer of a model marks the beginning of a second sentence."""
     tokenizer = model.tokenizer
     if tokenizer is None or reads_target(model):
         return False
@@ -66,7 +66,7 @@ def reads_pairs(model: AttentionModel) -> bool:
 
 
 def examples_for(model: AttentionModel) -> Mapping[str, DemoText]:
-    """The demonstration texts that a model can read, by name; none without a tokenizer."""
+    """Return the examples that a model can read, by name; {} without a tokenizer."""
     if model.tokenizer is None:
         return {}
     pairs = reads_pairs(model)
@@ -74,10 +74,10 @@ def examples_for(model: AttentionModel) -> Mapping[str, DemoText]:
 
 
 def story_of(attention: Attention, demo: DemoText) -> Story:
-    """What a demonstration text shows on the embedded model.
+    """Return how to show an example on the embedded model.
 
-    Locked is the token `demo.query` that gives most to a `demo.key`. [CLS] and [SEP] are hidden
-    where words give them more than a third of their attention.
+    The locked token is the `demo.query` with the largest weight to a `demo.key`. [CLS] and [SEP]
+    are hidden if words give them more than a third of their attention.
 
     Example:
         >>> from attnwidget import demo_texts, load_model
@@ -102,7 +102,7 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
 def _drowning(
     query: Tokens, key: Tokens, weights: NDArray[np.float32]
 ) -> tuple[tuple[str, ...], str]:
-    """Special tokens that get much of what words give, as `hidden` has them, and that in words."""
+    """Return the special tokens to hide, in the form of `hidden`, and the reason in words."""
     asks, gets = (
         np.array([kind in _HIDDEN for kind in axis.special], bool) for axis in (query, key)
     )
@@ -115,14 +115,14 @@ def _drowning(
 
 
 def sharpest_head(attention: Attention) -> Story | None:
-    """The head of the first stack that looks most sharply at other words; None without such words.
+    """Return the sharpest head of the first stack; None if the text has no two distant words.
 
-    A head's number is the mean over words of the largest weight that a word gives to another one,
-    above what that other one gets from all words on average: a head whose words all look at the
-    same one is not sharp. Neither special tokens nor punctuation count, nor a word itself and its
-    neighbours. Read from the thumbnails, so that of a text of more than 64 tokens it is the number
-    of what they show. Of equals it is the first. [CLS], [SEP] and the first token of a model
-    without are hidden where words give them more than a third of its attention.
+    The sharpness of a head is a mean over words: the largest weight from the word to another word,
+    minus the mean weight that this other word gets from all words. So a head is not sharp if all
+    words look at the same word. Special tokens, punctuation, the word itself and its neighbours do
+    not count. The weights come from the thumbnails, which are pooled above 64 tokens. The first
+    head wins a tie. [CLS], [SEP] and, in a model without these, the first token are hidden if words
+    give them more than a third of their attention.
 
     Example:
         >>> from attnwidget import load_model
@@ -160,7 +160,7 @@ def sharpest_head(attention: Attention) -> Story | None:
 
 
 def _word_cells(axis: Tokens, cells: int) -> NDArray[np.bool_]:
-    """Which cells of a thumbnail's side, bool [cells], stand for words and no special token."""
+    """Return which rows or columns of a thumbnail are words and no special tokens, bool [cells]."""
     n = len(axis.text)
     spans = [range(i * n // cells, -(-(i + 1) * n // cells)) for i in range(cells)]
     return np.array(

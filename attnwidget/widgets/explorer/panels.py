@@ -1,4 +1,4 @@
-"""The linked figures of an explorer, and how those of a text are filled with what was measured."""
+"""The linked figures of an explorer, and the measurements that fill them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,17 @@ from attnwidget.widgets.token_lens.widget import TokenLens
 
 #: The panels in the order of the page, each the name of the widget in it.
 PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "table", "arcs")
-#: Those of which one is open at a time.
+#: The tabs: one of these panels is open at a time.
 DETAILS = PANELS[2:]
 _OF_TEXT = ("lens", "strip", "head_map", "predictions")
-_NO_MAPS = (
-    "Distances between heads need whole maps, which are not made of a long input: shorten the text."
-)
+_NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 #: Options of the grid that wait for its metrics.
 OF_METRIC = ("metric", "sort", "filter")
 _ALONE = "of this text alone"
-_NOT_ASKED = "These are of another text: no model can be asked about this attention."
-#: Seconds after which a text is measured: its pictures go first, and so does the next text.
+_NOT_ASKED = "The predictions belong to another text: this attention has no model to ask."
+#: Seconds before a text is measured. Its pictures, or the next text, come first.
 _PAUSE = 0.3
-#: Texts whose measures are kept for when they are read again.
+#: Number of texts whose measurements are kept, in case a text is read again.
 _KEPT = 16
 
 
@@ -56,7 +54,7 @@ class Child(anywidget.WidgetTrait):
 
 
 class LinkedPanels(TokenSize, AttentionWidget):
-    """Figures of one model, linked; those of measures appear when they are measured."""
+    """Linked figures of one model. Figures of measurements appear after the measurement."""
 
     panels = Subset(
         PANELS,
@@ -163,22 +161,22 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     @property
     def _shows_effect(self) -> bool:
-        """Whether the grid's metric is one that depends on what the model is asked."""
+        """Whether the metric of the grid is the effect of heads on a prediction."""
         return bool(self._effect) and self.grid.metric == self._effect
 
     def _page_sets(self, name: str) -> bool:
         return name not in (*PANELS, "progress") and super()._page_sets(name)
 
     def _adopt(self, name: str, child: HeadWidget) -> None:
-        """A figure that is there for the first time."""
+        """Add a new figure: link it and set its waiting options."""
         setattr(self, name, child)
         self._links.append(link(self, child))
         self._restore(name, child)
 
     def _restore(self, name: str, child: HeadWidget) -> None:
-        """Give a figure the options that wait for it, as far as it can have them by now."""
+        """Set the waiting options of a figure that it can take now."""
         waiting = self._pending.get(name, {})
-        # A filter is one of a metric, and colours may be those of behaviours: these come first.
+        # A filter needs its metric and a colour may need behaviours, so these two are set last.
         for option in sorted(waiting, key=("color", "filter").__contains__):
             if not child.has_trait(option):
                 raise ValueError(
@@ -257,7 +255,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._show_map(attention, distances)
 
     def _tell_given(self) -> None:
-        """What was given stays while heads are off, and is not of what is shown."""
+        """Note that metrics from the caller were not measured with the present heads off."""
         given = {"strip": self._has_metrics, "head_map": self._given_distances is not None}
         said = f"as given, not measured {self._edits}" if self._edits else ""
         self._notes = self._notes | {name: said for name, is_given in given.items() if is_given}
@@ -265,7 +263,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _show_lens(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():
             if self.lens is None and attention is self.attention and not self._background.closed:
-                # Linked before it is on the page, where it shows what the others have locked.
+                # Link it first, so that the page shows the locked words at once.
                 self._adopt("lens", TokenLens(attention))
             self._set_progress({}, ("lens",))
 
@@ -281,18 +279,21 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._set_progress({}, ("predictions",))
 
     def _effects_changed(self, change: object) -> None:
-        """In a thread that holds the figure's lock: what follows needs the explorer's own first."""
+        """Add the effects in another thread: this thread holds the lock of the figure.
+
+        The job takes the lock of the explorer first, and then the lock of the figure.
+        """
         self._background.add("effects", self._effects_job())
 
     def _effects_job(self) -> Job:
-        """Exact effects are a metric of the grid, beside what was measured."""
+        """Make the exact effects a metric of the grid, beside the measured metrics."""
         with self._lock, self.hold_sync():
             if not self._background.closed:
                 self._show_grid_metrics()
         yield
 
     def _show_grid_metrics(self) -> None:
-        """The numbers measured and, as long as they are of what is shown, the effects."""
+        """Show the measured metrics, and the effects if they belong to the shown prediction."""
         metrics = {stack: dict(titles) for stack, titles in self._own_metrics.items()}
         view, grid = self.predictions, self.grid
         found: dict[str, Any] = {}
@@ -310,7 +311,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
             grid.metrics = metrics
             if shown and found and grid.metric is None:
                 grid.metric, shown = self._effect, False
-            # Who looks at effects goes on to those of what is asked next.
+            # If the grid shows effects, it will show the effects of the next prediction too.
             self._effect_shown = shown and grid.metric is None
 
     def _show_metrics(self, attention: Attention, metrics: dict[str, Metrics]) -> None:
@@ -350,10 +351,10 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def close(self) -> None:
         """Stop measuring, and free all figures."""
-        # One that was refused is closed too, before it had any of these.
+        # An explorer whose arguments were refused is closed too, and lacks these attributes.
         if hasattr(self, "_background") and hasattr(self, "_lock"):
             self._background.close()
-            # A figure that is being made is closed with the others, and none is made after them.
+            # The lock waits for a figure that another thread is making; no figure is made after it.
             with self._lock:
                 for one in self._links:
                     one.unlink()
@@ -364,12 +365,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
 
 def _alone(attention: Attention) -> str:
-    """What numbers are of that were measured on one input."""
+    """Return the note for metrics that were measured on one input."""
     return ", ".join(filter(None, [_ALONE, attention.edits]))
 
 
 def _distances_in(metrics: object) -> HeadDistances | None:
-    """Distances between heads among what was measured."""
+    """Return the distances between heads in a result of `measure`; None without distances."""
     if isinstance(metrics, HeadDistances):
         return metrics
     try:

@@ -166,15 +166,15 @@ def _check_format(state: Mapping[str, Any]) -> None:
 
 
 def _migrated(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A state as this version writes it."""
+    """Convert a state to the present version."""
     if state["version"] == VERSION:
         return state
-    # Version 1 folded panels away; now there are only those that it had unfolded. It offered none.
+    # Version 1 could fold panels; only its open panels are restored. It had no offer of a treebank.
     return {**state, "version": VERSION, "treebank": state.get("treebank") or False}
 
 
 def _is_whole(state: Mapping[str, Any], name: str) -> bool:
-    """Whether what is in a part of a state is of the kind that `state_of` writes."""
+    """Whether a part of a state has the types that `state_of` writes."""
     part = state.get(name)
     if name == "figures":
         return isinstance(part, Mapping) and all(isinstance(own, Mapping) for own in part.values())
@@ -209,8 +209,8 @@ def _check_parts(state: Mapping[str, Any]) -> None:
 def _model(described: Mapping[str, Any], model: Any, argument: str = "model") -> AttentionModel:
     """Return the model that the caller passed, or the model of the package that the state names.
 
-    A state may come from a stranger. It must not decide which folder is read or what is fetched, so
-    any other model is passed by the caller. The name in figures is that of the model itself.
+    A state may come from a stranger, and must not decide which folder is read or fetched. So the
+    caller passes any other model. Figures show the name of the loaded model.
     """
     name = described["name"]
     source = described.get("source", name)
@@ -236,9 +236,9 @@ def _model(described: Mapping[str, Any], model: Any, argument: str = "model") ->
 
 
 def _treebank(described: Mapping[str, Any] | bool, given: Any, model: AttentionModel) -> Any:
-    """What to give to the explorer, checked against what the state had."""
+    """Return the argument `treebank` of the explorer, checked against the state."""
     if isinstance(described, bool):
-        # What was offered is offered again.
+        # The explorer of the state offered to measure a treebank; this one does too.
         return False if given is None and not described else given
     source = described["source"]
     if given is None and source == DEMO:

@@ -1,4 +1,4 @@
-"""The treebank of an explorer, in any form that it is given."""
+"""The treebank of an explorer, from any form of the argument `treebank`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DEMO = "demo_treebank()"
 
 @dataclass(frozen=True, eq=False)
 class Treebank:
-    """Sentences, what was measured on them already, and where they came from.
+    """The sentences of a treebank, the accuracies measured on it, and its source.
 
     Attributes:
-        sentences: () where only accuracies were given.
-        accuracies: None = to be measured.
-        source: a path, `DEMO`, or "" for sentences made in the notebook.
+        sentences: The sentences; () if the caller passed accuracies only.
+        accuracies: The accuracies of heads; None if they are not measured yet.
+        source: A path, `DEMO`, or "" for sentences made in the notebook.
     """
 
     sentences: tuple[Sentence, ...]
@@ -35,7 +35,7 @@ class Treebank:
     source: str
 
     def described(self) -> dict[str, Any]:
-        """What tells this treebank from another one, as JSON."""
+        """Return a description that identifies the treebank, as JSON."""
         digest = blake2b(digest_size=8)
         for one in self.sentences:
             digest.update(repr((one.words, one.governors, one.relations)).encode())
@@ -48,12 +48,12 @@ class Treebank:
 
 
 def given_treebank(treebank: object, model: AttentionModel) -> Treebank | None:
-    """The treebank that `explore` was given; None where it shall do without.
+    """Return the treebank of the argument of `explore`; None if the explorer has no treebank.
 
     Raises:
-        TypeError: another form.
-        ValueError: no sentences; accuracies of another model.
-        OSError: a file that cannot be read.
+        TypeError: The argument has another form.
+        ValueError: The treebank has no sentences, or the accuracies belong to another model.
+        OSError: The file cannot be read.
     """
     if treebank is True or (treebank is None and is_embedded(model)):
         return Treebank(tuple(demo_treebank()), None, DEMO)

@@ -1,4 +1,4 @@
-"""What a figure gives to its page: the state it starts from, and what it is to answer from."""
+"""The parts of a saved page: the state of each figure, and the data that its answers need."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Holding:
-    """Something large that figures of a page answer from.
+    """Large data of a page, such as the maps of all heads.
 
     Attributes:
-        what: it is called where the page is too large.
-        remedy: what makes it smaller.
-        least: bytes in the page that it takes at least.
-        embed: it, in as many bytes as are given or in `least`, and what the caption says of it.
+        what: Its name in the error for a page that is too large.
+        remedy: Advice in this error on how to make the data smaller.
+        least: The smallest number of bytes that the data takes in the page.
+        embed: Takes a number of bytes; returns the data in this size (or in `least`), and notes for
+            the caption.
     """
 
     what: str
@@ -29,14 +30,14 @@ class Part:
     """One figure of a page.
 
     Attributes:
-        title: what it shows, for the page's heading.
-        state: of the widget, without what the page computes.
-        shapes: layers and heads of each stack whose heads it can show.
-        relations: those that it can show, all of them first; None for a figure that shows none.
-        own: what its own answers are made from beside `holdings`, where that is small.
-        holdings: by name; figures that name the same one share it.
-        remark: what its reader must know.
-        smaller: what to hold instead, on a page of this figure alone without room for more.
+        title: The heading of the page.
+        state: The state of the widget, without the traits that the page computes.
+        shapes: Layers and heads per layer of each stack that the figure can show.
+        relations: The relations that the figure can show, "all" first; None without relations.
+        own: Small data for the answers of this figure.
+        holdings: Large data by name; figures with the same name share it.
+        remark: A remark for the reader.
+        smaller: Smaller data to hold if a page of this figure alone is too large.
     """
 
     title: str
@@ -51,12 +52,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """Linked figures, and what stands beside them.
+    """The linked figures of a page, their text and their notes.
 
     Attributes:
-        parts: one of a figure, by the name of its folder; the first leads the others.
-        text: what they are of, to be read beside them.
-        notes: what the caption must say, beside what the page holds.
+        parts: The part of each figure, by the name of its folder. All figures start from the
+            selection of the first one.
+        text: The text that the figures show.
+        notes: Notes for the caption.
     """
 
     parts: Mapping[str, Part]

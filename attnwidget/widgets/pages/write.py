@@ -1,4 +1,4 @@
-"""Any widget as a page."""
+"""Write a widget as a page."""
 
 from __future__ import annotations
 
@@ -23,25 +23,29 @@ def write_page(
     limit_mb: float = 20.0,
     theme: Literal["light", "dark"] | None = None,
 ) -> Path:
-    """Write a widget as one interactive HTML file that needs no kernel; returns its path.
+    """Write a widget as one interactive HTML file without a kernel, and return its path.
 
-    The page starts with what the widget shows now. What a kernel would compute it answers from what
-    it holds, and its caption says how much that is: every map of `HeadGrid` and `HeadView` (rounded
-    to 8 bits; a `HeadView` whose maps are over the limit keeps the shown one), the sentence of
-    `DependencyArcs` and the document of `CoreferenceView` with as many neighbours as fit into a
-    quarter of `limit_mb` (of sentences 40 at most), all of the others.
+    The page starts with the present state of the widget. It answers from data that it holds, and
+    its caption names this data:
+
+    - `HeadGrid` and `HeadView` hold every map, rounded to 8 bits. A `HeadView` whose maps are over
+      the limit holds the shown map.
+    - `DependencyArcs` and `CoreferenceView` hold the shown sentence or document, and as many
+      neighbours as fit into a quarter of `limit_mb` (at most 40 sentences).
+    - The page of any other figure holds all data of the figure.
 
     Args:
-        widget: any figure of heads; of an Explorer all of its figures, linked.
-        path: the file; it is replaced at once, or not at all.
-        title: the heading, by default what is shown and the model's name.
-        limit_mb: the most that the file may have, in megabytes (10^6 bytes).
-        theme: "light" or "dark"; None follows the reader's own.
+        widget: Any figure of heads. The page of an Explorer has all of its figures, linked.
+        path: The file. It is replaced at once, or not at all.
+        title: The heading. By default the name of the figure and of the model.
+        limit_mb: The largest size of the file, in megabytes (10^6 bytes).
+        theme: "light" or "dark"; None follows the system of the reader.
 
     Raises:
-        ValueError: the page would be larger than `limit_mb`, another suffix, or no such theme.
-        FileNotFoundError: the folder does not exist.
-        TypeError: another kind of widget.
+        ValueError: The page would be larger than `limit_mb`, the suffix is not .html, or the theme
+            is unknown.
+        FileNotFoundError: The folder does not exist.
+        TypeError: The widget is no figure of heads.
 
     Example:
         >>> import tempfile

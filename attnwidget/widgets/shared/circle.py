@@ -1,4 +1,4 @@
-"""Which figures are linked, directly or through others: on a page they show each other's heads."""
+"""Circles of figures that are linked, directly or through another figure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 
 
 class Tie(Protocol):
-    """Widgets that follow each other in some traits."""
+    """Linked widgets, and the traits that they share."""
 
     widgets: tuple[HeadWidget, ...]
     names: tuple[str, ...]
 
 
 def tie(tied: Tie) -> None:
-    """Widgets follow each other from now on: with all that they are linked to they are one circle.
+    """Join widgets, and all widgets that they are linked to, into one circle.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, link, load_model
@@ -34,7 +34,7 @@ def tie(tied: Tie) -> None:
 
 
 def untie(tied: Tie) -> None:
-    """Widgets that were tied no longer follow each other."""
+    """Take a tie between widgets away."""
     for widget in tied.widgets:
         widget._ties.remove(tied)
     _name_circles(tied)
@@ -43,7 +43,7 @@ def untie(tied: Tie) -> None:
 def _name_circles(tied: Tie) -> None:
     for widget in tied.widgets:
         circle = circle_of(widget)
-        # One that is closed has no name and shows nothing.
+        # A closed widget has no name on the page.
         names = [one.model_id for one in circle if one.comm is not None]
         name = min(names) if len(names) > 1 else ""
         for one in circle:
@@ -51,11 +51,11 @@ def _name_circles(tied: Tie) -> None:
 
 
 def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
-    """The widget, and all that are linked to it directly or through others, the nearest first.
+    """Return a widget and all widgets that are linked to it, the nearest first.
 
     Args:
-        widget: one of them.
-        name: the trait that is linked; None = any.
+        widget: The widget.
+        name: Follow links of this trait only; None = links of any trait.
     """
     found = [widget]
     for one in found:

@@ -72,7 +72,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         self.on_msg(answer_page)
 
     def open(self) -> None:
-        """Show the figure: all that the page needs first is in the opening message."""
+        """Open the figure. The opening message has everything that the page draws first."""
         if options.static_fallback:
             warm_up()
         self._refresh()
@@ -87,7 +87,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         return LayerNumbers.without((), self._shapes()[stack][0])
 
     def _takes(self, name: str) -> bool:
-        """Whether the figure can have what a linked one has of a trait."""
+        """Whether the figure takes the value of a trait from a linked figure."""
         return bool(self.has_trait(name))
 
     def _named(self, value: Head | Sequence[Any]) -> Head:
@@ -115,11 +115,11 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
 
     def code(self) -> str:
-        """The Python that makes this figure again, to be put into a cell or beside a paper.
+        """Return Python code that makes this figure again.
 
-        It loads the model by its name, reads the text and sets every option that is not as it is
-        without a choice. What code cannot say, such as weights or measurements, has the name of
-        its parameter, and a comment tells who was given it.
+        The code loads the model by its name, reads the text and sets every option that differs from
+        its default. Weights and measurements cannot be written as code: they appear under the name
+        of their parameter, with a comment.
 
         Example:
             >>> from attnwidget import HeadView, load_model
@@ -138,21 +138,21 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         return code_of(name, self._given(), self._chosen())
 
     def _given(self) -> dict[str, Any]:
-        """What the figure is of, its first arguments by the names of their parameters."""
+        """Return the first arguments of the figure by parameter name, for `code()`."""
         raise NotImplementedError
 
     def _chosen(self) -> dict[str, Any]:
-        """Its options, as far as they are not what they are without a choice."""
+        """Return the options that differ from their defaults."""
         return chosen_options(self)
 
     @property
     def head(self) -> Head | None:
-        """The head a view of one head shows: the last one selected, or None."""
+        """The head that a view of one head shows: the last selected head, or None."""
         return self.selected[-1] if self.selected else None
 
     @property
     def n_layers(self) -> int:
-        """Layers that can be stepped through: those of the deepest stack."""
+        """The number of layers of the deepest stack."""
         return max(layers for layers, _ in self._shapes().values())
 
     @traitlets.validate("layer")
@@ -183,16 +183,16 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
             self.selected = [Head(layer, head, stack)]
 
     def _stepped_stack(self) -> str:
-        """The stack whose layers are stepped through: that of the shown head."""
+        """Return the stack of the shown head; else the first stack."""
         return self.head.stack if self.head else next(iter(self._shapes()))
 
     def _refresh(self) -> None:
-        """Everything that the page draws, in one message."""
+        """Compute everything that the page draws, and send it in one message."""
         with self._answering():
             self._compute()
 
     def _compute(self) -> None:
-        """Set what the page draws from the current traits; each widget has its own."""
+        """Set the drawn traits from the current options; each widget overrides it."""
 
     @contextmanager
     def _answering(self) -> Iterator[None]:

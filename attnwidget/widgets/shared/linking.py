@@ -1,4 +1,4 @@
-"""Widgets that follow each other."""
+"""Links between widgets: linked widgets share their selection and other traits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linked_traits import SHARED, fitting
 from attnwidget.widgets.shared.relation_choice import RelationChoice
 
-#: Times that a value is given anew while other threads change it.
+#: How often a value is set again while other threads change it.
 _ROUNDS = 10
 
 
 class Link:
-    """Widgets that follow each other until `unlink()`; also a context manager."""
+    """Linked widgets. `unlink()` ends the link; a link is also a context manager."""
 
     def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str]) -> None:
         self.widgets = tuple(widgets)
         self.names = tuple(names)
-        # Of each thread: what one gives is no reason to drop what another one changes meanwhile.
+        # One flag per thread, so that a thread never drops the change of another thread.
         self._giving = threading.local()
         with ExitStack() as held:
             for widget in self.widgets:
@@ -34,23 +34,30 @@ class Link:
         tie(self)
 
     def _begin(self, name: str) -> None:
-        """Give all what the first has, or, of a trait that it lacks, what it is linked to."""
+        """Set a trait of all widgets to the value of the first widget.
+
+        If the first widget lacks the trait, a widget that it is linked to has the value.
+        """
         for widget in self.widgets:
             of = next((one for one in circle_of(widget, name) if one._takes(name)), None)
-            # An empty selection is nothing to start from: another's is better.
+            # The next widget may have a selection if this one has none.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
                 return
 
     def _follow(self, change: Any) -> None:
         owner, name = change["owner"], change["name"]
-        # What it would not take from others is of its own, and nothing for them.
+        # A widget that does not take a trait from other widgets does not pass it on either.
         if owner._takes(name):
             self._give(owner, name, getattr(owner, name))
 
     def _give(self, source: HeadWidget, name: str, value: Any) -> None:
-        """Give all but one widget a value; those that lack the trait give it to their own links."""
-        # A target's own observers answer (layer moves its selection): no news to bring back.
+        """Set a trait of all widgets but `source`.
+
+        A widget that lacks the trait passes the value on to its other links.
+        """
+        # The observers of a widget change its other traits (a layer moves the selection). These
+        # changes are not passed back.
         if getattr(self._giving, "now", False) or name not in self.names:
             return
         self._giving.now = True
@@ -64,7 +71,7 @@ class Link:
                     else:
                         for other in widget._ties:
                             other._give(widget, name, value)
-                # Who writes last looks last: two threads that gave at once end in one value.
+                # Look again after writing: if two threads write at once, both end with one value.
                 if source._takes(name):
                     value = getattr(source, name)
                 if self._all_have(name, value):
@@ -80,7 +87,7 @@ class Link:
         )
 
     def unlink(self) -> None:
-        """Let them go their own ways."""
+        """End the link."""
         for widget in self.widgets:
             widget.unobserve(self._follow, names=list(filter(widget.has_trait, self.names)))
         untie(self)
@@ -101,16 +108,25 @@ def _fitting(widget: HeadWidget, name: str, value: Any) -> Any:
 
 
 def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Link:
-    """Link widgets: what is selected, stepped, locked, hidden or scaled in one is so in all.
+    """Link widgets, so that they share selection, layer, locked tokens, hidden tokens and scale.
 
-    All start from the first one's state; where it has no head selected, they take the selection of
-    the next one that has. `names` are the traits to link, by default all of the shared ones; a
-    relation or a direction goes on through a widget that has none, such as a grid. Widgets of
-    different models can be linked; a head that the other model lacks is left out there, and for a
-    relation that the other has no word of it shows all. `unlink()` of what is returned lets all of
-    them go. Raises TypeError for fewer than two widgets and for anything but widgets of this
-    package, ValueError for a trait that one lacks. For single traits and for pages without a
-    kernel, `ipywidgets.link` and `ipywidgets.jslink` work as well.
+    All widgets start from the state of the first widget. If it has no head selected, the selection
+    comes from the next widget that has a selection. A relation or a direction passes through a
+    widget without relations, such as a grid. Widgets of different models can be linked: a widget
+    leaves out heads that its model lacks, and shows all relations if it lacks the chosen relation.
+    For single traits, and for pages without a kernel, `ipywidgets.link` and `ipywidgets.jslink`
+    work too.
+
+    Args:
+        widgets: Two or more widgets of this package.
+        names: The traits to link. None = all shared traits.
+
+    Returns:
+        The link. Its `unlink()` ends the link.
+
+    Raises:
+        TypeError: There are fewer than two widgets, or an argument is not a widget of this package.
+        ValueError: A widget lacks a trait of `names`.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, link, load_model
