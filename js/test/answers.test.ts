@@ -38,7 +38,10 @@ function figure(parent: HTMLElement = document.body, kernel?: { status: string }
   };
   watchAnswers(model, root, inner, page.signal);
   return {
-    ...{ root, inner, model, asked },
+    root,
+    inner,
+    model,
+    asked,
     answer: () => heard(asked.at(-1)),
     done: () => told?.iopub.status(IDLE),
     note: () => root.querySelector<HTMLElement>(":scope > .attnw-link"),

@@ -113,7 +113,10 @@ test("predicted arcs whose governor stands in another row are named at the edge 
   const row = rowsOf(tree, WIDTHS, 400)[1];
   if (!row) throw new Error("one row");
   const arc = (governor: number): Predicted => ({
-    ...{ governor, dependent: row.start + 1, weight: 0.5, right: false },
+    governor,
+    dependent: row.start + 1,
+    weight: 0.5,
+    right: false,
   });
   const [before, within, after] = hangingIn(tree, row, [arc(0), arc(row.start), arc(39)], WIDTHS);
   const x = row.centres[1] ?? 0;

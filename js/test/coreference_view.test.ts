@@ -16,7 +16,11 @@ import { frame, leave, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 const mention = (index: number, words: number[], cluster: number, kind = "nominal"): Mention => ({
-  ...{ mention: index, words, head: words.at(-1) ?? 0, cluster, kind },
+  mention: index,
+  words,
+  head: words.at(-1) ?? 0,
+  cluster,
+  kind,
 });
 
 /** "Ann <b> told [[her] men] that [she] left ." from word 5 of its document. */
@@ -26,15 +30,13 @@ function drawnAnn(change: Partial<DrawnWindow> = {}): DrawnWindow {
     { nearest: 6, "rule-based": 4 },
   ];
   return {
-    ...{
-      document: 0,
-      window: 0,
-      windows: 1,
-      name: "ann",
-      start: 5,
-      length: 40,
-      head: [1, 2, "self"],
-    },
+    document: 0,
+    window: 0,
+    windows: 1,
+    name: "ann",
+    start: 5,
+    length: 40,
+    head: [1, 2, "self"],
     words: ["Ann", "<b>", "told", "her", "men", "that", "she", "left", "."],
     mentions: [
       mention(4, [0, 1], 1, "proper"),
@@ -56,18 +58,34 @@ function drawnAnn(change: Partial<DrawnWindow> = {}): DrawnWindow {
 }
 
 const state = (change: Partial<CoreferenceState> = {}): CoreferenceState => ({
-  ...{ selected: [[1, 2, "self"]], layer: 1, _error: "", document: 0, window: 0, mention: null },
-  ...{ variant: "words", _drawn: drawnAnn(), _jump: {}, _jumped: {} },
+  selected: [[1, 2, "self"]],
+  layer: 1,
+  _error: "",
+  document: 0,
+  window: 0,
+  mention: null,
+  variant: "words",
+  _drawn: drawnAnn(),
+  _jump: {},
+  _jumped: {},
   _source: {
-    ...{ model: "BertModel", count: 3, layers: 4, n: 120 },
+    model: "BertModel",
+    count: 3,
+    layers: 4,
+    n: 120,
     baselines: { nearest: 60, "rule-based": 90 },
   },
   ...change,
 });
 
 const REQUEST = {
-  ...{ width: null, theme: THEMES.light, density: 1, blank: false },
-  ...{ dense: false, brief: false, caption: false },
+  width: null,
+  theme: THEMES.light,
+  density: 1,
+  blank: false,
+  dense: false,
+  brief: false,
+  caption: false,
 };
 
 /** The elements of a picture with what they say: tag, attributes, text. */
@@ -200,19 +218,18 @@ test("words cannot be parted from the numbers of their mentions", () => {
 
 test("lines of nested mentions lie one below the other", () => {
   const lines = levels([
-    ...[mention(0, [0, 1, 2, 3], 1), mention(1, [1, 2], 2), mention(2, [1], 3)],
-    ...[mention(3, [3], 4), mention(4, [5], 5)],
+    mention(0, [0, 1, 2, 3], 1),
+    mention(1, [1, 2], 2),
+    mention(2, [1], 3),
+    mention(3, [3], 4),
+    mention(4, [5], 5),
   ]);
   expect([...lines].sort()).toEqual([
-    ...[
-      [0, 2],
-      [1, 1],
-      [2, 0],
-    ],
-    ...[
-      [3, 0],
-      [4, 0],
-    ],
+    [0, 2],
+    [1, 1],
+    [2, 0],
+    [3, 0],
+    [4, 0],
   ]);
 });
 

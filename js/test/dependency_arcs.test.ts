@@ -10,11 +10,22 @@ import { drawnCats } from "./drawn_cats.js";
 import { frame, leave, mounted } from "./mounted.js";
 
 const state = (change: Partial<ArcsState> = {}): ArcsState => ({
-  ...{ selected: [[1, 2, "self"]], layer: 1, _error: "", relation: "all" },
-  ...{ direction: "dependent to governor", sentence: 0, threshold: 0, _drawn: drawnCats() },
-  ...{ _measured: { correct: 300, n: 1000, baseline: 0.25, offset: -2 }, _jump: {}, _jumped: {} },
+  selected: [[1, 2, "self"]],
+  layer: 1,
+  _error: "",
+  relation: "all",
+  direction: "dependent to governor",
+  sentence: 0,
+  threshold: 0,
+  _drawn: drawnCats(),
+  _measured: { correct: 300, n: 1000, baseline: 0.25, offset: -2 },
+  _jump: {},
+  _jumped: {},
   _source: {
-    ...{ model: "BertModel", note: "", count: 9, layers: 4 },
+    model: "BertModel",
+    note: "",
+    count: 9,
+    layers: 4,
     relations: ["all", "nsubj", "obj"],
   },
   ...change,
@@ -197,8 +208,13 @@ test("page and picture are captioned alike, and list the same numbers", async ()
   const shown = state({ threshold: 0.3 });
   const { el, find } = await show(shown);
   const { sheet, caption, table } = drawPicture(shown, {
-    ...{ width: 480, theme: THEMES.light, density: 1, blank: false },
-    ...{ dense: false, brief: false, caption: false },
+    width: 480,
+    theme: THEMES.light,
+    density: 1,
+    blank: false,
+    dense: false,
+    brief: false,
+    caption: false,
   });
   expect(find(".attnw-arcs-caption").textContent).toBe(captionText(caption));
   const details = find<HTMLDetailsElement>("details");
@@ -224,8 +240,14 @@ test("page and picture are captioned alike, and list the same numbers", async ()
 
 test("where the system chooses the colours, arcs have all of them", () => {
   const arc: HangingArc = {
-    ...{ governor: 0, dependent: 1, weight: 0.04, right: false },
-    ...{ x0: 10, x1: 50, depth: 25, edge: undefined },
+    governor: 0,
+    dependent: 1,
+    weight: 0.04,
+    right: false,
+    x0: 10,
+    x1: 50,
+    depth: 25,
+    edge: undefined,
   };
   const look = (forced: boolean) => {
     const [group] = predictedArcs([arc], { ...THEMES.light, forced });

@@ -22,7 +22,8 @@ function forced(): { painted: Set<unknown>; words: Set<number> } {
     this: HTMLCanvasElement,
   ) {
     const pen: Record<string, unknown> = {
-      ...{ canvas: this, measureText: () => ({ width: 10 }) },
+      canvas: this,
+      measureText: () => ({ width: 10 }),
       createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
       putImageData: ({ data }: ImageData) => {
         for (const word of new Uint32Array(data.buffer)) found.words.add(word);
@@ -42,11 +43,19 @@ function forced(): { painted: Set<unknown>; words: Set<number> } {
 
 const state = (mode: ViewState["mode"]) =>
   viewState({
-    ...{ mode, tokens: [["query", 1]], _highlighted: { query: [2], key: [] } },
+    mode,
+    tokens: [["query", 1]],
+    _highlighted: { query: [2], key: [] },
     _map: {
-      ...{ stack: "self", layer: 1, head: 5, quantity: "weights", unit: "tokens", exact: true },
+      stack: "self",
+      layer: 1,
+      head: 5,
+      quantity: "weights",
+      unit: "tokens",
+      exact: true,
       values: {
-        ...{ shape: [4, 4], dtype: "<f4" },
+        shape: [4, 4],
+        dtype: "<f4",
         view: new DataView(Float32Array.from(weights.flat()).buffer),
       },
     },

@@ -80,21 +80,25 @@ describe("layout", () => {
 
 describe("pixels", () => {
   const picture = (values: number[], side: number, maxima: number[]): SmallMaps => ({
-    ...{ stack: "self", unit: "tokens", hidden: [] },
-    ...{ rows: 1, cols: maxima.length, height: side, width: side, quantity: "weights" },
+    stack: "self",
+    unit: "tokens",
+    hidden: [],
+    rows: 1,
+    cols: maxima.length,
+    height: side,
+    width: side,
+    quantity: "weights",
     values: Uint8Array.from(values),
     maxima: Float32Array.from(maxima),
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
-    ...{
-      disabled: [],
-      method: "uniform",
-      versus: null,
-      of_two: "difference",
-      signed: false,
-      common: null,
-      changes: null,
-    },
+    disabled: [],
+    method: "uniform",
+    versus: null,
+    of_two: "difference",
+    signed: false,
+    common: null,
+    changes: null,
   });
 
   test("of differences the one farthest from 0 survives, on a scale with grey in the middle", () => {
@@ -158,7 +162,10 @@ describe("pixels", () => {
     const two = picture([255, 255], 1, [1, 0.25]);
     const order = orderHeads(1, 2, undefined, WISH);
     const { across, words } = compose(layout, two, order, {
-      ...{ table, line: LINE, scale: "linear", shared: true },
+      table,
+      line: LINE,
+      scale: "linear",
+      shared: true,
     });
     const row = words.subarray(across, 2 * across);
     expect([row[0], row[1], row[26], row[27], row[28], row[29]]).toEqual([

@@ -13,7 +13,8 @@ const wire = <D extends string>(
   dtype: D,
   shape: number[],
 ) => ({
-  ...{ shape, dtype },
+  shape,
+  dtype,
   view: new DataView(a.buffer as ArrayBuffer),
 });
 
@@ -25,7 +26,9 @@ function thumbnails(
 ): Thumbnails {
   const n = layers * heads;
   return {
-    ...{ stack, hidden, unit: "tokens" },
+    stack,
+    hidden,
+    unit: "tokens",
     quantity: "weights",
     values: wire(new Uint8Array(n * 9).fill(255), "|u1", [layers, heads, 3, 3]),
     maxima: wire(new Float32Array(n).fill(0.8312), "<f4", [layers, heads]),
@@ -34,8 +37,12 @@ function thumbnails(
 }
 
 const info = (name: string, n_layers: number, n_heads: number, n_key_heads = n_heads) => ({
-  ...{ name, n_layers, n_heads, n_key_heads },
-  ...{ n_query: 3, n_key: 3 },
+  name,
+  n_layers,
+  n_heads,
+  n_key_heads,
+  n_query: 3,
+  n_key: 3,
 });
 
 function state(change: Partial<GridState> = {}): GridState {
@@ -46,19 +53,26 @@ function state(change: Partial<GridState> = {}): GridState {
     segments: [0, 0, 0],
   };
   return {
-    ...{ selected: [], layer: 0, tokens: [], hidden: [], quantity: "weights", unit: "tokens" },
-    ...{
-      disabled: [],
-      method: "uniform",
-      scale: "sqrt",
-      stack: "self",
-      shared_scale: false,
-      versus: null,
-      of_two: "difference",
-      _error: "",
-      _circle: "",
-    },
-    ...{ metric: null, sort: "none", descending: true, filter: null, outside: "dim" },
+    selected: [],
+    layer: 0,
+    tokens: [],
+    hidden: [],
+    quantity: "weights",
+    unit: "tokens",
+    disabled: [],
+    method: "uniform",
+    scale: "sqrt",
+    stack: "self",
+    shared_scale: false,
+    versus: null,
+    of_two: "difference",
+    _error: "",
+    _circle: "",
+    metric: null,
+    sort: "none",
+    descending: true,
+    filter: null,
+    outside: "dim",
     _metrics: null,
     _source: { model: "BertModel", note: "weights only", loss: "" },
     _quantities: ["weights"],
@@ -224,7 +238,10 @@ test("heads that are off are struck through, changed ones outlined by how far th
     width: 480,
     theme: THEMES.light,
     density: 2,
-    ...{ blank: false, dense: true, brief: false, caption: false },
+    blank: false,
+    dense: true,
+    brief: false,
+    caption: false,
   };
   const { sheet, caption, table } = drawPicture(
     state({ disabled: off, _thumbnails: edited }),
@@ -322,7 +339,8 @@ test("brackets step the layer, and the selection with it", async () => {
 
 test("stepping another stack than the selection's brings the selection there", async () => {
   const { model, press } = await show({
-    ...{ selected: [[5, 7, "encoder"]], stack: "cross" },
+    selected: [[5, 7, "encoder"]],
+    stack: "cross",
     _stacks: [info("encoder", 6, 8), info("cross", 4, 6)],
     _thumbnails: thumbnails("cross", 4, 6),
   });
@@ -349,8 +367,13 @@ test("a linked figure is shown the head that the keyboard is on, from the page's
   expect(heard).toEqual([
     {
       head: [0, 1, "self"],
-      ...{ quantity: "weights", unit: "tokens", hidden: [], rows: 3, cols: 3 },
-      ...{ values: new Uint8Array(9).fill(255), maximum: Math.fround(0.8312) },
+      quantity: "weights",
+      unit: "tokens",
+      hidden: [],
+      rows: 3,
+      cols: 3,
+      values: new Uint8Array(9).fill(255),
+      maximum: Math.fround(0.8312),
     },
   ]);
   expect(find(".attnw-grid-preview").hidden).toBe(true);
@@ -510,7 +533,10 @@ test("sorted heads are selected by what they are, not by where they stand", asyn
 
 test("heads outside the filter can be removed; an empty place cannot be selected", async () => {
   const { model, find, press } = await show({
-    ...{ _metrics: METRICS, metric: "entropy", filter: [1, 3], outside: "remove" },
+    _metrics: METRICS,
+    metric: "entropy",
+    filter: [1, 3],
+    outside: "remove",
   });
   expect(find("[role=gridcell]").getAttribute("aria-label")).toBe("no head: filtered out");
   await press("Enter");
@@ -558,8 +584,14 @@ test("heads like the shown one are selected with it, and Escape goes back", asyn
 
 test("the page says what its picture says, word for word", async () => {
   const change = {
-    ...{ _metrics: METRICS, metric: "entropy", sort: "rows", filter: [1, 9], hidden: ["cls"] },
-    ...{ selected: [[1, 2, "self"]], shared_scale: true, unit: "words" },
+    _metrics: METRICS,
+    metric: "entropy",
+    sort: "rows",
+    filter: [1, 9],
+    hidden: ["cls"],
+    selected: [[1, 2, "self"]],
+    shared_scale: true,
+    unit: "words",
     _thumbnails: { ...thumbnails("self", 4, 6, ["cls"]), unit: "words" },
   } as Partial<GridState>;
   const { find } = await show(change);
@@ -577,7 +609,8 @@ test("the page says what its picture says, word for word", async () => {
 
 test("where the reader's system chooses the colours, maps and bars are in its colours alone", async () => {
   vi.stubGlobal("matchMedia", (query: string) => ({
-    ...{ matches: query.includes("forced-colors"), addEventListener() {} },
+    matches: query.includes("forced-colors"),
+    addEventListener() {},
   }));
   const painted = new Set<unknown>();
   const words = new Set<number>();
@@ -585,7 +618,8 @@ test("where the reader's system chooses the colours, maps and bars are in its co
     this: HTMLCanvasElement,
   ) {
     const pen: Record<string, unknown> = {
-      ...{ canvas: this, measureText: () => ({ width: 10 }) },
+      canvas: this,
+      measureText: () => ({ width: 10 }),
       createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
       putImageData: ({ data }: ImageData) => {
         for (const word of new Uint32Array(data.buffer)) words.add(word);

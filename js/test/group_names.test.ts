@@ -13,8 +13,10 @@ const measure = tableRuler("600 12px Arial");
 /** Heads in a square of so many a side, 20 px from each other. */
 const square = (group: number, side: number, x: number, y: number): Point[] =>
   Array.from({ length: side * side }, (_, i) => ({
-    ...{ head: [group, i, "self"] as [number, number, string], group },
-    ...{ x: x + 20 * (i % side), y: y + 20 * Math.floor(i / side) },
+    head: [group, i, "self"] as [number, number, string],
+    group,
+    x: x + 20 * (i % side),
+    y: y + 20 * Math.floor(i / side),
   }));
 const POINTS = [
   ...square(0, 4, 80, 80),

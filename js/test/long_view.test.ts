@@ -36,8 +36,15 @@ const float = (values: number[], shape: number[]) => wire(Float32Array.from(valu
 
 /** Blocks of 2048: an overview of four, of which one is masked. */
 const head: LongHead = {
-  ...{ layer: 1, head: 5, stack: "self", ...sizes, step: 2048, first_text: "<s>", maximum: 0.5 },
-  ...{ values: float([0.25, nan, 0.5, 0.125], [2, 2]), first: float([0.9, 0.8], [2]) },
+  layer: 1,
+  head: 5,
+  stack: "self",
+  ...sizes,
+  step: 2048,
+  first_text: "<s>",
+  maximum: 0.5,
+  values: float([0.25, nan, 0.5, 0.125], [2, 2]),
+  first: float([0.9, 0.8], [2]),
   links: [
     [3000, 20, 0.5, "late", "early"],
     [2001, 2000, 0.25, "b", "a"],
@@ -49,15 +56,15 @@ const axis = (from: number, count: number) => {
 };
 /** Four by four tokens from (2000, 1998) on. */
 const tile: Tile = {
-  ...{
-    layer: 1,
-    head: 5,
-    stack: "self",
-    step: 1,
-    window: [2000, 2004, 1998, 2002],
-    asked: [2000, 2004, 1998, 2002],
-  },
-  ...{ queries: [2000, 2004], keys: [1998, 2002], links: null },
+  layer: 1,
+  head: 5,
+  stack: "self",
+  step: 1,
+  window: [2000, 2004, 1998, 2002],
+  asked: [2000, 2004, 1998, 2002],
+  queries: [2000, 2004],
+  keys: [1998, 2002],
+  links: null,
   values: float(
     [...Array(16).keys()].map((i) => (i === 3 ? nan : i / 100000)),
     [4, 4],
@@ -67,13 +74,11 @@ const tile: Tile = {
 };
 const state = (patch = {}) =>
   viewState({
-    ...{
-      mode: "matrix",
-      scale: "log",
-      _long: head,
-      _tile: tile,
-      window: [2000, 2004, 1998, 2002] as Part,
-    },
+    mode: "matrix",
+    scale: "log",
+    _long: head,
+    _tile: tile,
+    window: [2000, 2004, 1998, 2002] as Part,
     _stacks: [{ ...stack, n_query: N, n_key: N }],
     _source: { model: "Llama", note: "read in blocks", loss: "" },
     ...patch,

@@ -88,7 +88,10 @@ describe("layout", () => {
 
 describe("scene", () => {
   const heads = (places: [number, number][]): MapState => ({
-    ...{ selected: [], layer: 0, color: "behaviour", _error: "" },
+    selected: [],
+    layer: 0,
+    color: "behaviour",
+    _error: "",
     _source: { model: "", quantity: "", note: "" },
     _heads: {
       stack: "self",
@@ -101,7 +104,11 @@ describe("scene", () => {
     const state = heads(places);
     const plane = state._heads ? decodePoints(state._heads) : [];
     return sceneOf(state, plane, {
-      ...{ theme: THEMES.light, width: room, font: "Arial", ruler: tableRuler, density: 1 },
+      theme: THEMES.light,
+      width: room,
+      font: "Arial",
+      ruler: tableRuler,
+      density: 1,
     });
   };
 

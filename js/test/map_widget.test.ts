@@ -13,7 +13,10 @@ const GROUPS = [
 function state(change: Partial<MapState> = {}): MapState {
   const places = Float32Array.from([0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
   return {
-    ...{ selected: [], layer: 0, color: "behaviour", _error: "" },
+    selected: [],
+    layer: 0,
+    color: "behaviour",
+    _error: "",
     _source: { model: "BertModel", quantity: "distances", note: "metric MDS · stress 0.1" },
     _heads: {
       stack: "self",

@@ -20,7 +20,10 @@ const metric = (...values: number[]): Metric => ({
 });
 type Wish = Parameters<typeof orderHeads>[3];
 const wish = (change: Partial<Wish> = {}): Wish => ({
-  ...{ sort: "none", descending: true, filter: null, outside: "dim" },
+  sort: "none",
+  descending: true,
+  filter: null,
+  outside: "dim",
   ...change,
 });
 // Two layers of three heads.

@@ -3,8 +3,13 @@ import { onPeek, type Peeked, peekOut } from "../src/shared/peek.js";
 
 const PEEKED: Peeked = {
   head: [1, 2, "self"],
-  ...{ quantity: "weights", unit: "tokens", hidden: [] },
-  ...{ rows: 1, cols: 2, values: new Uint8Array([255, 0]), maximum: 1 },
+  quantity: "weights",
+  unit: "tokens",
+  hidden: [],
+  rows: 1,
+  cols: 2,
+  values: new Uint8Array([255, 0]),
+  maximum: 1,
 };
 
 let page = new AbortController();

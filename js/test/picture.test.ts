@@ -101,8 +101,13 @@ describe("the pen that writes SVG", () => {
 
 describe("a sheet", () => {
   const request: Request = {
-    ...{ width: null, theme: THEMES.light, density: 1, blank: false },
-    ...{ dense: false, brief: false, caption: false },
+    width: null,
+    theme: THEMES.light,
+    density: 1,
+    blank: false,
+    dense: false,
+    brief: false,
+    caption: false,
   };
 
   test("is as wide as asked for, or as what does not fit", () => {

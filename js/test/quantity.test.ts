@@ -15,14 +15,24 @@ const wire = (rows: number[][]) => ({
 });
 
 const map = (quantity: string, times: number) => ({
-  ...{ stack: "self", layer: 0, head: 1, quantity, unit: "tokens", exact: true },
+  stack: "self",
+  layer: 0,
+  head: 1,
+  quantity,
+  unit: "tokens",
+  exact: true,
   values: wire(weights.map((row) => row.map((value) => value * times))),
 });
 
 const state = () =>
   viewState({
-    ...{ selected: [[0, 1, "self"]], layer: 0, hidden: ["cls"], quantity: "norms" },
-    ...{ scale: "linear", mode: "matrix", renormalise: true },
+    selected: [[0, 1, "self"]],
+    layer: 0,
+    hidden: ["cls"],
+    quantity: "norms",
+    scale: "linear",
+    mode: "matrix",
+    renormalise: true,
     _quantities: ["weights", "norms", "gradients"],
     _source: { model: "Bert", note: "", loss: "masked-LM 2.31, masked: sat" },
     _stacks: [{ ...stack, n_layers: 1 }],
@@ -101,11 +111,15 @@ describe("quantities", () => {
 
 describe("quantities of a grid", () => {
   const bytes = (array: Uint8Array | Float32Array | Int32Array, dtype: "|u1" | "<f4" | "<i4") => ({
-    ...{ shape: array.length === 16 ? [1, 1, 4, 4] : array.length === 2 ? [1, 1, 2] : [1, 1] },
-    ...{ dtype, view: new DataView(array.buffer as ArrayBuffer) },
+    shape: array.length === 16 ? [1, 1, 4, 4] : array.length === 2 ? [1, 1, 2] : [1, 1],
+    dtype,
+    view: new DataView(array.buffer as ArrayBuffer),
   });
   const thumbnails = (quantity: string, maximum: number): GridState["_thumbnails"] => ({
-    ...{ stack: "self", quantity, unit: "tokens", hidden: ["cls"] },
+    stack: "self",
+    quantity,
+    unit: "tokens",
+    hidden: ["cls"],
     values: bytes(new Uint8Array(16).fill(255), "|u1"),
     maxima: bytes(Float32Array.of(maximum), "<f4"),
     strongest: bytes(Int32Array.of(1, 2), "<i4"),
@@ -115,8 +129,15 @@ describe("quantities of a grid", () => {
     const { mode: _, ...shared } = state();
     const model = fakeModel<GridState>({
       ...(shared as unknown as GridState),
-      ...{ stack: "self", shared_scale: true, metric: null, sort: "none", descending: true },
-      ...{ filter: null, outside: "dim", _metrics: null, quantity: "weights" },
+      stack: "self",
+      shared_scale: true,
+      metric: null,
+      sort: "none",
+      descending: true,
+      filter: null,
+      outside: "dim",
+      _metrics: null,
+      quantity: "weights",
       _thumbnails: thumbnails("weights", 0.5),
     });
     const el = document.createElement("div");

@@ -28,12 +28,12 @@ const many = (count: number): Partial<TableState> => {
   const relations = ["all", ...Array.from({ length: count - 1 }, (_, i) => `rel${i + 1}`)];
   return {
     _numbers: {
-      ...{ stack: "self", relations, counts: wireOf(zeros(count).fill(10), [count]) },
-      ...{
-        baseline: wireOf(zeros(count), [count]),
-        offsets: wireOf(zeros(count).fill(1), [count]),
-      },
-      ...{ best: wireOf(zeros(3 * count), [count, 3]) },
+      stack: "self",
+      relations,
+      counts: wireOf(zeros(count).fill(10), [count]),
+      baseline: wireOf(zeros(count), [count]),
+      offsets: wireOf(zeros(count).fill(1), [count]),
+      best: wireOf(zeros(3 * count), [count, 3]),
       correct: wireOf(zeros(2 * count), [1, 1, 2, count]),
       p_values: wireOf(new Float32Array(2 * count).fill(1), [1, 1, 2, count]),
     },

@@ -4,7 +4,11 @@ import { percent } from "../src/shared/numbers.js";
 import { numbers } from "./relation_numbers.js";
 
 const all: Parameters<typeof chosenRows>[1] = {
-  ...{ min_count: 1, significant: false, search: "", sort: "n", descending: true },
+  min_count: 1,
+  significant: false,
+  search: "",
+  sort: "n",
+  descending: true,
 };
 
 test("Wilson's interval is that of scipy and R", () => {

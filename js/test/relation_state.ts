@@ -5,13 +5,28 @@ import { numbers } from "./relation_numbers.js";
 
 /** A table of three relations. */
 export const tableState = (change: Partial<TableState> = {}): TableState => ({
-  ...{ selected: [], layer: 0, _error: "", relation: "all", direction: "dependent to governor" },
-  ...{ min_count: 1, significant: false, search: "", sort: "n", descending: true },
-  ...{ _numbers: numbers(), _source: { model: "BertModel", note: "100 words in 7 sentences" } },
+  selected: [],
+  layer: 0,
+  _error: "",
+  relation: "all",
+  direction: "dependent to governor",
+  min_count: 1,
+  significant: false,
+  search: "",
+  sort: "n",
+  descending: true,
+  _numbers: numbers(),
+  _source: { model: "BertModel", note: "100 words in 7 sentences" },
   ...change,
 });
 
 export const request = (width: number | null, more: Partial<Request> = {}): Request => ({
-  ...{ width, theme: THEMES.light, density: 1, blank: false, dense: false, brief: false },
-  ...{ caption: false, ...more },
+  width,
+  theme: THEMES.light,
+  density: 1,
+  blank: false,
+  dense: false,
+  brief: false,
+  caption: false,
+  ...more,
 });

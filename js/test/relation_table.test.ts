@@ -42,8 +42,13 @@ test("a real table: caption, headings with their order, a row a relation", async
   expect([...el.querySelectorAll("[aria-sort]")].map((cell) => cell.textContent)).toEqual(["n▼"]);
   const cells = [...(el.querySelectorAll("tbody tr")[1]?.children ?? [])];
   expect(cells.map((cell) => cell.textContent)).toEqual([
-    ...["det", "20", "L1 H0", "gov → depgovernor to dependent"],
-    ...["90, interval 70–97", "50 offset +1", "40* significant"],
+    "det",
+    "20",
+    "L1 H0",
+    "gov → depgovernor to dependent",
+    "90, interval 70–97",
+    "50 offset +1",
+    "40* significant",
   ]);
 });
 
@@ -157,7 +162,10 @@ test("texts stand where the layout says; the caption is the picture's word for w
   const { caption, sheet } = drawPicture(state, request(UNATTACHED + 16));
   expect(find(".attnw-rel-caption").textContent).toBe(captionText(caption));
   const { table: layout, heat } = arrange(sceneOf(state, found), {
-    ...{ width: UNATTACHED, font: "sans-serif", ruler: tableRuler, density: 1 },
+    width: UNATTACHED,
+    font: "sans-serif",
+    ruler: tableRuler,
+    density: 1,
   });
   const widths = [...el.querySelectorAll<HTMLElement>("col")].map(({ style }) => style.width);
   expect(widths).toEqual(Object.values(layout.columns).map(({ whole }) => `${whole}px`));

@@ -33,7 +33,15 @@ function onPage() {
   };
   const items = [...menu.querySelectorAll("button")];
   return {
-    ...{ inner, caption, box, button, menu, items, asked, answer, press },
+    inner,
+    caption,
+    box,
+    button,
+    menu,
+    items,
+    asked,
+    answer,
+    press,
     said: () => box.querySelector("p")?.textContent,
   };
 }

@@ -41,7 +41,10 @@ function notingPen() {
   const boxes: [colour: string, x: number, y: number, width: number, height: number][] = [];
   const texts: [text: string, x: number, y: number][] = [];
   const pen = {
-    ...{ fillStyle: "", font: "", textAlign: "", textBaseline: "" },
+    fillStyle: "",
+    font: "",
+    textAlign: "",
+    textBaseline: "",
     fillRect(x: number, y: number, width: number, height: number) {
       boxes.push([this.fillStyle, x, y, width, height]);
     },
@@ -95,7 +98,10 @@ describe("the heads that are drawn together", () => {
       (value) => 1 + Math.round(254 * Math.sqrt(value / 0.4155)),
     );
     const rounded: Maps = {
-      ...{ ...maps, heads: [heads[1] as Head], exact: false, maxima: [0.4155] },
+      ...maps,
+      heads: [heads[1] as Head],
+      exact: false,
+      maxima: [0.4155],
       values: { shape: [1, 4, 4], dtype: "|u1", view: new DataView(bytes.buffer) },
     };
     const { shown } = drawn({
@@ -184,8 +190,11 @@ describe("one over another", () => {
   });
 
   const lines = (level: number[]): Lines => ({
-    ...{ count: level.length, leftOut: 0, level: Uint8Array.from(level) },
-    ...{ query: Int32Array.from(level), key: new Int32Array(level.length) },
+    count: level.length,
+    leftOut: 0,
+    level: Uint8Array.from(level),
+    query: Int32Array.from(level),
+    key: new Int32Array(level.length),
   });
 
   test("lines of all heads are drawn weakest first, each from its head's table", () => {

@@ -98,8 +98,14 @@ describe("a head that a linked figure points at", () => {
     Math.round(255 * Math.sqrt(value / 0.831)),
   );
   const peeked = {
-    ...{ head: [0, 7, "self"] as Head, quantity: "weights", unit: "tokens", hidden: [] },
-    ...{ rows: 4, cols: 4, values, maximum: 0.831 },
+    head: [0, 7, "self"] as Head,
+    quantity: "weights",
+    unit: "tokens",
+    hidden: [],
+    rows: 4,
+    cols: 4,
+    values,
+    maximum: 0.831,
   };
 
   test("is shown from the bytes on the page without a message, and leaves again", async () => {

@@ -15,9 +15,15 @@ function sentence(index: number, relations = ["nsubj", "root", "obj"]): HeldSent
   const weights = [0.5, 0.25, 0.75, 0.25, 0.5, 0.125];
   return {
     drawn: {
-      ...{ sentence: index, name: `s${index}`, words: ["Cats", "eat", "fish"], spaces: [] },
-      ...{ relations, governors: wire(Int32Array.of(2, 0, 2), [3]), head: null },
-      ...{ predicted: null, problem: "" },
+      sentence: index,
+      name: `s${index}`,
+      words: ["Cats", "eat", "fish"],
+      spaces: [],
+      relations,
+      governors: wire(Int32Array.of(2, 0, 2), [3]),
+      head: null,
+      predicted: null,
+      problem: "",
     },
     predicted: {
       governors: text(Uint16Array.from([...right, ...right, ...wrong, ...wrong])),
@@ -30,8 +36,15 @@ function sentence(index: number, relations = ["nsubj", "root", "obj"]): HeldSent
 
 function page(count: number, held: HeldSentence[], first: number, follows = false) {
   const state = {
-    ...{ selected: [[0, 0, "self"]], layer: 0, relation: "all", _error: "", sentence: first },
-    ...{ direction: "dependent to governor", threshold: 0, _jump: {}, _jumped: {} },
+    selected: [[0, 0, "self"]],
+    layer: 0,
+    relation: "all",
+    _error: "",
+    sentence: first,
+    direction: "dependent to governor",
+    threshold: 0,
+    _jump: {},
+    _jumped: {},
     _source: { model: "m", note: "", count, layers: 1, relations: ["all", "nsubj", "obj"] },
   } as unknown as ArcsState;
   const measured = {

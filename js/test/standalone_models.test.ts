@@ -25,15 +25,25 @@ const text = (array: ArrayBufferView) =>
 /** A window of two mentions of "Mary": the first head chooses her for "she", the second does not. */
 function held(document: number, window = 0): HeldWindow {
   const mention = (index: number, word: number) => ({
-    ...{ mention: index, words: [word], head: word, cluster: 1, kind: "pronoun" },
+    mention: index,
+    words: [word],
+    head: word,
+    cluster: 1,
+    kind: "pronoun",
   });
   return {
     drawn: {
-      ...{ document, window, windows: 2, name: `d${document}`, start: 0, length: 9 },
+      document,
+      window,
+      windows: 2,
+      name: `d${document}`,
+      start: 0,
+      length: 9,
       words: ["Mary", "said", "she", "left"],
       mentions: [mention(0, 0), mention(1, 2)],
       evaluated: [{ mention: 1, antecedents: [0], baselines: { nearest: 0 } }],
-      ...{ head: null, chosen: null },
+      head: null,
+      chosen: null,
     },
     // By variant, then head.
     words: text(Int16Array.of(0, 3, 0, -1)),
@@ -43,8 +53,15 @@ function held(document: number, window = 0): HeldWindow {
 
 function coreference(count: number) {
   const state = {
-    ...{ selected: [[0, 0, "self"]], layer: 0, _error: "", document: 1, window: 0, mention: 1 },
-    ...{ variant: "words", _jump: {}, _jumped: {} },
+    selected: [[0, 0, "self"]],
+    layer: 0,
+    _error: "",
+    document: 1,
+    window: 0,
+    mention: 1,
+    variant: "words",
+    _jump: {},
+    _jumped: {},
     _source: { model: "m", count, layers: 1, n: 9, baselines: {} },
   } as unknown as CoreferenceState;
   const windows = [held(1), held(1, 1), held(2)];
@@ -95,7 +112,9 @@ describe("coreference on a page without a kernel", () => {
 
 const axis = { text: ["a", "b"], raw: ["a", "b"], special: ["", ""], segments: [0, 0] };
 const maps = (unit: string, more: Partial<EmbeddedMaps> = {}): EmbeddedMaps => ({
-  ...{ quantity: "weights", shape: [2, 1, 2, 2], maxima: [1, 0.5] },
+  quantity: "weights",
+  shape: [2, 1, 2, 2],
+  maxima: [1, 0.5],
   axes: { stack: "self", unit, query: axis, key: axis },
   values: Uint8Array.of(255, 1, 1, 255, 255, 255, 128, 1),
   ...more,
@@ -125,7 +144,9 @@ describe("grid and view on a page without a kernel", () => {
   it("stay with the one head where no other is on the page", () => {
     const only: Head = [1, 0, "self"];
     const one = maps("tokens", {
-      ...{ only, shape: [1, 1, 2, 2], maxima: [0.5] },
+      only,
+      shape: [1, 1, 2, 2],
+      maxima: [0.5],
       values: Uint8Array.of(255, 1, 1, 128),
     });
     const state = { ...common, layer: 1, selected: [only] } as unknown as ViewState;
@@ -230,7 +251,9 @@ describe("figures of relations on a page", () => {
 
 describe("a strip on a page without a kernel", () => {
   const of = (stack: string): Metrics => ({
-    ...{ stack, titles: ["a"], values: wireOf(Float32Array.of(1), [1, 1, 1]) },
+    stack,
+    titles: ["a"],
+    values: wireOf(Float32Array.of(1), [1, 1, 1]),
     similar: wireOf(new Int32Array(), [1, 0]),
   });
   it("has the metrics of the shown head's stack, of the first one without a head", () => {

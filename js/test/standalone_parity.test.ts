@@ -32,9 +32,12 @@ describe("thumbnails are the kernel's", () => {
     const { queries, keys, hidden, kernel } = one;
     it(`of ${queries} × ${keys} tokens${hidden.length ? ` without ${hidden}` : ""}`, () => {
       const maps: EmbeddedMaps = {
-        ...{ quantity: "weights", shape: [1, 1, queries, keys], maxima: [one.maximum] },
+        quantity: "weights",
+        shape: [1, 1, queries, keys],
+        maxima: [one.maximum],
         axes: {
-          ...{ stack: "cross", unit: "tokens" },
+          stack: "cross",
+          unit: "tokens",
           query: axis(queries, one.query_special),
           key: axis(keys, one.key_special),
         },
@@ -111,15 +114,11 @@ describe("a lens shows what the kernel's does", () => {
   const special = text.map((one) => ({ "[CLS]": "cls", "[SEP]": "sep" })[one] ?? "");
   const own = { text, raw: text, special, segments: text.map(() => 0) };
   const maps: EmbeddedMaps = {
-    ...{
-      quantity: "weights",
-      shape: [2, 3, text.length, text.length],
-      values: bytesOf(lensCases.bytes),
-    },
-    ...{
-      maxima: new Array(6).fill(lensCases.maximum),
-      axes: { stack: "self", unit: "tokens", query: own, key: own },
-    },
+    quantity: "weights",
+    shape: [2, 3, text.length, text.length],
+    values: bytesOf(lensCases.bytes),
+    maxima: new Array(6).fill(lensCases.maximum),
+    axes: { stack: "self", unit: "tokens", query: own, key: own },
   };
   const about = { name: "", label: "", remark: "", relations: null, own: null, shapes: {} };
 

@@ -16,7 +16,10 @@ const metrics = (stack: string): StripState["_metrics"] => ({
 
 async function show(change: Partial<StripState> = {}) {
   const { model, el } = await mounted(strip(), {
-    ...{ selected: [], layer: 0, _error: "", _metrics: metrics("self") },
+    selected: [],
+    layer: 0,
+    _error: "",
+    _metrics: metrics("self"),
     ...change,
   } as StripState);
   const cells = () =>
@@ -71,12 +74,17 @@ test.each([200, 320, 480, 1200, 3000])("columns and rows fill a table of %s px",
   const shown = metrics("self");
   const long = `${"x".repeat(60)} ${"y ".repeat(40)}`;
   const state = {
-    ...{ selected: [[1, 0, "self"]], layer: 1, _error: "" },
+    selected: [[1, 0, "self"]],
+    layer: 1,
+    _error: "",
   } as unknown as StripState;
   const scene = sceneOf({ ...state, _metrics: shown && { ...shown, titles: [long, "loss"] } });
   if (!scene) throw new Error("no scene");
   const { width, height, columns, rows } = stripLayout(scene, {
-    ...{ width: room, font: "Arial", ruler: tableRuler, density: 1 },
+    width: room,
+    font: "Arial",
+    ruler: tableRuler,
+    density: 1,
   });
   expect(columns.reduce((sum, column) => sum + column, 3 * GAP)).toBe(width);
   expect(width).toBeGreaterThanOrEqual(Math.min(room, 1184));

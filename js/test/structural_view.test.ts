@@ -15,9 +15,11 @@ import { wireOf } from "./wire_of.js";
 /** "Cats eat fish": the first word hangs on the second as annotated, the third on the first, and "fish" is taken for the root. */
 function drawn(layer = 2): DrawnSentence {
   return drawnCats({
-    ...{ head: null, predicted: null },
+    head: null,
+    predicted: null,
     structure: {
-      ...{ layer, root: 2 },
+      layer,
+      root: 2,
       links: wireOf(Int32Array.from([0, 1, 1, 0, 2, 0]), [2, 3]),
       found: wireOf(Int32Array.from([1, 0, 0]), [3]),
       gold: wireOf(Int32Array.from([0, 1, 2, 1, 0, 1, 2, 1, 0]), [3, 3]),
@@ -28,24 +30,25 @@ function drawn(layer = 2): DrawnSentence {
 }
 
 const state = (change: Partial<ArcsState> = {}): ArcsState => ({
-  ...{
-    selected: [],
-    layer: 2,
-    _error: "",
-    relation: "all",
-    direction: "dependent to governor",
-    sentence: 0,
-  },
-  ...{ threshold: 0, _drawn: drawn(), _measured: null, _jump: {}, _jumped: {}, word: null },
+  selected: [],
+  layer: 2,
+  _error: "",
+  relation: "all",
+  direction: "dependent to governor",
+  sentence: 0,
+  threshold: 0,
+  _drawn: drawn(),
+  _measured: null,
+  _jump: {},
+  _jumped: {},
+  word: null,
   _source: {
-    ...{
-      model: "BertModel",
-      note: "UUAS 60.0 %",
-      count: 9,
-      layers: 4,
-      probe: "structural probe",
-      probed: [1, 2],
-    },
+    model: "BertModel",
+    note: "UUAS 60.0 %",
+    count: 9,
+    layers: 4,
+    probe: "structural probe",
+    probed: [1, 2],
     relations: ["all", "nsubj", "obj"],
   },
   ...change,

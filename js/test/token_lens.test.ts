@@ -28,38 +28,44 @@ const about = {
 };
 /** From "cat" (1) in two heads of layer 1: the second may not see "sat". */
 const FROM: Lens = {
-  ...{ ...about, query: 1, key: null, layer: 1, shape: [2, 4], goes: null },
+  ...about,
+  query: 1,
+  key: null,
+  layer: 1,
+  shape: [2, 4],
+  goes: null,
   values: wireOf(Float32Array.of(0.1, 0.2, 0.4, 0.3, 0.9, 0.05, Number.NaN, 0.05), [2, 4]),
 };
 /** From "cat" to "sat" in 2 layers of 2 heads. */
 const PAIR: Lens = {
-  ...{ ...about, query: 1, key: 2, layer: null, shape: [2, 2] },
+  ...about,
+  query: 1,
+  key: 2,
+  layer: null,
+  shape: [2, 2],
   values: wireOf(Float32Array.of(0.1, 0.6, 0.7, 0.2), [2, 2]),
   goes: wireOf(Uint8Array.of(0, 1, 1, 0), [2, 2]),
 };
 
 const state = (change: Partial<LensState> = {}): LensState => ({
-  ...{
-    selected: [],
-    layer: 1,
-    tokens: [["query", 1]],
-    hidden: [],
-    quantity: "weights",
-    unit: "tokens",
-  },
-  ...{
-    disabled: [],
-    method: "uniform",
-    scale: "sqrt",
-    stack: "self",
-    of: "layer",
-    sort: "head",
-    _lens: FROM,
-    _axes: axes,
-    _error: "",
-    _circle: "",
-  },
-  ...{ _quantities: ["weights"], _source: { model: "BertModel", note: "", loss: "" } },
+  selected: [],
+  layer: 1,
+  tokens: [["query", 1]],
+  hidden: [],
+  quantity: "weights",
+  unit: "tokens",
+  disabled: [],
+  method: "uniform",
+  scale: "sqrt",
+  stack: "self",
+  of: "layer",
+  sort: "head",
+  _lens: FROM,
+  _axes: axes,
+  _error: "",
+  _circle: "",
+  _quantities: ["weights"],
+  _source: { model: "BertModel", note: "", loss: "" },
   _stacks: [{ name: "self", n_layers: 2, n_heads: 2, n_key_heads: 2, n_query: 4, n_key: 4 }],
   ...change,
 });
@@ -156,8 +162,13 @@ describe("what is shown", () => {
 
 test("its picture says the same, and a sentence stands where all is hidden", () => {
   const request = {
-    ...{ width: 640, theme: THEMES.light, density: 1 },
-    ...{ blank: false, dense: false, brief: false, caption: false },
+    width: 640,
+    theme: THEMES.light,
+    density: 1,
+    blank: false,
+    dense: false,
+    brief: false,
+    caption: false,
   };
   const drawn = drawPicture(pairState(), request);
   expect(drawn.sheet.pen.body).toContain("2 of 4 heads go from “cat” to “sat”");

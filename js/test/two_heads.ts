@@ -12,7 +12,12 @@ export const second = weights.map((row) => [...row].reverse().map((value) => val
 
 /** Maps of four tokens: the second head's are those of the first from right to left, halved. */
 export const maps: Maps = {
-  ...{ stack: "self", quantity: "weights", unit: "tokens", heads, exact: true, maxima: [] },
+  stack: "self",
+  quantity: "weights",
+  unit: "tokens",
+  heads,
+  exact: true,
+  maxima: [],
   values: {
     shape: [2, 4, 4],
     dtype: "<f4",

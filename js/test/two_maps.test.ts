@@ -11,13 +11,13 @@ import { axes } from "./four_tokens.js";
 
 const nan = Number.NaN;
 const map = (values: number[], of: Partial<VisibleMap> = {}): VisibleMap => ({
-  ...{
-    rows: [0, 1],
-    cols: [0, 1],
-    values: Float32Array.from(values),
-    maximum: Math.max(...values.filter((x) => x >= 0)),
-  },
-  ...{ hiddenShare: 0, filteredShare: 0, renormalised: false },
+  rows: [0, 1],
+  cols: [0, 1],
+  values: Float32Array.from(values),
+  maximum: Math.max(...values.filter((x) => x >= 0)),
+  hiddenShare: 0,
+  filteredShare: 0,
+  renormalised: false,
   ...of,
 });
 

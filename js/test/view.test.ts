@@ -14,7 +14,12 @@ const wire = (rows: number[][]) => ({
 const state = () =>
   viewState({
     _map: {
-      ...{ stack: "self", layer: 1, head: 5, quantity: "weights", unit: "tokens", exact: true },
+      stack: "self",
+      layer: 1,
+      head: 5,
+      quantity: "weights",
+      unit: "tokens",
+      exact: true,
       values: wire(weights),
     },
   });
@@ -172,12 +177,10 @@ describe("the view", () => {
     const box = $(".attnw-matrix-figure");
     const { x0, y0, cellWidth } = JSON.parse($("canvas.attnw-matrix").dataset.layout ?? "{}");
     const at = (row: number, col: number, more = {}) => ({
-      ...{
-        bubbles: true,
-        clientX: x0 + (col + 0.5) * cellWidth,
-        clientY: y0 + (row + 0.5) * cellWidth,
-        ...more,
-      },
+      bubbles: true,
+      clientX: x0 + (col + 0.5) * cellWidth,
+      clientY: y0 + (row + 0.5) * cellWidth,
+      ...more,
     });
     box.dispatchEvent(new MouseEvent("pointerdown", at(20, 50)));
     box.dispatchEvent(new MouseEvent("pointermove", at(30, 60)));

@@ -11,16 +11,30 @@ import { stack, viewState } from "./view_state.js";
 
 describe("the caption", () => {
   const map = visibleMap(Float32Array.from(weights.flat()), axes, {
-    ...{ hidden: ["cls"], sentences: "all", renormalise: true },
+    hidden: ["cls"],
+    sentences: "all",
+    renormalise: true,
   });
   const state = viewState({
-    ...{ selected: [[7, 9, "cross"]], layer: 7, hidden: ["cls"], unit: "words" },
-    ...{ scale: "log", top_mass: 0.8, renormalise: true },
+    selected: [[7, 9, "cross"]],
+    layer: 7,
+    hidden: ["cls"],
+    unit: "words",
+    scale: "log",
+    top_mass: 0.8,
+    renormalise: true,
     _source: { model: "T5", note: "", loss: "" },
   });
   const shown: Shown = {
-    ...{ head: [7, 9, "cross"], quantity: "weights", unit: "words", axes, exact: true, mask: "" },
-    ...{ values: Float32Array.from(weights.flat()), rowSums: [1, 1], source: [] },
+    head: [7, 9, "cross"],
+    quantity: "weights",
+    unit: "words",
+    axes,
+    exact: true,
+    mask: "",
+    values: Float32Array.from(weights.flat()),
+    rowSums: [1, 1],
+    source: [],
     highlighted: { query: [], key: [] },
   };
   const said = (more: Partial<ViewState> = {}, other: Partial<Shown> = {}) =>
@@ -29,10 +43,15 @@ describe("the caption", () => {
   test("says what was hidden, merged, rescaled and left out", () => {
     const text = said();
     for (const part of [
-      ...["T5", "One attention head, cross attention", "cross L7 H9 (8-10)", "3 words"],
-      ...["logarithmic colour scale, 0 to 0.875, this head"],
-      ...["lines that make up 80 % of each row", "hidden: [CLS] (23.3 % of the weight)"],
-      ...["rows renormalised", "words: sum over the attended word's tokens"],
+      "T5",
+      "One attention head, cross attention",
+      "cross L7 H9 (8-10)",
+      "3 words",
+      "logarithmic colour scale, 0 to 0.875, this head",
+      "lines that make up 80 % of each row",
+      "hidden: [CLS] (23.3 % of the weight)",
+      "rows renormalised",
+      "words: sum over the attended word's tokens",
     ])
       expect(text).toContain(part);
     expect(said({ mode: "matrix" })).not.toContain("80 %");

@@ -14,12 +14,22 @@ import type { VisibleMap } from "../src/head_view/visible_map.js";
 
 const indices = [...Array(500).keys()];
 const map: VisibleMap = {
-  ...{ rows: indices, cols: indices, values: new Float32Array(500 * 500).fill(0.1) },
-  ...{ maximum: 1, hiddenShare: 0, filteredShare: 0, renormalised: false },
+  rows: indices,
+  cols: indices,
+  values: new Float32Array(500 * 500).fill(0.1),
+  maximum: 1,
+  hiddenShare: 0,
+  filteredShare: 0,
+  renormalised: false,
 };
 const layout = (inSight?: InSight, n = 500): MatrixLayout =>
   matrixLayout({
-    ...{ room: 900, rows: n, cols: n, rowLabel: 60, colLabel: 60, dpr: 1 },
+    room: 900,
+    rows: n,
+    cols: n,
+    rowLabel: 60,
+    colLabel: 60,
+    dpr: 1,
     ...(inSight && { inSight }),
   });
 const part: InSight = { query: { start: 10, end: 60 }, key: { start: 0, end: 40 } };
@@ -94,7 +104,8 @@ describe("a window", () => {
 
   test("moves no further than the map goes, and than a target needs", () => {
     expect(moved(layout(part), { query: -100, key: 1000 })).toEqual({
-      ...{ query: { start: 0, end: 50 }, key: { start: 460, end: 500 } },
+      query: { start: 0, end: 50 },
+      key: { start: 460, end: 500 },
     });
     expect(showing(layout(part), { query: 30, key: 5 })).toEqual(part);
     expect(showing(layout(part), { query: 60 })).toEqual({

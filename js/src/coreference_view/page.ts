@@ -40,7 +40,7 @@ function choices({ drawn, words, weights }: HeldWindow, index: number, all: numb
   return { words: wire(own, shape), weights: wire(ownWeights, shape) };
 }
 
-const EMPTY = { name: "", start: 0, length: 0, ...{ words: [], mentions: [], evaluated: [] } };
+const EMPTY = { name: "", start: 0, length: 0, words: [], mentions: [], evaluated: [] };
 
 /** The documents that the page holds, with every head's choices. */
 export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (

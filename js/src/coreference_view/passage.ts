@@ -131,7 +131,8 @@ export function layoutPassage(
   const words = texts.map((raw, word) => {
     const text = withControls(raw);
     const numbers = opening(mentions, word).map((mention) => ({
-      ...{ mention, width: measureNumber(String(mention.cluster)) },
+      mention,
+      width: measureNumber(String(mention.cluster)),
     }));
     const before = sum(numbers.map((number) => number.width + AFTER_NUMBER));
     return { word, text, numbers, width: before + measure(text) };

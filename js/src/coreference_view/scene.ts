@@ -104,7 +104,9 @@ export function sceneOf(state: CoreferenceState): Scene | undefined {
     return [{ mention, antecedents, baselines, choice }];
   });
   return {
-    ...{ state, drawn, evaluated },
+    state,
+    drawn,
+    evaluated,
     asked: drawn.mentions.filter(({ cluster }) => cluster > 0),
     marked: mentions.get(wanted ?? -1),
     own: evaluated.find(({ mention }) => mention.mention === wanted),
@@ -160,8 +162,12 @@ export function captionOf(scene: Scene): Caption {
     head: drawn.head ? headNames([drawn.head]) : NO_HEAD,
     quantity: drawn.head ? "attention weights from the mention's head word" : "",
     notes: [
-      ...[drawn.name, range, drawn.head ? AMONG[state.variant] : ""],
-      ...[titleParts(scene)[1], sentence(readout(scene)), ...notes],
+      drawn.name,
+      range,
+      drawn.head ? AMONG[state.variant] : "",
+      titleParts(scene)[1],
+      sentence(readout(scene)),
+      ...notes,
       evaluated.length > MOST_ROWS ? listed : "",
     ],
   });

@@ -40,8 +40,15 @@ import {
 } from "./scene.js";
 
 const WATCHED: (keyof CoreferenceState)[] = [
-  ...(["selected", "layer", "document", "window", "mention", "variant"] as const),
-  ...(["_drawn", "_source", "_jumped"] as const),
+  "selected",
+  "layer",
+  "document",
+  "window",
+  "mention",
+  "variant",
+  "_drawn",
+  "_source",
+  "_jumped",
 ];
 const HINT = "Click a mention for the antecedent that the head chooses.";
 const KEYS = [
@@ -59,12 +66,18 @@ const KEYS = [
 function render(context: RenderContext<CoreferenceState>): void {
   const { model, signal } = context;
   const mounted = mount(context, "coref", WATCHED, {
-    ...{ update, keys: (event): boolean => frame.key(event) },
+    update,
+    keys: (event): boolean => frame.key(event),
   });
   const ruler = pageRuler(mounted.root.ownerDocument);
   const frame = textFrame(mounted, context, {
-    ...{ name: "coref", variable: "view", keys: KEYS, controls, letGo },
-    ...{ places: ["document", "window"], sought: ["mention", "for which the head"] },
+    name: "coref",
+    variable: "view",
+    keys: KEYS,
+    controls,
+    letGo,
+    places: ["document", "window"],
+    sought: ["mention", "for which the head"],
     counts: () => [model.get("_source").count, scene?.drawn.windows ?? 1],
     missed: ({ where = "" }) => `There is no other such mention${where}.`,
     letters: {
@@ -240,7 +253,9 @@ function coreferenceFigure(
     for (const { mention, start, end } of numbers) {
       const number = String(mention.cluster);
       const attributes = {
-        ...{ type: "button", class: "attnw-coref-chip", "data-mention": mention.mention },
+        type: "button",
+        class: "attnw-coref-chip",
+        "data-mention": mention.mention,
         // The name starts with the text that is seen, for those who speak to the page.
         "aria-label": `${number} ${mentionLabel(scene, mention)}`,
       };

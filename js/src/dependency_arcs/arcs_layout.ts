@@ -171,7 +171,13 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   });
   const most = Math.max(0, ...levels) + Number(hasRoot);
   return {
-    ...{ start, end, centres, widths: sizes, arcs, width, across: Math.max(across, width) },
+    start,
+    end,
+    centres,
+    widths: sizes,
+    arcs,
+    width,
+    across: Math.max(across, width),
     height: LOWEST + most * STEP + (most ? TOP : 0),
   };
 }

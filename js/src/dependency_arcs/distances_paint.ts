@@ -58,7 +58,9 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
     ? [left, side + GAP / 2 + 2 * HEADING]
     : [left + wide + GAP, HEADING];
   return {
-    ...{ m, cell, labels },
+    m,
+    cell,
+    labels,
     corners: [[left, HEADING], second],
     width: second[0] + wide + EDGE,
     height: second[1] + side + EDGE,
@@ -82,7 +84,8 @@ export function pairAt(
 export function matrixPixels(structure: Distances, m: number, theme: Theme): Raster[] {
   const colours = ramp(theme);
   return [structure.gold, structure.predicted].map((distance) => ({
-    ...{ across: m, down: m },
+    across: m,
+    down: m,
     words: Uint32Array.from({ length: m * m }, (_, i) => {
       const share = distance(Math.floor(i / m), i % m) / structure.most;
       return colours[Math.round(255 * share)] ?? 0;

@@ -198,7 +198,9 @@ export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
 
 /** Under each word, centred at `x`, its share of what the held word gives. */
 export const barAt = (x: number, share: number) => ({
-  ...{ x: x - 7, y: MARKS, width: 14 },
+  x: x - 7,
+  y: MARKS,
+  width: 14,
   height: share > 0 ? Math.max(0.5, BARS * share).toFixed(1) : "0",
 });
 

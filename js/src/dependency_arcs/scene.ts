@@ -250,7 +250,8 @@ export function captionOf(scene: Scene, brief = false): Caption {
         ? `width and opacity: square root of the ${what}`
         : "",
     notes: [
-      ...[...source, `sentence ${drawn.sentence}`],
+      ...source,
+      `sentence ${drawn.sentence}`,
       relation === ALL ? "all relations" : `relation ${relation}`,
       ...(reading ? predictions : []),
       hidden ? `${counted(hidden, "arc")} below ${digits(threshold)} not drawn` : "",

@@ -33,8 +33,17 @@ import {
 } from "./scene.js";
 
 const WATCHED: (keyof ArcsState)[] = [
-  ...(["selected", "layer", "relation", "direction", "sentence", "threshold"] as const),
-  ...(["_drawn", "_measured", "_source", "_jumped", "word"] as const),
+  "selected",
+  "layer",
+  "relation",
+  "direction",
+  "sentence",
+  "threshold",
+  "_drawn",
+  "_measured",
+  "_source",
+  "_jumped",
+  "word",
 ];
 const HINT = "Point at a word for its attention, click to hold it.";
 const PROBE_HINT =
@@ -56,15 +65,20 @@ const KEYS = [
 function render(context: RenderContext<ArcsState>): void {
   const { model, signal } = context;
   const mounted = mount(context, "arcs", WATCHED, {
-    ...{ update, paint, keys: (event): boolean => frame.key(event) },
+    update,
+    paint,
+    keys: (event): boolean => frame.key(event),
   });
   const { schedule } = mounted;
   const frame = textFrame(mounted, context, {
-    ...{ name: "arcs", variable: "arcs", keys: KEYS, missed, controls, letGo },
-    ...{
-      places: ["sentence"],
-      sought: ["sentence", `on which the ${model.get("_source").probe ? "probe" : "head"}`],
-    },
+    name: "arcs",
+    variable: "arcs",
+    keys: KEYS,
+    missed,
+    controls,
+    letGo,
+    places: ["sentence"],
+    sought: ["sentence", `on which the ${model.get("_source").probe ? "probe" : "head"}`],
     counts: () => [model.get("_source").count],
     onJump: (outcome) => {
       sought = outcome;
@@ -270,8 +284,11 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
   const stage = element(scroller, "div", { class: "attnw-arcs-stage attnw-drawn" });
   const above = svgElement(stage, "svg", { class: "attnw-arcs-above", role: "img" });
   const words = element(stage, "div", {
-    ...{ class: "attnw-arcs-words", role: "listbox", tabindex: 0 },
-    ...{ "aria-orientation": "horizontal", "aria-label": "words; question mark lists the keys" },
+    class: "attnw-arcs-words",
+    role: "listbox",
+    tabindex: 0,
+    "aria-orientation": "horizontal",
+    "aria-label": "words; question mark lists the keys",
   });
   words.style.height = words.style.lineHeight = `${LINE}px`;
   const below = svgElement(stage, "svg", { class: "attnw-arcs-below", role: "img" });
@@ -344,7 +361,11 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
     fill(below, scene.reading ? hangingHeight(arcs) : 0, figureNames(scene).predicted);
     bars = (scene.reading ? at.centres : []).map((centre) =>
       svgElement(below, "rect", {
-        ...{ class: "attnw-arcs-bar", x: centre - 7, y: BELOW, width: 14, height: 0 },
+        class: "attnw-arcs-bar",
+        x: centre - 7,
+        y: BELOW,
+        width: 14,
+        height: 0,
       }),
     );
     for (const arc of predictedArcs(arcs, look.theme)) placed(below, arc);

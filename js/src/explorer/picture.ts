@@ -17,7 +17,14 @@ import { type ExplorerState, PANELS, type Panel, TITLES } from "./explorer_types
 type Whole = ExplorerState & { _drawn: Partial<Record<Panel, { state: never }>> };
 
 const FIGURES: Record<Panel, DrawPicture<never>> = {
-  ...{ grid, view, lens, head_map: headMap, strip, predictions, table, arcs },
+  grid,
+  view,
+  lens,
+  head_map: headMap,
+  strip,
+  predictions,
+  table,
+  arcs,
 };
 const OWN_WIDTH = 1000;
 const GAP = 32;
@@ -84,7 +91,9 @@ function captionOf(state: Whole, shown: Panel[], drawn: Partial<Record<Panel, Dr
   const isMissing = state.tab in state.progress && state.panels.includes(state.tab);
   const of = drawn.grid?.caption ?? drawn.view?.caption;
   return caption("Attention to a text", {
-    ...{ model: state._source.model, head: of?.head ?? "", quantity: of?.quantity ?? "" },
+    model: state._source.model,
+    head: of?.head ?? "",
+    quantity: of?.quantity ?? "",
     scale: of?.scale ?? "",
     notes: [
       state._look,

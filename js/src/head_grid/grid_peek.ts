@@ -8,7 +8,11 @@ function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
   const head = row * maps.cols + col;
   return {
     head: [row, col, stack],
-    ...{ quantity, unit, hidden, rows: height, cols: width },
+    quantity,
+    unit,
+    hidden,
+    rows: height,
+    cols: width,
     values: maps.values.subarray(head * height * width, (head + 1) * height * width),
     maximum: maps.maxima[head] ?? 0,
   };

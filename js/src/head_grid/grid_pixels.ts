@@ -26,17 +26,19 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
   const [rows = 0, cols = 0, height = 0, width = 0] = thumbnails.values.shape;
   const maxima = asFloat32(thumbnails.maxima);
   return {
-    ...{
-      disabled: [],
-      method: "uniform",
-      versus: null,
-      of_two: "difference",
-      signed: false,
-      common: null,
-    },
+    disabled: [],
+    method: "uniform",
+    versus: null,
+    of_two: "difference",
+    signed: false,
+    common: null,
     ...thumbnails,
     changes: thumbnails.changes ? asFloat32(thumbnails.changes) : null,
-    ...{ rows, cols, height, width, maxima },
+    rows,
+    cols,
+    height,
+    width,
+    maxima,
     values: asUint8(thumbnails.values),
     strongest: asInt32(thumbnails.strongest),
     maximum: maxima.reduce((a, b) => Math.max(a, Math.abs(b)), 0),

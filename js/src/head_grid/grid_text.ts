@@ -204,8 +204,12 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
 export function tableOf(scene: Scene): Table {
   const { state, maps, metric, off, changes } = scene;
   const columns = [
-    ...["head", "selected", ...(changes ? ["changed"] : []), ...(metric ? [metric.title] : [])],
-    ...[`largest ${maps?.signed ? "difference" : state.quantity.slice(0, -1)}`, "from → to"],
+    "head",
+    "selected",
+    ...(changes ? ["changed"] : []),
+    ...(metric ? [metric.title] : []),
+    `largest ${maps?.signed ? "difference" : state.quantity.slice(0, -1)}`,
+    "from → to",
   ];
   if (!maps) return { columns, rows: [] };
   const { rows, cols, maxima } = maps;
@@ -225,7 +229,8 @@ export function tableOf(scene: Scene): Table {
       const head: Head = [Math.floor(i / cols), i % cols, maps.stack];
       const most = strongest(maps, state._axes, [head[0], head[1]]);
       return [
-        ...[headNames([head]), chosen.includes(i) ? "yes" : ""],
+        headNames([head]),
+        chosen.includes(i) ? "yes" : "",
         ...(changes ? [editText(scene, [head[0], head[1]]).replace("changed ", "")] : []),
         ...(metric ? [figures(metric.values[i] ?? 0)] : []),
         print(maxima[i] ?? 0),

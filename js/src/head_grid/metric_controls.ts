@@ -25,7 +25,8 @@ export function metricControls(
   selectSimilar: () => void,
 ) {
   const row = element(parent, "div", {
-    ...{ class: "attnw-controls attnw-metric-controls", role: "group" },
+    class: "attnw-controls attnw-metric-controls",
+    role: "group",
     "aria-label": "metric",
   });
   const on = listening(signal);

@@ -74,8 +74,10 @@ export function sceneOf(
     height: snap(height),
     look: {
       table: maps?.signed ? diverging(page.theme) : ramp(page.theme),
-      ...{ ground: word(page.theme.background), line: word(page.theme.hairline) },
-      ...{ scale: state.scale, shared: state.shared_scale },
+      ground: word(page.theme.background),
+      line: word(page.theme.hairline),
+      scale: state.scale,
+      shared: state.shared_scale,
     },
     off: new Set(
       state.disabled

@@ -57,12 +57,15 @@ type Choice = Pick<GridState, "selected" | "disabled">;
 function render(context: RenderContext<GridState>): void {
   const { model, signal } = context;
   const { root, inner, schedule } = mount(context, "head-grid", WATCHED, {
-    ...{ update, paint },
+    update,
+    paint,
     keys: (event) => commonKey(event, toggleKeys, stepBy) || switchKey(event) || input.key(event),
   });
   const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
   const box = element(inner, "div", {
-    ...{ class: "attnw-grid-box attnw-drawn", role: "grid", tabindex: 0 },
+    class: "attnw-grid-box attnw-drawn",
+    role: "grid",
+    tabindex: 0,
     "aria-multiselectable": "true",
     "aria-label": "attention heads, a row a layer; question mark lists the keys",
   });
@@ -101,7 +104,11 @@ function render(context: RenderContext<GridState>): void {
   const select = (selected: Head[]) => history.choose({ ...chosenNow(), selected });
 
   const input = cellInput(box, canvas, signal, {
-    ...{ choose, undo, moved: schedule, layout: () => scene?.layout, fixedLabels: true },
+    choose,
+    undo,
+    moved: schedule,
+    layout: () => scene?.layout,
+    fixedLabels: true,
     selected: () => scene?.selected ?? [],
   });
   const on = listening(signal);

@@ -257,7 +257,8 @@ export function groupLegend(scene: MapScene, names: string[], room: number, rule
   });
   const width = Math.max(0, ...items.map(({ right }) => right));
   return {
-    ...{ width, height },
+    width,
+    height,
     paint(pen) {
       pen.textBaseline = "middle";
       for (const item of items) {

@@ -89,7 +89,10 @@ export const within = (points: Point[], { x0, y0, x1, y1 }: Rectangle): Point[] 
   points.filter(({ x, y }) => (x - x0) * (x - x1) <= 0 && (y - y0) * (y - y1) <= 0);
 
 const WAYS: Record<string, [number, number]> = {
-  ...{ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] },
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
 };
 
 /**
@@ -168,7 +171,13 @@ export function sceneOf(state: MapState, plane: Point[], look: Look): MapScene {
     .slice(-1)
     .map(({ x, y }) => ({ x0: x - size.ring, x1: x + 64, y0: y - 24, y1: y + size.ring }));
   return {
-    ...{ theme, font, beside, layout, points, size, selected },
+    theme,
+    font,
+    beside,
+    layout,
+    points,
+    size,
+    selected,
     touching: touching(points, APART * size.text),
     layers: byLayer ? (state._heads?.positions.shape[0] ?? 1) : 0,
     slots: groups.map(({ slot }) => slot),
@@ -231,7 +240,8 @@ export function captionOf(state: MapState, points: Point[]): Caption {
   const byLayer = state.color === "layer";
   const stack = stackOf(state);
   return caption(FIGURE, {
-    ...{ model, quantity },
+    model,
+    quantity,
     head: headNames(headsOf(selectedOf(state, points)), NAMED),
     scale: byLayer ? "numbers and colours: layers, from 0" : "colours and shapes: behaviours",
     notes: [stack && `stack: ${stack}`, counted(points.length, "head"), note],
@@ -241,7 +251,9 @@ export function captionOf(state: MapState, points: Point[]): Caption {
 /** The selected heads, then the behaviours or layers with their heads. */
 export function tableOf(state: MapState, points: Point[]): Table {
   const rows: Table["rows"] = selectedOf(state, points).map(({ head }) => [
-    ...["selected", 1, headNames([head])],
+    "selected",
+    1,
+    headNames([head]),
   ]);
   const layers = state._heads?.positions.shape[0] ?? 0;
   const byLayer = state.color === "layer";

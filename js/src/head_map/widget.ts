@@ -36,7 +36,9 @@ function render(context: RenderContext<MapState>): void {
     keys,
   });
   const box = element(inner, "div", {
-    ...{ class: "attnw-map-box attnw-drawn", role: "listbox", tabindex: 0 },
+    class: "attnw-map-box attnw-drawn",
+    role: "listbox",
+    tabindex: 0,
     "aria-multiselectable": "true",
     "aria-label": "map of attention heads; question mark lists the keys",
   });
@@ -83,7 +85,8 @@ function render(context: RenderContext<MapState>): void {
   /** What the keyboard is on, for assistive technology. */
   function setCursor(at: Point, isSelected: boolean): void {
     point(at.head.join("-"), {
-      ...{ role: "option", "aria-selected": String(isSelected) },
+      role: "option",
+      "aria-selected": String(isSelected),
       "aria-posinset": String(points().indexOf(at) + 1),
       "aria-setsize": String(points().length),
       "aria-label": describePoint(at, groups(), isSelected),
@@ -116,7 +119,11 @@ function render(context: RenderContext<MapState>): void {
   }
 
   const { place, key } = mapInput(box, canvas, signal, {
-    ...{ points, selected, redraw: schedule, choose, clear },
+    points,
+    selected,
+    redraw: schedule,
+    choose,
+    clear,
   });
 
   function stepBy(by: number): void {

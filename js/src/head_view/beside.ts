@@ -76,14 +76,14 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
       : layout.width / 2;
     const head = several?.heads[i];
     panels.push({
-      ...{
-        scene: matrix ? { ...part, labelled } : part,
-        name: several?.names?.[i] ?? (head ? headName(head) : ""),
-        x,
-        y,
-        middle,
-      },
-      ...{ width: layout.width, height: TITLE + (matrix ? 0 : HEADING) + layout.height, ...at },
+      scene: matrix ? { ...part, labelled } : part,
+      name: several?.names?.[i] ?? (head ? headName(head) : ""),
+      x,
+      y,
+      middle,
+      width: layout.width,
+      height: TITLE + (matrix ? 0 : HEADING) + layout.height,
+      ...at,
     });
     width = Math.max(width, x + layout.width);
     // Columns stay in line where the first row alone has its keys named.

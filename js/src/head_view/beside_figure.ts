@@ -85,9 +85,7 @@ export function besideFigure(
     },
     isCut: (scene, side, text) => {
       const [panel] = beside?.panels ?? [];
-      return (
-        (panel && shown[0]?.isCut({ ...panel.scene, ...{ font: scene.font } }, side, text)) ?? false
-      );
+      return (panel && shown[0]?.isCut({ ...panel.scene, font: scene.font }, side, text)) ?? false;
     },
     notes: () => [...new Set(shown.flatMap((figure) => figure.notes()))],
   };

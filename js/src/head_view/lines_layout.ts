@@ -69,7 +69,10 @@ export function linesLayout(
     height,
     fullHeight,
     scrollTop: Math.max(0, Math.min(scrollTop, fullHeight - height)),
-    ...{ pitch, labelWidth, numberWidth, barWidth },
+    pitch,
+    labelWidth,
+    numberWidth,
+    barWidth,
     x0: side,
     x1: side + area,
   };

@@ -174,7 +174,8 @@ function paintBoth(pen: Pen, layout: LinesLayout, lines: Lines, found: Tables, s
   if (scene.dense) {
     const curved = lines.count <= MOST_CURVES;
     const raster = rasterLines(layout, lines, found, theme, some ? lit : undefined, {
-      ...{ curved, density: scene.density },
+      curved,
+      density: scene.density,
     });
     paintRaster(pen, raster, layout.x0, 0, layout.x1 - layout.x0, layout.height);
     return;

@@ -87,12 +87,10 @@ export function longBody(parent: HTMLElement, signal: AbortSignal) {
   const plate = element(body, "div", { class: "attnw-plate attnw-drawn" });
   const progress = element(plate, "div", { class: "attnw-progress", hidden: true });
   const box = element(plate, "div", {
-    ...{
-      class: "attnw-figure attnw-long",
-      tabindex: 0,
-      role: "group",
-      "aria-roledescription": "attention map",
-    },
+    class: "attnw-figure attnw-long",
+    tabindex: 0,
+    role: "group",
+    "aria-roledescription": "attention map",
   });
   const canvas = (className: string, at: HTMLElement = box) =>
     element(at, "canvas", { class: className, "aria-hidden": "true" });
@@ -115,7 +113,15 @@ export function longBody(parent: HTMLElement, signal: AbortSignal) {
     if (node.textContent !== text) node.textContent = text;
   };
   return {
-    ...{ box, base, overlay, curve, minimap, bar, rowList, links, point: tooltip(parent) },
+    box,
+    base,
+    overlay,
+    curve,
+    minimap,
+    bar,
+    rowList,
+    links,
+    point: tooltip(parent),
     /** Put what is beside the figure beside or under it; returns the width left for the figure. */
     arrange(width: number): number {
       const room = roomFor(width);

@@ -43,7 +43,11 @@ export function longLayout({
   const after = lines ? label + 2 * GAP : Math.round(RISE / 2);
   const side = snap(Math.max(LEAST_PLOT, Math.min(LARGEST_PLOT, room - x0 - after)));
   return {
-    ...{ x0, y0, across: side, down: side, label },
+    x0,
+    y0,
+    across: side,
+    down: side,
+    label,
     strip: lines ? undefined : label + 2 * GAP,
     width: Math.ceil(x0 + side + after),
     // Under the column of the first key there is its name.

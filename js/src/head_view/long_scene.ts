@@ -81,7 +81,12 @@ export function longScene(
   const locked = (side: Side) => state.tokens.findLast(([where]) => where === side)?.[1];
   return {
     ...ground,
-    ...{ state, head, part, row: state._row, axes: tile?.axes ?? null, links: tile?.links ?? null },
+    state,
+    head,
+    part,
+    row: state._row,
+    axes: tile?.axes ?? null,
+    links: tile?.links ?? null,
     overview: read.overview(head),
     tile: read.tile(tile),
     print: printed,
@@ -103,8 +108,13 @@ export function inSight({ q0, k0, step, rows, cols, values, first }: Cells, part
   for (let r = 0; r < height; r++)
     kept.set(values.subarray((top + r) * cols + left, (top + r) * cols + left + width), r * width);
   return {
-    ...{ q0: q0 + top * step, k0: k0 + left * step, step, rows: height, cols: width },
-    ...{ values: kept, first: first.subarray(top, top + height) },
+    q0: q0 + top * step,
+    k0: k0 + left * step,
+    step,
+    rows: height,
+    cols: width,
+    values: kept,
+    first: first.subarray(top, top + height),
   };
 }
 

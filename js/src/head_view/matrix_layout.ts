@@ -103,8 +103,18 @@ export function matrixLayout(request: Request): MatrixLayout {
       ? sides
       : [Math.min(...sides), Math.min(...sides)];
   return {
-    ...{ x0, y0, cellWidth, cellHeight, ...shown, inSight: { query, key }, whole },
-    ...{ dpr, width, height, rowLabel, colLabel },
+    x0,
+    y0,
+    cellWidth,
+    cellHeight,
+    ...shown,
+    inSight: { query, key },
+    whole,
+    dpr,
+    width,
+    height,
+    rowLabel,
+    colLabel,
   };
 }
 

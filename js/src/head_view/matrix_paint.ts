@@ -33,10 +33,14 @@ export function arrangeMatrix(scene: Scene): MatrixLayout {
   const measure = ruler(labelFont(font, true, size));
   const written = writtenFrom(axes.query, map.rows) + writtenFrom(axes.key, map.cols) > 0;
   const whole = matrixLayout({
-    ...{ room, dpr: density, rows: map.rows.length, cols: map.cols.length },
+    room,
+    dpr: density,
+    rows: map.rows.length,
+    cols: map.cols.length,
     rowLabel: widestLabel(measure, axes.query, map.rows),
     colLabel: widestLabel(measure, axes.key, map.cols),
-    ...{ inSight, size },
+    inSight,
+    size,
     ...(written && { margin: { right: Math.ceil(measure(CONTINUATION)), below: size + BESIDE } }),
   });
   return labelled ? withLabels(whole, labelled) : whole;

@@ -89,7 +89,9 @@ export function matrixZoom(
     return {
       query: at.inSight.query.start + inY / at.cellHeight,
       key: at.inSight.key.start + inX / at.cellWidth,
-      ...{ x: inX + at.x0, y: inY + at.y0, inside: inX === x && inY === y },
+      x: inX + at.x0,
+      y: inY + at.y0,
+      inside: inX === x && inY === y,
     };
   }
 

@@ -46,16 +46,16 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
         key: blocks(key, cols, peeked.cols),
       };
   const shown: Shown = {
-    ...{
-      head: peeked.head,
-      quantity: peeked.quantity,
-      unit: peeked.unit,
-      axes,
-      values,
-      exact: false,
-    },
+    head: peeked.head,
+    quantity: peeked.quantity,
+    unit: peeked.unit,
+    axes,
+    values,
+    exact: false,
     highlighted: whole ? last.highlighted : { query: [], key: [] },
-    ...{ rowSums: [1, 1], mask: whole ? last.mask : "", source: [peeked] },
+    rowSums: [1, 1],
+    mask: whole ? last.mask : "",
+    source: [peeked],
     peek: whole
       ? "peek"
       : `peek: the strongest of ${peeked.rows} × ${peeked.cols} blocks of tokens`,

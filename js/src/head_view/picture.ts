@@ -74,8 +74,13 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
   sheet.title(several ? severalTitle(several, quantity, unit) : title(head, quantity, unit), model);
   const room = roomFor(sheet.room, several);
   const scene = sceneOf(state, shown, map, {
-    ...{ theme: request.theme, room, font: FONT, ruler: tableRuler },
-    ...{ active: {}, density: request.density, dense: request.dense },
+    theme: request.theme,
+    room,
+    font: FONT,
+    ruler: tableRuler,
+    active: {},
+    density: request.density,
+    dense: request.dense,
   });
   const range = linesRange(scene);
   let drawing: string[] = [];

@@ -120,7 +120,8 @@ export const choices = (of: ViewState) => [of.hidden.join(), of.sentences, of.re
 export function visibleOf({ hidden, sentences, renormalise }: ViewState, shown: Shown): VisibleMap {
   const visible = (values: Float32Array) =>
     visibleMap(values, shown.axes, {
-      ...{ hidden, sentences },
+      hidden,
+      sentences,
       // Shares of one are a property of weights: other quantities stay as they were measured.
       renormalise: renormalise && shown.quantity === "weights",
     });
@@ -140,7 +141,10 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
   const { query = [], key = [] } = shown.highlighted;
   return {
     ...ground,
-    ...{ state, map, axes: shown.axes, size: TOKEN_PIXELS[state.token_size] },
+    state,
+    map,
+    axes: shown.axes,
+    size: TOKEN_PIXELS[state.token_size],
     inSight: inSightOf(map, state.mode === "matrix" ? state.window : null),
     print: printer(shown.exact, shown.quantity),
     locked: positions(map, side("query"), side("key")),

@@ -99,7 +99,9 @@ export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several 
   if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
   const shown = state.selected.at(-1) as Head;
   return {
-    ...{ arrangement: two ? "beside" : state.arrangement, heads, wanted },
+    arrangement: two ? "beside" : state.arrangement,
+    heads,
+    wanted,
     last: heads.findIndex((head) => sameHead(head, shown)),
     values: places.map((place) => valuesOf(maps, place)),
     ...(two && { names: twoNames(state._compared) }),
@@ -147,10 +149,8 @@ export function severalMap(
   const { values: largest, strongest } = strongestOf(alike);
   const shown = {
     ...(members[last] as VisibleMap),
-    ...{
-      hiddenShare: mean((map) => map.hiddenShare),
-      filteredShare: mean((map) => map.filteredShare),
-    },
+    hiddenShare: mean((map) => map.hiddenShare),
+    filteredShare: mean((map) => map.filteredShare),
   };
   const most = { ...shown, values: largest };
   return arrangement === "overlay"

@@ -34,7 +34,8 @@ export function viewBody(
   const plate = element(body, "div", { class: "attnw-plate attnw-drawn" });
   const progress = element(plate, "div", { class: "attnw-progress", hidden: true });
   const figures = {
-    ...{ lines: linesFigure(plate), matrix: matrixFigure(plate) },
+    lines: linesFigure(plate),
+    matrix: matrixFigure(plate),
     beside: besideFigure(plate, signal, (head) => choose(head, true)),
   };
   for (const figure of Object.values(figures)) {

@@ -59,7 +59,15 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   const own = several.names ? ownPart(values, axes) : { values, nKeys };
   const sums = several.values.map((of) => rowSumRange(of, nKeys));
   const shown: Shown = {
-    ...{ head, quantity, unit, axes, values, exact: maps.exact, highlighted, several, source },
+    head,
+    quantity,
+    unit,
+    axes,
+    values,
+    exact: maps.exact,
+    highlighted,
+    several,
+    source,
     rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
     mask: [aloneText(axes), maskName(own.values, own.nKeys)].filter(Boolean).join(" · "),
   };

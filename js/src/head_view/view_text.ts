@@ -185,11 +185,9 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
   const to = (col: number) => labelOf(axes.key, map.cols[col] ?? 0);
   const pairs = (of: Target, name: (pair: Pair) => string) =>
     strongest(map, of, MOST_LISTED).map((pair, _, [first]) => ({
-      ...{
-        label: name(pair),
-        weight: print(pair.weight, first?.weight),
-        target: { query: pair.query, key: pair.key },
-      },
+      label: name(pair),
+      weight: print(pair.weight, first?.weight),
+      target: { query: pair.query, key: pair.key },
     }));
   if (query !== undefined)
     return {

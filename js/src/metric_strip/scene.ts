@@ -49,8 +49,12 @@ export function sceneOf({ selected, _metrics: metrics }: StripState): StripScene
   const rows = metrics.titles.map((title, i): Row => {
     const values = Float32Array.from(measured, (at) => all[i * places + at] ?? 0);
     return {
-      ...{ title, values, low: Math.min(...values), high: Math.max(...values) },
-      ...{ value: values[index] ?? 0, percentile: percentile(values, index) },
+      title,
+      values,
+      low: Math.min(...values),
+      high: Math.max(...values),
+      value: values[index] ?? 0,
+      percentile: percentile(values, index),
     };
   });
   return { head, count: measured.length, rows, marked };

@@ -6,18 +6,19 @@ import type { Limits } from "./page_data.js";
 
 /** Traits under the same name in every figure. */
 export const SHARED = [
-  ...([
-    "selected",
-    "layer",
-    "tokens",
-    "hidden",
-    "quantity",
-    "unit",
-    "scale",
-    "token_size",
-  ] as const),
-  ...(["relation", "direction", "disabled", "method"] as const),
-];
+  "selected",
+  "layer",
+  "tokens",
+  "hidden",
+  "quantity",
+  "unit",
+  "scale",
+  "token_size",
+  "relation",
+  "direction",
+  "disabled",
+  "method",
+] as const;
 type Shared = SharedState & RelationsState & { token_size: TokenSize };
 
 /** A model of the page, and what it takes of others. */

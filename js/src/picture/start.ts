@@ -65,11 +65,20 @@ export function draw(wish: Wish, bytes: Uint8Array): string {
   if (wish.caption) sheet.caption(caption);
   rasters = sheet.rasters;
   return JSON.stringify({
-    ...{ width: sheet.width, height: sheet.height, density, figures: sheet.figures },
+    width: sheet.width,
+    height: sheet.height,
+    density,
+    figures: sheet.figures,
     body: `<g font-family="${FONT}">${sheet.pen.body}</g>`,
-    ...{ caption, said: captionText(caption), table, ground: THEMES[theme].background },
+    caption,
+    said: captionText(caption),
+    table,
+    ground: THEMES[theme].background,
     rasters: rasters.map(({ raster: { across, down }, width, height }) => ({
-      ...{ across, down, width, height },
+      across,
+      down,
+      width,
+      height,
     })),
   });
 }

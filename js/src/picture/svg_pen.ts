@@ -43,18 +43,16 @@ export interface PlacedRaster {
 }
 
 const START = {
-  ...{
-    fillStyle: "#000000",
-    strokeStyle: "#000000",
-    lineWidth: 1,
-    lineJoin: "miter" as CanvasLineJoin,
-  },
-  ...{
-    font: "10px sans-serif",
-    textAlign: "start" as CanvasTextAlign,
-    direction: "ltr" as CanvasDirection,
-  },
-  ...{ textBaseline: "alphabetic" as CanvasTextBaseline, globalAlpha: 1, dash: [] as number[] },
+  fillStyle: "#000000",
+  strokeStyle: "#000000",
+  lineWidth: 1,
+  lineJoin: "miter" as CanvasLineJoin,
+  font: "10px sans-serif",
+  textAlign: "start" as CanvasTextAlign,
+  direction: "ltr" as CanvasDirection,
+  textBaseline: "alphabetic" as CanvasTextBaseline,
+  globalAlpha: 1,
+  dash: [] as number[],
   globalCompositeOperation: "source-over" as GlobalCompositeOperation,
   /** As in SVG: x' = a x + c y + e. */
   matrix: [1, 0, 0, 1, 0, 0] as [a: number, b: number, c: number, d: number, e: number, f: number],

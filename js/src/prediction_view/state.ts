@@ -50,6 +50,18 @@ export interface PredictionState extends SharedState {
 
 /** Those that are drawn. */
 export const WATCHED: (keyof PredictionState)[] = [
-  ...(["selected", "layer", "disabled", "method", "stack", "position", "answer"] as const),
-  ...(["_predictions", "_effects", "_message", "_problem", "_axes", "_stacks", "_source"] as const),
+  "selected",
+  "layer",
+  "disabled",
+  "method",
+  "stack",
+  "position",
+  "answer",
+  "_predictions",
+  "_effects",
+  "_message",
+  "_problem",
+  "_axes",
+  "_stacks",
+  "_source",
 ];

@@ -48,12 +48,10 @@ function render(context: RenderContext<PredictionState>): void {
   const title = element(inner, "p", { class: "attnw-prediction-title" });
   const message = element(inner, "p", { class: "attnw-message", hidden: true });
   const box = element(inner, "div", {
-    ...{
-      class: "attnw-prediction-box attnw-drawn",
-      role: "grid",
-      tabindex: 0,
-      "aria-multiselectable": "true",
-    },
+    class: "attnw-prediction-box attnw-drawn",
+    role: "grid",
+    tabindex: 0,
+    "aria-multiselectable": "true",
   });
   const canvas = element(box, "canvas", {
     class: "attnw-prediction-canvas",
@@ -68,12 +66,10 @@ function render(context: RenderContext<PredictionState>): void {
 
   let scene: Scene | null = null;
   const input = cellInput(box, canvas, signal, {
-    ...{
-      moved: schedule,
-      choose: select,
-      layout: () => scene?.map,
-      selected: () => scene?.selected ?? [],
-    },
+    moved: schedule,
+    choose: select,
+    layout: () => scene?.map,
+    selected: () => scene?.selected ?? [],
   });
   const under = (event: MouseEvent) => {
     const { left, top } = canvas.getBoundingClientRect();

@@ -21,12 +21,20 @@ const [BAR_GAP, INTERVAL_GAP, OFFSET_GAP] = [8, 6, 4];
 const MOST = { pad: 12, bar: 240 };
 
 export const TITLES: Record<Column, string> = {
-  ...{ relation: "relation", n: "n", head: "best head", direction: "direction" },
-  ...{ accuracy: "accuracy %", baseline: "offset %", gain: "gain" },
+  relation: "relation",
+  n: "n",
+  head: "best head",
+  direction: "direction",
+  accuracy: "accuracy %",
+  baseline: "offset %",
+  gain: "gain",
 };
 /** What a heading is where every column has to fit beside the others. */
 const SHORT: Partial<Record<Column, string>> = {
-  ...{ head: "head", direction: "dir.", accuracy: "acc. %", baseline: "off. %" },
+  head: "head",
+  direction: "dir.",
+  accuracy: "acc. %",
+  baseline: "off. %",
 };
 
 /**
@@ -215,23 +223,30 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   const lines = wrapped(said, x, ruler(labelFont(font, false, AXIS_LABEL_SIZE)));
   const top = lines.length * LINE + ABOVE;
   return {
-    ...{
-      width: x,
-      height: top + ROW * (rows.length + 1),
-      lines,
-      top,
-      headings,
-      shown,
-      columns,
-      pad,
-    },
+    width: x,
+    height: top + ROW * (rows.length + 1),
+    lines,
+    top,
+    headings,
+    shown,
+    columns,
+    pad,
     names: rows.map(({ relation }) => shorten(bold, relation, width.relation - 2 * NAME)),
     toTheRight: new Set<Column>([
-      ...(["n", "head", "baseline", "gain"] as const),
+      "n",
+      "head",
+      "baseline",
+      "gain",
       ...(look.bar ? [] : (["accuracy"] as const)),
     ]),
     bar: look.bar && width.accuracy - rest,
-    ...{ number, interval, offset, frame, chip: look.chip, short: look.short, size: look.size },
+    number,
+    interval,
+    offset,
+    frame,
+    chip: look.chip,
+    short: look.short,
+    size: look.size,
   };
 }
 

@@ -12,7 +12,10 @@ export function relationControls(
   const { row, help } = controlRow(parent, signal);
   const on = listening(signal);
   const search = element(element(row, "label", {}, "search "), "input", {
-    ...{ type: "search", placeholder: "relation", autocomplete: "off", spellcheck: "false" },
+    type: "search",
+    placeholder: "relation",
+    autocomplete: "off",
+    spellcheck: "false",
   });
   on(search, "input", () => save(model, { search: search.value }));
   const label = element(row, "label", {}, "at least ");

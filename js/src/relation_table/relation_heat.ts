@@ -25,7 +25,9 @@ export interface HeatActions {
 /** The map of every head on the chosen relation, with its colour scale. */
 export function relationHeat(parent: HTMLElement, signal: AbortSignal, actions: HeatActions) {
   const box = element(parent, "div", {
-    ...{ class: "attnw-rel-heat attnw-drawn", role: "grid", tabindex: 0 },
+    class: "attnw-rel-heat attnw-drawn",
+    role: "grid",
+    tabindex: 0,
     "aria-multiselectable": "true",
   });
   const canvas = element(box, "canvas", { class: "attnw-rel-map", "aria-hidden": "true" });

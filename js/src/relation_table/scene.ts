@@ -23,7 +23,9 @@ const ORDERS: Partial<Record<Column, [down: string, up: string]>> = {
   head: ["last layer first", "first layer first"],
 };
 const SORTED: Partial<Record<Column, string>> = {
-  ...{ head: "best head", baseline: "the offset's accuracy", gain: "the gain" },
+  head: "best head",
+  baseline: "the offset's accuracy",
+  gain: "the gain",
 };
 
 /** How often a head is right on a relation. */
@@ -86,14 +88,21 @@ export function decodeRelations(table: RelationNumbers): Decoded {
     const score = scoreAt(index, layer, head, direction);
     const baseline = (baselines[index] ?? 0) / score.n;
     return {
-      ...{ index, relation, head: [layer, head, table.stack], baseline, ...score },
+      index,
+      relation,
+      head: [layer, head, table.stack],
+      baseline,
+      ...score,
       direction: DIRECTIONS[direction] ?? DIRECTIONS[0],
       offset: offsets[index] ?? 0,
       gain: score.accuracy - baseline,
     };
   });
   return {
-    ...{ layers, heads, stack: table.stack, rows },
+    layers,
+    heads,
+    stack: table.stack,
+    rows,
     score: (row, layer, head, direction) =>
       scoreAt(row.index, layer, head, DIRECTIONS.indexOf(direction)),
   };
@@ -187,7 +196,10 @@ export function sceneOf(state: TableState, found: Decoded | undefined, brief = f
   const cut = rows.length < whole.length && first;
   const said = [`${rows.length} of ${all.length} rows`, cut, ...wishes(state)];
   return {
-    ...{ state, rows, chosen, stack: found?.stack ?? "self" },
+    state,
+    rows,
+    chosen,
+    stack: found?.stack ?? "self",
     said: said.filter(Boolean).join(" · "),
     heat: found && chosen && heatOf(state, found, chosen),
   };
@@ -212,7 +224,9 @@ function heatOf(state: TableState, found: Decoded, row: Row): Heat {
     found.score(row, Math.floor(i / heads), i % heads, state.direction),
   );
   return {
-    ...{ layers, heads, scores },
+    layers,
+    heads,
+    scores,
     most: Math.max(0, ...scores.map(({ accuracy }) => accuracy)),
     selected: state.selected
       .filter(([, , of]) => of === stack)

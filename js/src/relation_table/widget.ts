@@ -26,8 +26,17 @@ import {
 } from "./scene.js";
 
 const WATCHED: (keyof TableState)[] = [
-  ...(["selected", "layer", "relation", "direction", "min_count", "significant"] as const),
-  ...(["search", "sort", "descending", "_numbers", "_source"] as const),
+  "selected",
+  "layer",
+  "relation",
+  "direction",
+  "min_count",
+  "significant",
+  "search",
+  "sort",
+  "descending",
+  "_numbers",
+  "_source",
 ];
 const HINT = "Point at a head for its accuracy, click to select it.";
 const KEYS = [

@@ -17,7 +17,11 @@ export interface Caption {
 
 /** A caption of these parts; those that are left out are empty. */
 export const caption = (figure: string, parts: Partial<Caption> = {}): Caption => ({
-  ...{ figure, model: "", head: "", quantity: "", scale: "" },
+  figure,
+  model: "",
+  head: "",
+  quantity: "",
+  scale: "",
   ...parts,
   notes: (parts.notes ?? []).filter(Boolean),
 });

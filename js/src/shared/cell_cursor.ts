@@ -25,8 +25,10 @@ export function gridCursor(grid: HTMLElement) {
     grid.setAttribute("aria-colcount", String(cols));
     row.setAttribute("aria-rowindex", String(cell[0] + 1));
     point(cell.join("-"), {
-      ...{ role: "gridcell", "aria-colindex": String(cell[1] + 1) },
-      ...{ "aria-selected": String(selected), "aria-label": name },
+      role: "gridcell",
+      "aria-colindex": String(cell[1] + 1),
+      "aria-selected": String(selected),
+      "aria-label": name,
     });
   };
 }

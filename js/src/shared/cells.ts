@@ -98,8 +98,12 @@ export const inside = ([row, col]: Cell, rows: number, cols: number): Cell => [
 
 /** Page Up and Page Down jump over rows. */
 const STEPS: Record<string, Cell> = {
-  ...{ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] },
-  ...{ PageUp: [-4, 0], PageDown: [4, 0] },
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  PageUp: [-4, 0],
+  PageDown: [4, 0],
 };
 
 /** The cell that a key moves to from `cell`, or undefined where the key is not one that moves. */

@@ -33,7 +33,13 @@ export interface RelationNumbers {
 }
 
 export const COLUMNS = [
-  ...["relation", "n", "head", "direction", "accuracy", "baseline", "gain"],
+  "relation",
+  "n",
+  "head",
+  "direction",
+  "accuracy",
+  "baseline",
+  "gain",
 ] as Column[];
 export type Column = "relation" | "n" | "head" | "direction" | "accuracy" | "baseline" | "gain";
 

@@ -54,7 +54,8 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
     box,
     "button",
     {
-      ...{ type: "button", class: "attnw-save-button" },
+      type: "button",
+      class: "attnw-save-button",
       "aria-haspopup": "menu",
       "aria-expanded": "false",
     },
@@ -62,8 +63,11 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
   );
   const said = element(box, "p", { class: "attnw-save-said", role: "status" });
   const menu = element(box, "div", {
-    ...{ class: "attnw-save-menu", role: "menu", hidden: true },
-    ...{ "aria-label": "save this figure as", "aria-orientation": "horizontal" },
+    class: "attnw-save-menu",
+    role: "menu",
+    hidden: true,
+    "aria-label": "save this figure as",
+    "aria-orientation": "horizontal",
   });
   const items = FORMATS.map(([format, name]) => {
     const title = TITLES[format] ?? "";

@@ -118,7 +118,10 @@ export function textFrame<T extends TextState>(
   }
 
   return {
-    ...{ body, live, key, isStale },
+    body,
+    live,
+    key,
+    isStale,
     /** Bring the controls up to date; returns whether the kernel has still to answer. */
     update(): boolean {
       drawn = model.get("_drawn");

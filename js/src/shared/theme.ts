@@ -17,23 +17,42 @@ export interface Theme {
 }
 
 const LIGHT: Theme = {
-  ...{ dark: false, forced: false },
-  ...{ background: "#ffffff", text: "#1b1b1f", muted: "#5f6368", hairline: "#d9dade" },
-  ...{ accent: "#1565c0", second: "#c8102e", right: "#0067a3", wrong: "#b84e00" },
+  dark: false,
+  forced: false,
+  background: "#ffffff",
+  text: "#1b1b1f",
+  muted: "#5f6368",
+  hairline: "#d9dade",
+  accent: "#1565c0",
+  second: "#c8102e",
+  right: "#0067a3",
+  wrong: "#b84e00",
 };
 const DARK: Theme = {
-  ...{ dark: true, forced: false },
-  ...{ background: "#111111", text: "#ececf1", muted: "#a0a3ab", hairline: "#3a3b41" },
-  ...{ accent: "#64b5f6", second: "#ff6b57", right: "#56b4e9", wrong: "#f08a3c" },
+  dark: true,
+  forced: false,
+  background: "#111111",
+  text: "#ececf1",
+  muted: "#a0a3ab",
+  hairline: "#3a3b41",
+  accent: "#64b5f6",
+  second: "#ff6b57",
+  right: "#56b4e9",
+  wrong: "#f08a3c",
 };
 export const THEMES = { light: LIGHT, dark: DARK };
 
 const FORCED = "(forced-colors: active)";
 /** What the system calls the colours that a canvas has to use by itself: browsers recolour everything else. */
 const SYSTEM = {
-  ...{ background: "Canvas", text: "CanvasText", muted: "GrayText", hairline: "GrayText" },
-  ...{ accent: "Highlight", second: "CanvasText" },
-  ...{ right: "LinkText", wrong: "CanvasText" },
+  background: "Canvas",
+  text: "CanvasText",
+  muted: "GrayText",
+  hairline: "GrayText",
+  accent: "Highlight",
+  second: "CanvasText",
+  right: "LinkText",
+  wrong: "CanvasText",
 };
 
 /** How light a computed colour is, 0 to 1; undefined where it is mostly transparent. */

@@ -33,17 +33,19 @@ export interface LensState extends SharedState {
 
 /** Those that are drawn. */
 export const WATCHED: (keyof LensState)[] = [
-  ...([
-    "selected",
-    "layer",
-    "tokens",
-    "hidden",
-    "quantity",
-    "unit",
-    "scale",
-    "stack",
-    "of",
-    "sort",
-  ] as const),
-  ...(["_lens", "_axes", "_stacks", "_source", "_quantities"] as const),
+  "selected",
+  "layer",
+  "tokens",
+  "hidden",
+  "quantity",
+  "unit",
+  "scale",
+  "stack",
+  "of",
+  "sort",
+  "_lens",
+  "_axes",
+  "_stacks",
+  "_source",
+  "_quantities",
 ];

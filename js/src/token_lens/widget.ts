@@ -53,12 +53,10 @@ function render(context: RenderContext<LensState>): void {
   const message = element(inner, "p", { class: "attnw-message", hidden: true });
   const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
   const box = element(inner, "div", {
-    ...{
-      class: "attnw-lens-box attnw-drawn",
-      role: "grid",
-      tabindex: 0,
-      "aria-multiselectable": "true",
-    },
+    class: "attnw-lens-box attnw-drawn",
+    role: "grid",
+    tabindex: 0,
+    "aria-multiselectable": "true",
   });
   box.style.maxHeight = `${TALLEST + 40}px`;
   const canvas = element(box, "canvas", { class: "attnw-lens-canvas", "aria-hidden": "true" });
@@ -85,7 +83,10 @@ function render(context: RenderContext<LensState>): void {
     choose({ selected: model.get("selected"), tokens: model.get("tokens"), ...change });
 
   const input = cellInput(box, canvas, signal, {
-    ...{ choose: select, undo: goBack, layout: () => scene?.layout, fixedLabels: true },
+    choose: select,
+    undo: goBack,
+    layout: () => scene?.layout,
+    fixedLabels: true,
     moved: () => {
       if (input.place.byKeyboard) reveal(input.place.focused);
       schedule();
