@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AdvisedError(ValueError):
-    """An error in two parts: what is wrong, and what to do about it in Python.
+    """An error message in two parts: the problem, and how to solve it in Python.
 
     Example:
         >>> from attnwidget.capture.advice import AdvisedError, on_page

@@ -1,4 +1,4 @@
-"""Attention: what every head of a model looked at in one input, computed when asked for."""
+"""Attention: the weights of every head of a model for one input, computed on request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LARGEST_MAPS = 2**30
 _UNASKED = 2**24
 _ROW = 96
 
-# What pages say of it, and what Python adds.
+# The remarks that pages show about an attention, and the remarks that only Python shows.
 NO_MODEL = (
     "heads are switched off in a model, and this attention is of given weights, or was made in a "
     "block of `disabled`"
@@ -67,8 +67,8 @@ class Attention:
     a map when asked; where a model yields only weights, keeps those and says so in `note`. Weights
     are the model's own in float32 to 1e-6, so rows sum to 1 but for attention sinks (`row_sums`).
 
-    Beside weights it has norms ||a f(x)||, and gradients |dL/da| where a loss was given: what each
-    weight moves, and what it matters (`quantities`).
+    Beside the weights, an attention has norms ||a f(x)||, and gradients |dL/da| if a loss was
+    given: how far each weight moves the output, and how much it matters (`quantities`).
 
     Layers and heads count from 0, and layers have the model's own numbers. Hybrid models have
     layers without attention: arrays of all layers are NaN there, and a request for one of these
@@ -77,15 +77,16 @@ class Attention:
     Attributes:
         stacks: the stacks of layers by name, in the order of computation.
         model_name: the model's name, or the one given to `from_weights`.
-        note: "" or that heads were edited, that the input is long (`is_long`), how far weights are
-            kept for queries and keys, and which stack is not shown since its attention is local or
-            sparse (the encoders of LED and LongT5).
-        edits: which heads were off when it was made (`AttentionModel.disabled`); "" for none.
+        note: A remark for readers of figures, or "": heads that were edited, a long input
+            (`is_long`), how long the weights of queries and keys are kept, or a stack that is not
+            shown because its attention is local or sparse (the encoders of LED and LongT5).
+        edits: The heads that were off when the attention was read (`AttentionModel.disabled`); ""
+            for none.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are of; None without them.
         reading: the input, for its model to read it again; None of given weights and under edits.
         intact: the attention of which this one is `without` some heads; else itself.
-        made_by: the call that made it, as Python writes it; None where that is not known.
+        made_by: The Python call that made the attention, or None if no such call is known.
 
     Example:
         >>> from attnwidget import load_model
@@ -176,8 +177,8 @@ class Attention:
     def is_long(self) -> bool:
         """Whether the input was read without whole maps: parts of them are computed when asked for.
 
-        `attend` says from how many tokens on. `weights` then gives one head's map at a time, and
-        `tile` any part of one.
+        `attend` says from how many tokens on. `weights` then gives the map of one head at a time,
+        and `tile` gives any part of a map.
         """
         return any(layer.is_streamed for layer in self._kept_layers())
 
@@ -268,8 +269,8 @@ class Attention:
     ) -> Attention:
         """The attention of the same input, read again with heads off; itself where none is named.
 
-        Later layers see what the model computes without these heads. The last few such attentions
-        are kept, so that asking again costs nothing.
+        Later layers see what the model computes without these heads. The last few edited attentions
+        are kept, so a repeated call costs nothing.
 
         Args:
             heads: (layer, head) or (layer, head, stack) of each.
@@ -277,8 +278,8 @@ class Attention:
                 `AttentionModel.disabled`.
 
         Raises:
-            ValueError: no such head or method, an edit that the model does not allow, or an
-                attention that no model can read again: given weights, or one made under edits.
+            ValueError: if the head or the method does not exist, the model does not allow the edit,
+                or no model can read the attention again: given weights, or one made under edits.
             RuntimeError: the model was closed, or its weights are others by now.
 
         Example:
@@ -418,7 +419,7 @@ class Attention:
         return layers.spread(np.stack([self._maps.get(name, i).sum(-1) for i in layers.numbers]))
 
     def words(self, stack: str | None = None) -> list[str]:
-        """The words of the attending tokens, those of the first stack where none is named."""
+        """Return the words of the attending tokens (of the first stack if `stack` is None)."""
         name = next(iter(self.stacks)) if stack is None else self._stack(stack).name
         return list(self.stacks[name].query.to_words().text)
 
@@ -460,7 +461,9 @@ class Attention:
     def word_visible(
         self, layer: int, head: int, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
-        """[Wq, Wk] True where some token of a word may see one of the other; None = everywhere.
+        """Return a [Wq, Wk] matrix, True where a word may see another; None = everywhere.
+
+        A word sees another word if one of its tokens sees a token of the other word.
 
         Raises:
             ValueError: no such layer, head or stack.
@@ -485,11 +488,11 @@ class Attention:
         unit: str = "tokens",
         quantity: str = "weights",
     ) -> Floats:
-        """What every head gives from one query to each key, or to one key from each query.
+        """Return the weights of every head from one query, or to one key.
 
         `side` is "query" or "key", `index` one of its tokens, or words. [H, n] of a layer,
-        [L, H, n] of a stack, NaN where masked; the same numbers as in `map`, whose other rows and
-        columns are not kept.
+        [L, H, n] of a stack, NaN where masked; the numbers equal the row or column in `map`, but
+        the rest of each map is not kept.
 
         Raises:
             ValueError: no such side, token, layer, stack or unit; a quantity that is not known.
@@ -536,8 +539,8 @@ class Attention:
         that both have.
 
         Raises:
-            ValueError: no such stack, a unit other than "tokens" and "words", a quantity that is
-                not known, or another attention that does not fit.
+            ValueError: if the stack, the unit or the quantity does not exist, or the other
+                attention does not fit this one.
         """
         self._check_quantity(quantity)
         _check_unit(unit)
@@ -566,14 +569,15 @@ class Attention:
         return StackMaps(list(self._maps.layers[stack.name].values()), stack.query, stack.key)
 
     def changes(self, other: Attention, stack: str | None = None) -> Floats:
-        """How far each head's weights are from those in another attention of as many heads.
+        """Return the distance between each head's weights here and in another attention.
 
-        Jensen-Shannon divergences in nats, the mean over the queries that both have: float32
-        [L, H], exactly 0 where the maps are equal. A key that one of the two lacks has no weight
-        there.
+        The distance is the Jensen-Shannon divergence in nats, averaged over the queries of both
+        attentions: float32 [L, H], exactly 0 where the maps are equal. A key that is missing in one
+        attention has weight 0 there.
 
         Raises:
-            ValueError: no such stack, other layers or heads, or no token that both have.
+            ValueError: if the stack does not exist, the numbers of layers or heads differ, or the
+                attentions share no token.
 
         Example:
             >>> from attnwidget import load_model
@@ -645,8 +649,8 @@ class Attention:
 
         Raises:
             TypeError: no weights at all.
-            ValueError: empty, more than one input, shapes that do not fit each other or the tokens,
-                values that are no attention weights.
+            ValueError: if there are no weights, more than one input, shapes that disagree with each
+                other or with the tokens, or values that are no attention weights.
 
         Example:
             >>> import numpy as np

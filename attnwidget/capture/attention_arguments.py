@@ -41,8 +41,8 @@ _WITHOUT_EFFECT = frozenset(
         "use_cache",
     }
 )
-# Arguments of which the eager functions read the module's own copy, and selections of keys that
-# `with_selected_keys` puts into the mask.
+# Arguments that the eager functions ignore or read from the module, and key selections that
+# `with_selected_keys` adds to the mask.
 _KNOWN = frozenset({"s_aux", "softcap", "position_bias", "indices", "block_indices"})
 
 
@@ -55,7 +55,7 @@ def check_arguments(
     hand over, as an argument, what it adds to the mask under the name "eager".
 
     Raises:
-        ValueError: An argument that is not None, not known here, and not named by the model's own
+        ValueError: if an argument is not None, is unknown here, and is not named by the model's own
             eager attention function.
     """
     known = _WITHOUT_EFFECT | _KNOWN | (_parameters(eager) if eager is not None else frozenset())

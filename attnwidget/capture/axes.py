@@ -24,7 +24,7 @@ def token_axis(
         tokenizer: a Hugging Face tokenizer.
         ids: n vocabulary ids.
         word_ids: the word of each token as the tokenizer cut them, None for special tokens; without
-            it words are told from the marks that the vocabulary carries.
+            it, words are recognised by the marks in the vocabulary.
         segments: n zeros and ones, sentence A or B; all 0 without it.
 
     Example:
@@ -44,7 +44,8 @@ def token_axis(
         words = [word if own else None for word, own in zip(word_ids, is_word, strict=True)]
         for segment in set(segments):
             here = [i for i, own in enumerate(segments) if own == segment and words[i] is not None]
-            # Vocabularies that mark spaces without splitting at them call a whole text one word.
+            # With a vocabulary that marks spaces but does not split at them, a whole text is one
+            # word.
             if len({words[i] for i in here}) == 1 and kind == "metaspace":
                 for i in here:
                     words[i] = by_mark[i]

@@ -24,7 +24,8 @@ class Call:
     Attributes:
         code: the call.
         imports: the names of this package in it.
-        unsaid: the names in it of values that code cannot say, each with who was given it.
+        unsaid: Names in the code of values that cannot be written as code, each with the call that
+            receives it.
     """
 
     code: str
@@ -32,7 +33,7 @@ class Call:
     unsaid: tuple[tuple[str, str], ...] = ()
 
     def then(self, other: Call) -> Call:
-        """The other call as a method of what this one gives."""
+        """The other call, written as a method of the result of this call."""
         return Call(f"{self.code}.{other.code}", self.imports, (*self.unsaid, *other.unsaid))
 
     def __str__(self) -> str:
@@ -40,7 +41,7 @@ class Call:
 
 
 def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = None) -> Call:
-    """A call of `name` with arguments by position and by name; what is None is left out.
+    """Return the call of `name` as Python code; arguments that are None are left out.
 
     Texts, numbers and lists of them are written, an object as the name of its parameter.
 
@@ -82,7 +83,7 @@ def _deeper(part: str) -> str:
 
 
 def literal(value: Any) -> str | None:
-    """A value as Python writes it; None for what has no such form.
+    """Return a value as Python code, or None if the value cannot be written as code.
 
     Example:
         >>> from attnwidget.capture.call import literal

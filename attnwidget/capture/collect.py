@@ -28,7 +28,7 @@ _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without who
 
 
 class Collected:
-    """The layers that one forward pass over `inputs` left, for each input of its batch.
+    """Return the layers that one forward pass over `inputs` recorded, for each input of the batch.
 
     `options` are passed on to the model; `projections` are its own, found anew where
     not given.

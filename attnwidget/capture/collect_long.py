@@ -1,4 +1,4 @@
-"""What a forward pass over one long input leaves behind: kept layers, none with a whole map."""
+"""The record of a forward pass over one long input: kept layers that hold no whole map."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _refuse_no_room(hf_model: Any, length: int) -> None:
 
 
 def kept_of(item: StreamedItem) -> KeptLayer:
-    """What is kept of one input in one layer."""
+    """Return the kept layer of one input."""
     products = Products(
         query=item.query,
         key=item.key,

@@ -42,7 +42,7 @@ def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]
 def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> list[Tensor]:
     """Maps of two inputs, [H, Q, K] each, between the queries of both and all keys of either.
 
-    A key that one of the two lacks has no weight there.
+    A key that is missing in one attention has weight 0 there.
     """
     query, key = SharedAxis(stack.query, other.query), SharedAxis(stack.key, other.key)
     if query.is_same and key.is_same:

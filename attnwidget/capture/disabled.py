@@ -1,4 +1,4 @@
-"""Heads switched off: what a model computes in a block with other outputs of some heads."""
+"""Disabled heads: a block in which a model computes with replaced outputs of some heads."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _referred(
     method: Method,
     reference: object,
 ) -> dict[Head, Change]:
-    """Changes to what the heads put out on other inputs, read one by one by the intact model."""
+    """Replacements of head outputs in other inputs, which the intact model reads one by one."""
     many = isinstance(reference, Iterable) and not isinstance(reference, (str, Mapping))
     listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
     if not listed or (method == "patch" and len(listed) > 1):

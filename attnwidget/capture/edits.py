@@ -21,7 +21,7 @@ from attnwidget.kernels.ablation import (
 
 Method = Literal["uniform", "zero", "mean", "patch", "first"]
 METHODS: tuple[str, ...] = get_args(Method)
-# Those that need the outputs of another input.
+# The replacements that need the head outputs of another input.
 REFERRING = ("mean", "patch")
 STANDING_ALONE = tuple(method for method in METHODS if method not in REFERRING)
 # Heads that a caption lists of those edited alike.
@@ -30,7 +30,7 @@ _LISTED = 12
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What one head's output is replaced by, before the output projection.
+    """The replacement of one head's output, before the output projection.
 
     Attributes:
         method: one of METHODS, or "edges".
@@ -66,7 +66,7 @@ class LayerChanges:
 
     @property
     def replaces_outputs(self) -> bool:
-        """Whether some head's output is replaced by what no weights of its own make."""
+        """Whether some head's replacement cannot come from attention weights."""
         return any(change.output is not None for change in self.heads.values())
 
     def weights(self, weights: Tensor, visible: Tensor | None) -> Tensor:
@@ -94,7 +94,7 @@ class LayerChanges:
         """Heads' outputs [B, H, Q, Dv] as edited.
 
         Raises:
-            ValueError: those of another input do not fit this one.
+            ValueError: if the replacements were made for another input.
         """
         if not self.replaces_outputs:
             return outputs
@@ -115,7 +115,7 @@ class LayerChanges:
 
 @dataclass(frozen=True, eq=False)
 class Edits:
-    """What stands in the place of heads' outputs in one model; empty where it is intact.
+    """The replacements of head outputs in one model; empty in an intact model.
 
     Attributes:
         changes: by head, in the order in which they were asked for.
@@ -149,7 +149,7 @@ class Edits:
 
     @property
     def digest(self) -> str:
-        """What tells these edits from others; "" where there are none."""
+        """A text that distinguishes these edits from others; "" without edits."""
         if not self.changes:
             return ""
         digest = blake2b(digest_size=16)

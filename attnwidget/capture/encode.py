@@ -21,7 +21,7 @@ Text = str | Sequence[str] | Sequence[int]
 
 @dataclass(frozen=True)
 class Encoded:
-    """One text: n `ids`, the model's `token_types` (None if the tokenizer gives none), its axis."""
+    """One text: n `ids`, the model's `token_types` (None without such types), and the axis."""
 
     ids: list[int]
     token_types: list[int] | None
@@ -34,7 +34,7 @@ class Encoder:
     Args:
         tokenizer: The tokenizer of the model, or None.
         hf_model: The model.
-        limit: The number of tokens of an input; None = what the model and the tokenizer state.
+        limit: The number of tokens of an input; None = the limit of the model and the tokenizer.
 
     Raises:
         ValueError: The tokenizer's vocabulary is far larger than the model's.
@@ -55,7 +55,7 @@ class Encoder:
 
     @property
     def limit(self) -> int | None:
-        """The largest number of tokens of an input; None where nothing limits it."""
+        """The largest number of tokens of an input; None if there is no limit."""
         return self._length_limit.tokens
 
     def __call__(
@@ -223,7 +223,7 @@ def _check_text(name: str, given: object) -> None:
 def _check_tokens(
     name: str, words: Sequence[str], owners: Sequence[int | None], truncate: bool
 ) -> None:
-    """Refuse `words` of which some have no tokens, given the word of each token that there is."""
+    """Raise an error if some of the `words` have no tokens, by the `word_ids` of the tokens."""
     # What stands behind the last word was cut.
     end = max((owner + 1 for owner in owners if owner is not None), default=0)
     missing = words_without_tokens(owners, end if truncate else len(words))

@@ -27,7 +27,7 @@ def free_memory() -> int | None:
 def give_memory_back() -> None:
     """Have the C library give back what is free, where it is glibc.
 
-    It keeps what arrays have left that were each of another size, which grows to some hundred MB.
+    The allocator keeps freed memory of arrays of many sizes, up to several hundred MB.
     """
     try:
         ctypes.CDLL(None).malloc_trim(0)

@@ -40,8 +40,8 @@ def weights_by_stack(
 
     Raises:
         TypeError: no weights of any of these forms.
-        ValueError: no attention in them, more than one input, other shapes, values that are no
-            attention weights.
+        ValueError: if there are no attention weights, more than one input, other shapes, or values
+            that are no attention weights.
     """
     fields = _fields(weights)
     if fields is None:
@@ -54,7 +54,7 @@ def weights_by_stack(
 
 
 def _fields(weights: object) -> dict[str, object] | None:
-    """The attention fields of a model output; None for what is none."""
+    """Return the attention fields of a model output, or None if there are none."""
     if isinstance(weights, Mapping):
         found = {_STACK_OF_FIELD[k]: v for k, v in weights.items() if k in _STACK_OF_FIELD}
         if not found:
@@ -146,7 +146,7 @@ def _of_numpy(array: Any) -> Tensor:
         ) from error
     if values.dtype.kind not in "fiub":
         raise TypeError(f"weights are real numbers, got an array of {values.dtype}")
-    # Torch takes neither the other byte order, nor steps backwards, nor wider floats than its own.
+    # Torch accepts no foreign byte order, no negative steps, and no floats wider than its own.
     wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
     kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
     return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))

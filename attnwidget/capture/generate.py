@@ -15,7 +15,7 @@ from attnwidget.capture.plain_forward import plain_forward
 def continuation(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
 ) -> list[int]:
-    """The ids of a prompt (a batch of one) and of what `hf_model` writes after it.
+    """Return the ids of a prompt (a batch of one) and of the continuation that `hf_model` writes.
 
     Raises:
         ValueError: the model does not generate.

@@ -1,4 +1,4 @@
-"""Gradients of a loss with respect to attention weights, by one forward and one backward pass."""
+"""Gradients of a loss with respect to attention weights, from one forward and one backward pass."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def attention_gradients(
     ones too. `options` are passed on to the model. Memory: all maps of all layers.
 
     Raises:
-        ValueError: the loss is no number, or does not depend on a layer's weights, or has to
-            go through layers that are quantised with what they are given; or the model was made
-            under torch.inference_mode().
+        ValueError: if the loss is no number, does not depend on a layer's weights, or must pass
+            through layers that quantise their inputs; or the model was made under
+            torch.inference_mode().
 
     Example:
         >>> from attnwidget import load_model
@@ -64,7 +64,8 @@ def attention_gradients(
         losses = task.losses(output)
         if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():
             raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
-        # A route that sees heads and batch in one dimension hands over a view of what was computed.
+        # A model that folds heads and batch into one dimension returns a view of the computed
+        # weights.
         asked = [
             tensor
             for seen in layers
@@ -105,7 +106,7 @@ def _passes_gradients_on(module: nn.Module) -> bool:
     weight: Any = getattr(module, "weight", None)
     if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
         return True
-    # Of other types of weights some are quantised with what they multiply, whose gradients end.
+    # Some other weight types also quantise the input, so that gradients end there.
     given = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
     if not given.is_floating_point():
         return True  # of bitsandbytes, which has gradients

@@ -46,7 +46,7 @@ def named_head(
     Args:
         value: The layer and head, and the stack if there are several.
         shapes: Layers and heads per layer of each stack.
-        layers: The layers that have attention, of stacks in which some have none.
+        layers: The layers with attention, for stacks in which some layers have none.
 
     Raises:
         ValueError: There is no such head, its stack is not named, or its layer has no attention.

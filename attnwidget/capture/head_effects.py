@@ -1,4 +1,7 @@
-"""What one answer owes to each head: its probability with the head off, less that with it on."""
+"""The effect of each head on one answer.
+
+The effect is the answer's probability with the head off, minus the probability with the head on.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,8 @@ def effects_of(
     Args:
         reading: the input.
         answer: the id of a vocabulary entry or class.
-        position: one of the positions of what `Reading.predict` answers.
-        heads: those that are off already; for them the effect is 0.
+        position: One of the positions that `Reading.predict` answers.
+        heads: Heads that are already off; for them the effect is 0.
         method: what stands in the place of heads that are off: "uniform", "zero" or "first".
         stack: whose heads.
         exact: as `exact_effects`, with the model free for others between passes; else as
@@ -78,7 +81,7 @@ def effects_of(
 def first_order_effects(
     hf_model: Any, question: Question, answer: int, method: Method, *, stack: str
 ) -> Effects:
-    """Estimates of `exact_effects` by one forward and one backward pass, [L, H].
+    """Return estimates of `exact_effects` from one forward and one backward pass, [L, H].
 
     With p the answer's probability, z a head's outputs before the output projection and z' those
     that `method` puts in their place, p times the sum over tokens of (z' - z) . d log p/dz (as in

@@ -1,4 +1,4 @@
-"""Attributes of objects held at a value while one or more readers need it so."""
+"""Attributes of objects, held at a value while at least one reader needs the value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ABSENT: Any = object()
 
 
 class Hold(NamedTuple):
-    """An object's own attribute, and the value that it is to have."""
+    """An attribute in the object's `__dict__`, and the value to hold."""
 
     owner: object
     name: str
@@ -21,7 +21,10 @@ class Hold(NamedTuple):
 
 @dataclass
 class _Held:
-    """What is held, by how many blocks; `owner` lives on, so that its id stays its own."""
+    """A held attribute, and the number of blocks that hold it.
+
+    Keeping `owner` alive keeps its id unique.
+    """
 
     owner: object
     original: Any
@@ -35,7 +38,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def held(holds: Iterable[Hold]) -> Iterator[None]:
-    """Hold attributes in the block; they are as before once every block that held them has ended.
+    """Hold attributes until the last block that holds them has ended.
 
     Blocks may overlap in several threads. The objects' own `__setattr__` is passed by. What
     somebody else assigned in the meantime stays.
@@ -67,7 +70,7 @@ def held(holds: Iterable[Hold]) -> Iterator[None]:
 
 
 def unheld(owner: object, name: str) -> Any:
-    """What an object's own attribute is outside of every block; None where it has none."""
+    """Return the object's own attribute outside all blocks, or None if the object has none."""
     entry = _held.get((id(owner), name))
     original = vars(owner).get(name) if entry is None else entry.original
     return None if original is _ABSENT else original

@@ -58,7 +58,8 @@ def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
 
     Raises:
         TypeError: the model has no input of that name.
-        ValueError: no inputs, more than one in the batch, or a mask that hides all of them.
+        ValueError: if there are no inputs, more than one in the batch, or a mask that hides every
+            token.
     """
     names = input_names(hf_model)
     inputs = {}
@@ -87,7 +88,7 @@ def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
 
 
 def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """`inputs` of one side, the decoder's or the other, from its first token on that is no padding.
+    """Return `inputs` of one side (decoder or not), from the first token after the padding.
 
     Everything that has an entry a token is cut, but for pictures.
     """
@@ -108,7 +109,7 @@ def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str
 def unpadded(
     inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
 ) -> list[int] | None:
-    """One item's ids without those that the mask hides; None where there are none."""
+    """Return the ids of one item that the mask does not hide, or None if there are no ids."""
     ids, mask = inputs.get(name), inputs.get(mask_name)
     if ids is None:
         return None

@@ -1,4 +1,4 @@
-"""One layer's attention kept for one input: queries and keys, or else the maps themselves."""
+"""The attention of one layer kept for one input: queries and keys, or the maps themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """What one layer's maps are computed from.
+    """The tensors from which the maps of one layer are computed.
 
     `query` [H, Q, D], `key` [Hkv, K, D], `bias` [1 or H, Q, K] added to the scores, `sinks` [H].
     `streamed` is what a pass over a long input found, of which no map was whole; else None.
@@ -41,7 +41,9 @@ class Products:
 
 @dataclass(frozen=True, eq=False)
 class KeptLayer:
-    """One layer of one input: `products`, or the maps `kept` [H, Q, K] where they do not follow.
+    """One layer of one input: `products`, or the maps `kept` [H, Q, K].
+
+    Maps are kept if they do not follow from products.
 
     `mask` [1 or H, Q, K] is bool with True = the query may see the key; None = it may see all.
     `n_key_heads` is smaller than `n_heads` where query heads share key heads. `moved` [K, H, H] are
@@ -185,7 +187,7 @@ def keep_layer(
     shared: Shared,
     moved: Tensor | None = None,
 ) -> KeptLayer:
-    """What to keep of `seen` for one item of its batch.
+    """Return the kept layer of one item of the batch in `seen`.
 
     Args:
         seen: one layer's attention, batch of any size.
@@ -238,7 +240,7 @@ def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
 
 
 def _rows_without_keys(mask: Tensor | LazyRows | None) -> list[int]:
-    """Return the queries that may see no key: implementations differ in what they give for them."""
+    """Return the queries that may see no key: implementations disagree about their weights."""
     if not isinstance(mask, Tensor):
         return []
     rows = [int(row) for row in (~mask.any(-1)).any(0).nonzero()[:, 0]]
@@ -248,7 +250,7 @@ def _rows_without_keys(mask: Tensor | LazyRows | None) -> list[int]:
 def _mask_and_bias(
     seen: LayerAttention, item: int, queries: Tensor | None, keys: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
-    """The layer's mask as bool and what else it adds to the scores, both [1 or H, Q, K] or None."""
+    """Return the mask as bool, and any bias of the scores, both [1 or H, Q, K] or None."""
     mask, bias = None, None
     n_query, n_key = seen.weights.shape[-2:]
     for added in (seen.mask, seen.kwargs.get("position_bias")):

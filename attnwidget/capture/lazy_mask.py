@@ -23,8 +23,7 @@ _COMPUTES_WITH_MASK = (
 class LazyMask:
     """What transformers would make a mask of, all queries by all keys, for any part of it.
 
-    It takes the place of the mask on its way through a model, which hands it on untouched to its
-    attention function.
+    A model passes this object on to its attention function in place of the mask.
 
     Attributes:
         rule: transformers' mask function of (item, head, query position, key position).
@@ -57,7 +56,7 @@ class LazyMask:
         )
 
     def __getattr__(self, name: str) -> Any:
-        # accelerate moves whatever has a `to`, so that a mask must not seem to have one.
+        # accelerate moves every object with a method `to`, so a mask must not appear to have one.
         if name.startswith("__") or name == "to" or not hasattr(Tensor, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise ValueError(_COMPUTES_WITH_MASK)
@@ -111,7 +110,10 @@ class LazyRows:
 
 
 def split_mask(added: Tensor) -> tuple[LazyRows | None, LazyRows | None]:
-    """Of [1 or H, Q, K] that is added to scores, or bool: what it hides, and what else it adds."""
+    """Split a mask [1 or H, Q, K] into the hidden cells and the remaining bias.
+
+    The mask is bool or is added to the scores.
+    """
     if added.dtype == torch.bool:
         return LazyRows(len(added), lambda rows, keys: added[:, rows][..., keys]), None
 

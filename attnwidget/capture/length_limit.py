@@ -59,7 +59,7 @@ class LengthLimit:
 
     @property
     def tokens(self) -> int | None:
-        """The largest number of tokens; None where nothing limits it."""
+        """The largest number of tokens, or None if there is no limit."""
         if self.chosen is not None:
             return self.chosen
         limits = [n for n in (self._of_model, self._of_tokenizer) if n is not None]

@@ -19,8 +19,8 @@ from attnwidget.capture.sites import find_sites
 from attnwidget.capture.wrapped import unwrapped
 from attnwidget.text.counted import counted
 
-# The models that come with the package: by the name that load_model takes, the folder in
-# attnwidget/demo and what figures call it. The first is what it loads without a name.
+# The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and
+# name in figures. The first model is the default of `load_model`.
 EMBEDDED = {
     "embedded": (".", "small BERT (in the package)"),
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
@@ -45,8 +45,9 @@ def load_model(
             sibling fine-tuned to tell genres (neither needs a network); a name on the Hugging Face
             hub or a folder, with safetensors weights; or a transformers model, which may be
             compiled, parallel, quantised, offloaded by accelerate or have adapters of peft.
-        tokenizer: its tokenizer, or a name or folder of one. None = the one that comes with the
-            model; a model passed as an object then has none, as a vision model needs none.
+        tokenizer: its tokenizer, or a name or folder of one. None = the tokenizer that comes with
+            the model; a model passed as an object then has no tokenizer (a vision model needs
+            none).
         name: what figures, captions and results call the model. None = its name on the hub, the
             last part of its folder, or the class of a model passed as an object.
         revision: branch, tag or commit on the hub.
@@ -57,15 +58,16 @@ def load_model(
             and the configuration of the model state. A table of position vectors remains a limit.
 
     Warns:
-        UserWarning: weights of attention are missing in the files of a model that is loaded by
-            name, so that they were newly initialised.
+        UserWarning: If attention weights are missing in the files of a model that is loaded by
+            name, and were newly initialised.
 
     Raises:
-        OSError: no such folder, nothing cached by that name and the hub not reachable.
+        OSError: if the folder does not exist, or the name is not cached and the hub cannot be
+            reached.
         ValueError: the tokenizer does not belong to the model; it has no weights, since it is on
             the device "meta"; `max_tokens` exceeds the position vectors of the model.
-        TypeError: no model, one without attention that could be read, or one with adapters beside
-            its layers; a name that is no text.
+        TypeError: if this is no model, a model without readable attention, or a model with adapters
+            beside its layers; a name that is no text.
 
     Example:
         >>> from attnwidget import load_model
@@ -134,8 +136,8 @@ def find_model(
         if device != "auto" or dtype is not None:
             model.to(None if device == "auto" else torch.device(device), dtype)
         return model, tokenizer, type(model).__name__, None
-    # A forked process makes torch's pool of threads when it is first used. Those threads in which
-    # transformers reads weights would do so all at once, and torch fails then.
+    # A forked process creates torch's thread pool at first use. The threads in which transformers
+    # reads weights would create it all at once, and torch would fail.
     torch.set_num_threads(torch.get_num_threads())
     if model is None or (isinstance(model, str) and model in EMBEDDED):
         if tokenizer is not None:

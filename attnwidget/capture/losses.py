@@ -1,4 +1,4 @@
-"""Losses whose gradient says how much each attention weight matters, and what they change."""
+"""Losses whose gradient says how much each attention weight matters, and their targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnwidget.text.counted import counted
 LossName = Literal["auto", "masked", "causal"]
 LossFunction = Callable[[Any], Tensor]
 
-# BERT's own: selected tokens, and which of them become [MASK] and which a random token.
+# BERT's own choice: the selected tokens, with [MASK] or a random token in place of some of them.
 _SELECTED, _MASKED, _RANDOM = 0.15, 0.8, 0.1
 _LANGUAGE_MODEL_LOSSES = ("masked-LM", "causal-LM")
 
@@ -26,7 +26,7 @@ class Loss:
     """The loss that an input's gradients are of.
 
     Attributes:
-        name: "masked-LM", "causal-LM", or the name of a function of one's own.
+        name: "masked-LM", "causal-LM", or the name of the user's function.
         value: its value in nats (of a function: its result).
         masked: positions selected for the masked-LM loss; the gradients are those of the input
             with these tokens masked (80 %), replaced (10 %) or left (10 %).

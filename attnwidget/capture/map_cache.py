@@ -39,7 +39,7 @@ class MapCache:
     def get(
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
     ) -> Floats:
-        """One head's map [Q, K], or one layer's [H, Q, K]; not to be written to."""
+        """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
         with self.lock, torch.no_grad():
             one, all_heads = (quantity, stack, layer, head), (quantity, stack, layer, None)
             for key, part in ((one, ...), (all_heads, head)):
@@ -55,7 +55,7 @@ class MapCache:
             return values
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Floats:
-        """Some rows of one head's map, [n, K], without computing the others."""
+        """Return some rows of one head's map, [n, K], without computing the other rows."""
         with self.lock, torch.no_grad():
             values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
         computed: Floats = values.cpu().numpy()

@@ -47,9 +47,9 @@ _ENCODER_STACKS = ("self", "encoder")
 class AttentionModel:
     """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
 
-    A module set to train since then, or compiled, is read in eval mode and uncompiled, and is as it
-    was afterwards. Pickled, it is what `load_model` was called with, and is loaded where it is
-    unpickled; a model that was passed as an object travels whole.
+    A module that is in training mode or compiled is read in eval mode and uncompiled, and restored
+    afterwards. A pickled model stores the call of `load_model` and is loaded again when unpickled;
+    a model that was passed as an object travels whole.
 
     Attributes:
         hf_model: the transformers model; of one that is wrapped (compiled, parallel, with adapters
@@ -58,10 +58,12 @@ class AttentionModel:
         name: what figures, captions and results call it; in a block of `disabled` with what it is
             without.
         own_name: the same without that.
-        source: what `load_model` finds it by on any machine: a hub name, or that of a model of the
-            package ("embedded", "attnwidget/genre"); None for one of a folder or an object.
-        made_by: the call of `load_model` that made it, as Python writes it.
-        load_again: makes it anew in another process; None for one passed as an object.
+        source: The name by which `load_model` finds the model on any machine: a hub name, or a
+            model of the package ("embedded", "attnwidget/genre"). None for a model from a folder or
+            an object.
+        made_by: The call of `load_model` that made the model, as Python code.
+        load_again: A function that loads the model in another process, or None for a model passed
+            as an object.
         lock: held during forward passes, and while an `Attention` made here computes maps.
         length_limit: The number of tokens that an input may have.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
@@ -111,12 +113,12 @@ class AttentionModel:
 
     @property
     def name(self) -> str:
-        """What figures, captions and results call the model, with what it is without."""
+        """The name of the model in figures, captions and results, with any disabled heads."""
         return ", ".join(filter(None, [self.own_name, str(self.edits)]))
 
     @property
     def hybrid_layers(self) -> dict[str, LayerNumbers]:
-        """The layers with attention of each stack in which some layers have none; {} for none.
+        """The layers with attention, for each stack in which some layers have none; {} for none.
 
         Hybrid models such as Jamba, Qwen3-Next and LFM2 have attention in some layers only. The
         layers keep the model's own numbers everywhere in the package.
@@ -152,8 +154,8 @@ class AttentionModel:
     ) -> Attention:
         """The attention of one input.
 
-        Above 1,024 tokens no map is ever whole: queries and keys are kept with each row's sum, any
-        part of a map is computed from them exactly, and the result says so (`Attention.is_long`).
+        Above 1,024 tokens no whole map is computed: queries and keys are kept with the sum of each
+        row, any part of a map is computed exactly, and `Attention.is_long` is True.
 
         Args:
             text: a string, a list of words, a list of vocabulary ids, or a dict of the model's
@@ -161,22 +163,22 @@ class AttentionModel:
                 attention_mask hides is in no map and no loss; padding on the left is taken off
                 before the model reads the rest, so that positions count from the first token.
             pair: second sentence, for models trained on pairs.
-            target: what the decoder of an encoder-decoder reads; None = what the model generates
-                greedily, up to 40 tokens.
+            target: The text that the decoder of an encoder-decoder reads; None = a greedy
+                generation of up to 40 tokens.
             truncate: cut what is too long for the model; without it that is an error.
-            loss: take gradients too, in a second pass: "masked" (15 % of the tokens, masked as BERT
-                was trained), "causal" (every next token), "auto" (what the model's head is for), or
-                a function that makes one number, a tensor, of the model's output. Memory: all maps.
+            loss: Take gradients too, in a second pass: "masked" (15 % of the tokens, masked as BERT
+                was trained), "causal" (each next token), "auto" (the training task of the model),
+                or a function from a model output to a scalar tensor. Memory: all maps.
             seed: of the masking.
             long: True and False read the input without whole maps, or with them, whatever its
                 length. Models that show their weights alone are read whole, and so are a loss,
                 padding and a model with heads switched off.
 
         Raises:
-            ValueError: empty or too long text, words of a list that the tokenizer has no tokens
-                for, ids that the model does not have, a mask that hides all, no tokenizer, or maps
-                or gradients that cannot be read. Also, at the first input that is read, a model
-                that gives other outputs while its attention is read than otherwise.
+            ValueError: if the text is empty or too long, listed words have no tokens, ids are not
+                in the vocabulary, the mask hides every token, there is no tokenizer, or maps or
+                gradients cannot be read. Also if the first input shows that reading the attention
+                changes the model's outputs.
             TypeError: an input of another form, a target for a model without a decoder, or a loss
                 that the model has no head for.
             RuntimeError: the model was closed.
@@ -195,8 +197,8 @@ class AttentionModel:
     ) -> list[Attention]:
         """The attention of several texts, as `attend` would give it.
 
-        Texts of one length share a forward pass, so that no padding changes a number.
-        Encoder-decoders run one pass a text, since each generates its own target.
+        Texts of equal length share a forward pass, so padding never changes a number.
+        Encoder-decoders run one pass per text, because each text has its own target.
 
         Raises:
             ValueError: as `attend`; or not one pair a text.
@@ -245,15 +247,15 @@ class AttentionModel:
 
         A masked language model answers at each mask token of the text. A causal one says the next
         token, and how probable the text is; so does an encoder-decoder, of what its decoder writes
-        after `target`. A classifier says the class. Probabilities, in the intact model too, are
-        those of the attention implementation whose maps are read.
+        after `target`. A classifier says the class. All probabilities, also of the intact model,
+        come from the attention implementation whose maps are read.
 
         Args:
             text: as in `attend`; for a masked language model with its mask token in it.
             pair: second sentence, as in `attend`.
             top: answers in the table and the chart of the result.
-            at: tokens to predict in place of the above, from 0: a masked language model has each of
-                them masked in turn, a causal one says it from the tokens before it.
+            at: Tokens to predict instead, from 0: a masked language model predicts each token with
+                a mask in its place, a causal model predicts it from the tokens before it.
             target: what the decoder of an encoder-decoder has written so far; None = nothing.
             truncate: as in `attend`.
 
@@ -335,10 +337,10 @@ class AttentionModel:
     ) -> Iterator[AttentionModel]:
         """Switch heads off in the block: their outputs, before the projection, are replaced.
 
-        Everything of the model is edited in the block: `attend`, `generate`, `predict`, `measure`,
-        every probe and calls of `hf_model`. Nothing is after it, however it ends, and nothing in
-        other threads. Blocks nest: where two name one head the inner one holds, and their edges add
-        up. What is made in the block says so by its model's name.
+        All uses of the model in the block are edited: `attend`, `generate`, `predict`, `measure`,
+        every probe and calls of `hf_model`. The edit ends with the block, even after an exception,
+        and never affects other threads. Blocks nest: the inner block decides about a head that both
+        name, and edges add up. An attention made in the block names the edit in its model name.
 
         Args:
             heads: (layer, head), (layer, head, stack) or a list of them.
@@ -432,7 +434,7 @@ class AttentionModel:
         )[0]
 
     def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
-        """What the model is asked at one of the positions of what it predicts of such inputs."""
+        """Return the question to the model at one of the positions that it predicts."""
         self._check_open()
         return question_of(self.hf_model, self._inputs, self.tokenizer, inputs, position)
 

@@ -1,4 +1,4 @@
-"""What every head of some layers gives from one token, or to it: rows and columns of maps."""
+"""All weights of some layers from one token, or to one token: rows and columns of maps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnwidget.capture.thumbnails import word_index
 from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.tokens import Tokens
 
-# Cells of one layer's maps held at a time, so that long texts do not fill the memory.
+# Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 4 * 1024 * 1024
 
 
@@ -26,11 +26,11 @@ def one_token(
     words: bool,
     quantity: str = "weights",
 ) -> Tensor:
-    """The rows of one query, or the columns of one key, in every head of `layers`.
+    """Return the rows of one query, or the columns of one key, for every head of `layers`.
 
-    `query` and `key` are the axes of their maps; `side` says of which of them `index` is one, with
-    `words` as a word. Returns float32 [layers, H, n] over the other axis, NaN where masked. No
-    whole map is held: a row is computed alone, a column from some rows at a time.
+    `query` and `key` are the axes of their maps; `side` names the axis of `index`, which counts
+    words if `words` is True. Returns float32 [layers, H, n] over the other axis, NaN where masked.
+    No whole map is held: a row is computed alone, a column from some rows at a time.
     """
     own = query if side == "query" else key
     picked = own.word_groups()[index] if words else [index]
@@ -48,7 +48,7 @@ def one_token(
 
 
 def _owners(query: Tokens, key: Tokens, side: str, count: int) -> tuple[Tensor, Tensor]:
-    """The words of both axes, where one of them has the `count` tokens of one word alone."""
+    """The words of both axes; one axis may be the `count` tokens of a single word."""
     one = torch.zeros(count, dtype=torch.int64)
     return (one, word_index(key)) if side == "query" else (word_index(query), one)
 

@@ -1,4 +1,4 @@
-"""Where a model's weights are: on a device, or where accelerate keeps those that it offloads."""
+"""The place of a model's weights: a device, or the store of accelerate for offloaded weights."""
 
 from __future__ import annotations
 

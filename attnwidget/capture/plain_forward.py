@@ -18,9 +18,9 @@ def uncompiled(model: nn.Module) -> nn.Module:
 def plain_forward(model: nn.Module) -> AbstractContextManager[None]:
     """Every module of `model` in eval mode and uncompiled in the block, then as it was before.
 
-    Modules are compiled by `torch.compile(module)`, `module.compile()` or an assignment to their
-    `forward`: what was compiled stays so for later, and nothing is compiled anew. Another thread's
-    pass through the same model is plain too while the block lasts; other models are untouched.
+    Modules are compiled by `torch.compile(module)`, `module.compile()` or an assignment to
+    `forward`: compiled code is kept for later, and no new code is compiled. Another thread's pass
+    through the same model is plain too while the block lasts; other models are untouched.
 
     Example:
         >>> from attnwidget import load_model

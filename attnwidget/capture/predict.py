@@ -29,11 +29,11 @@ _LOAD_HEAD = (
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One thing that a model is asked, and where it answers.
+    """One question to a model, and the position of the answer.
 
     Attributes:
-        inputs: what the model takes, a batch of one.
-        row: the row of its logits that answers; None of a classifier, which has one.
+        inputs: The model's inputs, a batch of one.
+        row: The row of the logits with the answer; None for a classifier, which has one row.
     """
 
     inputs: Mapping[str, Tensor]
@@ -68,7 +68,7 @@ def prediction_task(hf_model: Any) -> Task:
     """What the model's head predicts.
 
     Raises:
-        TypeError: it has no head, or one whose answers are no words and no classes.
+        TypeError: if the model has no head for predictions, or answers neither words nor classes.
     """
     from transformers.models.auto import modeling_auto as auto
 
@@ -185,7 +185,7 @@ def _read_on(
     given: Mapping[str, Tensor],
     target: Text | None,
 ) -> tuple[dict[str, Tensor], str]:
-    """The inputs of a causal model, and the name of those that it goes on from."""
+    """Return the inputs of a causal model, and the name of the text that the model continues."""
     if not inputs.encodes_apart:
         return dict(given), "input_ids"
     if "decoder_input_ids" in given:

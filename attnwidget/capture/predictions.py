@@ -1,4 +1,4 @@
-"""What a model answers, with the probability of every answer, and what changed between two."""
+"""A model's answers with the probability of each answer, and the change between two predictions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Answers:
 
     Attributes:
         count: V.
-        spelt: of ids, the text of each as a reader sees it and as the vocabulary has it.
-        found: the id of an entry as the vocabulary has it, or None.
+        spelt: For each id, the text as a reader sees it and the entry of the vocabulary.
+        found: The id of a vocabulary entry, or None.
     """
 
     count: int
@@ -38,10 +38,10 @@ class Answers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """What a model answers to one input. Made by `AttentionModel.predict`.
+    """A model's answers for one input. Made by `AttentionModel.predict`.
 
-    There are P questions: one a masked or named token, one of the next token, or one of the class.
-    `after - before` tells two models apart, or one with heads on and off.
+    There are P questions: one per masked or named token, one about the next token, or one about the
+    class. `after - before` shows the difference between two models, or between heads on and off.
 
     Attributes:
         task: "masked", "next" or "class".
@@ -170,7 +170,7 @@ class PredictionChange:
     """What changed between two predictions for the same input: `after - before`.
 
     Raises:
-        ValueError: they answer other questions, or by another vocabulary.
+        ValueError: if the questions or the vocabularies differ.
     """
 
     before: Predictions
@@ -199,7 +199,7 @@ class PredictionChange:
 
     @property
     def log_probability(self) -> float | None:
-        """By how much the log probability of the text rose, in nats; None where there is none."""
+        """The increase of the log probability of the text in nats, or None if there is no text."""
         if self.after.log_probability is None or self.before.log_probability is None:
             return None
         return self.after.log_probability - self.before.log_probability

@@ -28,10 +28,10 @@ _ROWS_CHECKED = 6
 class Projections:
     """The output projections of a model's attention modules.
 
-    f(x_j) = v_j W_O, for one head and key, is what the attention weight a_ij multiplies: the value
-    with its bias, through the head's share of the output projection (Kobayashi et al. 2020). Each
-    projection is found by name and believed once it was seen to hold: the sum of a_ij f(x_j) over
-    heads and keys, plus the output bias, is what the projection put out.
+    f(x_j) = v_j W_O, for one head and key, is the vector that the attention weight a_ij scales: the
+    value with its bias, through the head's share of the output projection (Kobayashi et al. 2020).
+    Each projection is found by name and believed once it was seen to hold: the sum of a_ij f(x_j)
+    over heads and keys, plus the output bias, is what the projection put out.
 
     Example:
         >>> import torch
@@ -207,7 +207,7 @@ def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
 
 def _is_linear(module: nn.Module) -> bool:
     weight: Any = getattr(module, "weight", None)
-    # Those of torchao and bitsandbytes are of types of their own.
+    # Weights of torchao and bitsandbytes have types of their own.
     plain = type(weight) in (Tensor, nn.Parameter)
     return plain and weight.ndim == 2 and weight.is_floating_point()
 

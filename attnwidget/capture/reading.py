@@ -37,7 +37,7 @@ class Reader(Protocol):
         """What the model answers to an input."""
 
     def question(self, inputs: Mapping[str, Tensor], position: int) -> Any:
-        """The `Question` at one of the positions of what `predict` answers."""
+        """Return the `Question` at one of the positions that `predict` answers."""
 
     def read_again(self, reading: Reading) -> Any:
         """The attention of a reading under the edits that hold now."""
@@ -49,8 +49,8 @@ class Reading:
 
     Attributes:
         model: what read it.
-        inputs: what the model takes, a batch of one.
-        tokens: the attending tokens of the first stack, where they are known.
+        inputs: The model's inputs, a batch of one.
+        tokens: The attending tokens of the first stack, if known.
         n_prompt: tokens of the prompt where the rest was generated, else None.
         loss: what gradients are taken of; None for none.
         seed: of the masking of that loss.
@@ -67,7 +67,7 @@ class Reading:
     _edited: OrderedDict[object, Any] = field(default_factory=OrderedDict, repr=False)
 
     def refuse_changed(self) -> None:
-        """RuntimeError where the model that would answer is no longer the one that read it."""
+        """Raise RuntimeError if the model has changed since it read this attention."""
         if self.weights is not None:
             self.weights.refuse_changed(self.model.hf_model)
 

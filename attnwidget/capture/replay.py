@@ -1,4 +1,7 @@
-"""Passes of one model over one input with other heads off each: each from the edited layer on."""
+"""Passes of one model over one input with different heads off.
+
+Each pass starts at the edited layer.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ from attnwidget.capture.weights_seen import WeightsSeen
 Changes = Mapping[Head, Change]
 Places = tuple[Tensor, Tensor]
 
-# Tokens that go through a layer at once when several heads are off, one in each part of a batch.
+# Number of tokens per layer in one batch, with a different head off in each part of the batch.
 _TOKENS = 768
 _SAME = 1e-5
-# What layers raise that cannot be run with what an earlier pass gave, or with one input for many.
+# Exceptions of layers that cannot run on a kept output, or on one input for many units.
 _CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
 
 
@@ -38,8 +41,8 @@ class _Pass:
         units: what is changed too in each equal part of the batch; none = nothing anywhere.
         first: the layer that is run first; those below are passed by.
         places: inputs [P] and tokens [P] whose logits alone are computed; None = of all.
-        spreads: whether the first layer gets one input, and hands on one a unit: their queries,
-            keys and values are the same.
+        spreads: whether the first layer gets one input for all units: their queries, keys and
+            values are equal.
         outputs: of the heads of the first layer where it spreads, [k, H, Q, Dv], until its output
             projection takes them.
     """
@@ -91,7 +94,7 @@ class _Parts(LayerChanges):
 
 @dataclass(frozen=True, eq=False)
 class _Switched(Edits):
-    """Edits that a tap has as long as it is open, with more of them in the pass that is run now."""
+    """Edits that hold while a tap is open, and more edits for the current pass."""
 
     running: list[_Pass] = field(default_factory=lambda: [_Pass()])
 
@@ -114,12 +117,11 @@ class _Switched(Edits):
 
 
 class Replay:
-    """Runs a model with units of heads off, one unit after the other or several at once.
+    """Runs a model with units of heads off, one unit at a time or several in one batch.
 
-    Below the layer of a unit nothing changes, so that what the layers there put out is kept from
-    one pass of the intact model and put in their place. Where layers cannot be passed by in this
-    way, or not with the same result, every unit takes a pass through the whole model, and `note`
-    says so. Made by `replaying`.
+    Layers below a unit do not change, so their outputs are kept from one pass of the intact model.
+    If layers cannot be skipped, or skipping changes the result, every unit takes a whole pass, and
+    `note` says so. Made by `replaying`.
 
     Attributes:
         note: "", or why every pass goes through the whole model.
@@ -169,8 +171,8 @@ class Replay:
     ) -> Iterator[tuple[int, int, Any]]:
         """The outputs with each unit off, as (first unit, the one after the last, output).
 
-        An output is of as many units as stand in one batch after the other, each with all of
-        `inputs`. The last pass of `intact` has to be of the same inputs.
+        The batch of an output has one copy of all `inputs` per unit. The last pass of `intact` must
+        have read the same inputs.
 
         Args:
             inputs: [B, ...].
@@ -229,7 +231,7 @@ class Replay:
         self._give_up(why)
 
     def _spreads_alike(self, inputs: Mapping[str, Tensor], now: _Pass) -> bool:
-        """Whether one input gives the same as a copy of it for each unit."""
+        """Whether the first layer gives the same result for one input and for one copy per unit."""
         wanted = _numbers(self._run_units(inputs, now))
         try:
             found = _numbers(self._run(inputs, replace(now, spreads=True)))
@@ -238,7 +240,7 @@ class Replay:
         return _alike(found, wanted, _SAME * max(1.0, float(wanted.abs().max())))
 
     def _run_units(self, inputs: Mapping[str, Tensor], now: _Pass, *, spread: bool = False) -> Any:
-        """A pass over a copy of `inputs` for each unit, or over the one input that is to spread."""
+        """Run a pass over one copy of `inputs` per unit, or over one input that is to spread."""
         if spread and self._spreads and now.repeats > 1:
             try:
                 return self._run(inputs, replace(now, spreads=True))
@@ -294,7 +296,7 @@ class Replay:
             now = self._running[0]
             if index < now.first:
                 pass_layer_by(attention)
-                # The next one that is passed by looks at no input, one that spreads at one.
+                # The next skipped layer reads no input, and a spreading layer reads one.
                 times = now.repeats if index == now.first - 1 and not now.spreads else 1
                 return _repeated(self._kept[index], times)
             output = forward(*args, **kwargs)
@@ -309,8 +311,8 @@ class Replay:
 def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
     """A `Replay` of a model for changes of `edits`, which knows the model's heads and stacks.
 
-    Those of `outer` hold in all passes, the intact one too. Other threads' passes through the model
-    are as ever.
+    The edits of `outer` hold in all passes, the intact pass too. Passes in other threads are not
+    affected.
     """
     found = _layers_of(hf_model)
     switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
@@ -335,7 +337,7 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
 
 
 def _layers_of(hf_model: nn.Module) -> list[tuple[nn.Module, nn.Module]] | None:
-    """Each layer with its attention module, where a list has one layer for each of these."""
+    """Return each layer with its attention module, if a list has exactly one layer per module."""
     attentions = [site.module for site in find_sites(hf_model)]
     for module in hf_model.modules():
         if not isinstance(module, nn.ModuleList) or len(module) != len(attentions):
@@ -351,7 +353,7 @@ def _layer(unit: Changes) -> int:
 
 
 def _repeated(value: Any, times: int) -> Any:
-    """A tensor, or all tensors of a tuple or a dict, so many times one after the other."""
+    """Repeat a tensor, or all tensors of a tuple or dict, along the batch."""
     if times == 1:
         return value
     if isinstance(value, Tensor):

@@ -28,8 +28,8 @@ def rows_without_keys(mask: Tensor) -> Tensor | None:
 def weight_without_keys(mask: Tensor, implementation: str) -> float | None:
     """Return the weight that an implementation gives such queries at every key.
 
-    torch's fused functions give 0. The eager functions of transformers give NaN after -inf, and
-    None stands for a mask of bools, which they do not take.
+    torch's fused functions give 0. The eager functions of transformers give NaN after -inf; None
+    marks a bool mask, which they do not accept.
     """
     if implementation != "eager":
         return 0.0

@@ -1,4 +1,4 @@
-"""A model on its way to another process: how to load it there, and what tells it from others."""
+"""A model on its way to another process: how to load it there, and a fingerprint of its weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from attnwidget.capture.placement import weight_of
 
-# Weights taken from each parameter to tell a model from another one of the same class.
+# Weights from each parameter, to distinguish a model from others of the same class.
 _SAMPLED = 64
-# The `AttentionModel`s that this process was sent and still uses, so that none is loaded twice.
+# The models that this process received and still uses, so that each is loaded once.
 _received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 
 
 def weights_digest(module: nn.Module) -> str:
-    """What tells a model's weights from others of the same shapes."""
+    """A fingerprint that distinguishes a model's weights from other weights of the same shapes."""
     digest = blake2b(digest_size=16)
     for name, _ in module.named_parameters():
         path, _, own = name.rpartition(".")
@@ -67,7 +67,7 @@ class SentModel:
     Attributes:
         load: makes the model: by its name or folder, or with the pickled model in it.
         attention: the implementation of attention that transformers runs.
-        weights: what tells its weights from others.
+        weights: A fingerprint of the weights.
     """
 
     load: Callable[[], Any]
@@ -97,7 +97,7 @@ class SentModel:
         """The model, loaded in this process.
 
         Raises:
-            ValueError: what is found by its name or folder here has other weights.
+            ValueError: if the model with this name or folder has other weights here.
             OSError: nothing is found there.
         """
         model = self.load()

@@ -34,8 +34,8 @@ class Site:
         path: its dotted path inside the model.
         route: "interface" where the module asks transformers' AttentionInterface for its attention
             function; "functions" where it calls torch's softmax or scaled_dot_product_attention.
-        stack: "self" in a model of one stack, "encoder" / "decoder" in a model of two, "cross"
-            where the keys are those of another sequence.
+        stack: "self" in a model with one stack, "encoder" or "decoder" in a model with two, "cross"
+            if the keys belong to another sequence.
     """
 
     module: nn.Module
@@ -60,7 +60,8 @@ def find_sites(model: nn.Module) -> list[Site]:
     if any(route == "interface" for _, _, route in found):
         # A pooling head beside the layers (SigLIP) is no layer of the model.
         found = [entry for entry in found if not isinstance(entry[0], nn.MultiheadAttention)]
-        # What is around a layer's attention (an adapter with a prompt of its own) is no second one.
+        # A wrapper around a layer's attention (an adapter with its own prompt) is not a second
+        # attention.
         inner = tuple(path for _, path, route in found if route == "interface")
         found = [
             (module, path, route)

@@ -11,8 +11,8 @@ from typing import Any
 class Template:
     """Special tokens around one text or a pair, as vocabulary ids.
 
-    `types` has a token type for each of `before`, for A, for each of `between`, for B and for each
-    of `after`; it is None where the tokenizer gives no types.
+    `types` holds one token type per token of `before`, for A, per token of `between`, for B and per
+    token of `after`; it is None where the tokenizer gives no types.
 
     Example:
         >>> from attnwidget import load_model
@@ -66,7 +66,7 @@ class Template:
         return [*before, *[first] * n_first, *between, *[second] * n_second, *after]
 
     def sentences(self, n_first: int, n_second: int) -> list[int]:
-        """0 for A and what is around it, 1 for B and what is after it."""
+        """Type 0 is for A and the tokens around it, type 1 for B and the tokens after it."""
         if not n_second:
             return [0] * (len(self.before) + n_first + len(self.after))
         n_before = len(self.before) + n_first + len(self.between)

@@ -95,7 +95,7 @@ def _decoded(raw: str) -> str:
 
 @lru_cache(maxsize=1)
 def _bytes_of_letters() -> dict[str, int]:
-    """The letter that byte-level BPE writes for each byte (printable ones stand for themselves)."""
+    """Return the letter of byte-level BPE for each byte (printable bytes stay as they are)."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     letters = {chr(byte): byte for byte in printable}
     others = [byte for byte in range(256) if byte not in set(printable)]

@@ -47,7 +47,7 @@ def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str)
     """The stack of that name, or the only one.
 
     Raises:
-        ValueError: no such stack, or none named where there are several.
+        ValueError: if the stack does not exist, or is not named although there are several.
     """
     if name is None and len(stacks) == 1:
         return next(iter(stacks.values()))

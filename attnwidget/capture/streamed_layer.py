@@ -24,7 +24,7 @@ _OUTPUT_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-5, torch.float16: 5e
 
 @dataclass(frozen=True, eq=False)
 class StreamedItem:
-    """One input of a batch in one layer: what its maps follow from, and what was found.
+    """One input of a batch in one layer: the source of its maps, and the results of the pass.
 
     Attributes:
         query: [H, Q, D] after position encoding.
@@ -160,7 +160,7 @@ def _check(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> None:
-    """Refuse a layer whose own function gives other weights for some queries and all keys."""
+    """Raise an error if a layer's own function gives other weights in some of the checked rows."""
     query, key, value = (state[item : item + 1] for state in states)
     rows, keys = spread_rows(query.shape[-2], _ROWS_CHECKED), slice(0, key.shape[-2])
     query = query[:, :, rows]

@@ -35,7 +35,7 @@ _IMPLEMENTATION = "_attn_implementation_internal"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerAttention(Seen):
-    """What one attention layer did in one forward pass.
+    """The record of one attention layer in one forward pass.
 
     Attributes:
         layer: number of the layer within its stack, from 0. Layers without attention count too; a
@@ -61,7 +61,7 @@ class LayerAttention(Seen):
 
 @dataclass(frozen=True, eq=False)
 class LongAttention:
-    """What one attention layer did in one forward pass over long inputs.
+    """The record of one attention layer in one forward pass over a long input.
 
     Attributes:
         layer, stack, module: as in `LayerAttention`.
@@ -80,7 +80,7 @@ OnLong = Callable[[LongAttention], None]
 
 @dataclass(eq=False)
 class _Tap:
-    """One open tap: which modules it watches and which layer each stack has reached."""
+    """One open tap: the watched modules, and the next layer of each stack."""
 
     sites: dict[nn.Module, Site]
     on_layer: OnLayer
@@ -93,7 +93,7 @@ class _Tap:
     # How many attention layers of each stack this pass has reached, and their numbers.
     next_layer: dict[str, int] = field(default_factory=dict)
     layer_of: dict[nn.Module, int] = field(default_factory=dict)
-    # Modules whose weights were handed over, and what of them was edited, in this pass.
+    # The modules that reported weights in this pass, and the edited outputs.
     handed: set[nn.Module] = field(default_factory=set)
     edited: dict[nn.Module, set[str]] = field(default_factory=dict)
     watch: FunctionWatch | None = None
@@ -168,7 +168,8 @@ class _Tap:
             self.on_long(LongAttention(self.layer_of[module], site.stack, module, items))
 
     def _is_first(self, module: nn.Module) -> bool:
-        # The second call inside one layer repeats the first one's map (DiffLlama's value halves).
+        # The second call in one layer repeats the first map (the two halves of the values in
+        # DiffLlama).
         if module not in self.layer_of or module in self.handed:
             return False
         self.handed.add(module)
@@ -235,10 +236,10 @@ def tap(
 
     Args:
         model: a transformers model.
-        on_layer: called with one `LayerAttention` a layer, in order of computation; of heads that
-            are edited it gets the weights that they have then.
-        edits: what stands in the place of heads' outputs in the block, also in taps within it;
-            None = what stands there already.
+        on_layer: Callback with one `LayerAttention` per layer, in the order of computation; edited
+            heads report their edited weights.
+        edits: The replacements of head outputs in the block, also in taps inside the block; None =
+            the replacements that already hold.
         on_long: for long inputs: called in place of `on_layer`, with one `LongAttention` a layer
             that holds no map.
 
@@ -295,10 +296,10 @@ def tap(
 def _whole_stacks(
     model: nn.Module, sites: list[Site]
 ) -> Iterator[tuple[nn.Module, set[StackName]]]:
-    """What may be run by itself, and the stacks whose layers begin anew when it is.
+    """Return the parts that may run on their own, and the stacks whose layers then start again.
 
-    The model, and each model in it that has all layers of a stack: an encoder or a decoder, or the
-    layers without what predicts from them.
+    Return the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
+    layers below the prediction head.
     """
     for part in model.modules():
         if part is model or hasattr(part, "set_attn_implementation"):
@@ -353,7 +354,7 @@ def _attention(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """The registered attention function: the model's own eager one, its weights handed over."""
+    """The registered attention function: the model's eager function, with a copy of the weights."""
     taps = [t for t in _open_taps.get() if module in t.sites]
     eager = _own_eager(module)
     implementation = _original(getattr(module, "config", None))
@@ -381,8 +382,8 @@ def _attention(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
         )
     upcast: Any = getattr(module, "_upcast_and_reordered_attn", None)
-    # GPT-2's second eager attention: its product rounds otherwise, so that large scores give other
-    # weights than queries and keys would.
+    # GPT-2 has a second eager attention: its product rounds differently, so weights recomputed from
+    # large scores would differ.
     rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
     # Gradients through a softmax over -inf alone would be NaN.
     added = mask
@@ -440,7 +441,7 @@ def _streamed(
 def _edited(
     module: nn.Module, seen: Seen, output: Tensor, changes: LayerChanges
 ) -> tuple[Seen, Tensor]:
-    """What the heads of a layer have and put out in place of their own, [B, Q, H, Dv].
+    """Return the replaced outputs of the heads of a layer, [B, Q, H, Dv].
 
     Raises:
         ValueError: what they put out is not their values summed by their weights.
@@ -482,7 +483,7 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
 def _hides_nothing(arguments: Mapping[str, Any]) -> bool:
     """Whether a mask function is asked for a mask that hides no key.
 
-    Some models add their own mask to any mask they receive, so they must receive none then.
+    Some models add their own mask to any mask they receive, so pass them no mask.
     """
     window = arguments.get("local_size")
     return (

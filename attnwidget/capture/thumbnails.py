@@ -18,7 +18,7 @@ from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
 
-# Cells of one layer's maps held at a time, so that long texts do not fill the memory.
+# Number of cells of a layer's maps in memory at a time, which limits the memory for long texts.
 _CELLS_AT_ONCE = 16 * 1024 * 1024
 
 
@@ -157,7 +157,7 @@ def _nothing(*size: int) -> Thumbnails:
 
 
 def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
-    """Thumbnails of layers that were streamed, from what the pass has left where it has."""
+    """Thumbnails of streamed layers, from the means that the pass has kept if there are any."""
     rows, columns = (
         [i for i, kind in enumerate(axis.special) if kind not in hidden]
         for axis in (shown.query, shown.key)

@@ -50,7 +50,7 @@ class Seen:
 
 
 class Editing(Protocol):
-    """Puts other weights and outputs in the place of a module's own."""
+    """Replaces the weights and outputs of a module."""
 
     def changes(self, module: nn.Module) -> LayerChanges | None:
         """What is to change in the pass that `module` is in; None for nothing."""
@@ -62,9 +62,9 @@ class Editing(Protocol):
 class FunctionWatch(TorchFunctionMode):
     """Reports the attention weights that torch functions compute between `enter` and `leave`.
 
-    Nothing the model computes is changed but what `editing` changes, and rounding where gradients
-    are on: the outputs of scaled_dot_product_attention then come from the weights that are
-    reported, so that a loss depends on them. The mode belongs to the thread that entered it.
+    The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
+    of scaled_dot_product_attention come from the reported weights, so that a loss depends on them.
+    The mode belongs to the thread that entered it.
     """
 
     def __init__(

@@ -14,10 +14,9 @@ _PLAIN = (nn.Parameter, Tensor)
 class WeightsSeen:
     """What the weights of a model were, without a copy of them.
 
-    Of each parameter its device and type, its place in memory, how often it was written to, and the
-    number in its middle, since what is written through `.data` is not counted. Weights of types of
-    their own, such as quantised ones, move while they compute: their device and type alone are
-    looked at.
+    For each parameter: device, type, memory address, version counter, and the value in its middle,
+    because the version counter ignores writes through `.data`. Weights with special types, such as
+    quantised weights, move during a pass: only their device and type count.
 
     Args:
         hf_model: a model, or a part of one.

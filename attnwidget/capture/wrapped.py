@@ -13,8 +13,8 @@ _CHOOSING = {"PolyModel", "XLoraModel"}
 def unwrapped(model: nn.Module) -> Any:
     """The transformers model in what wraps it; a model in no wrapper as it is.
 
-    Wrappers are those of `torch.compile`, `torch.nn.DataParallel`, `DistributedDataParallel` and
-    peft, one in another too. Adapters such as those of LoRA are in the model's layers, and stay.
+    Wrappers are `torch.compile`, `torch.nn.DataParallel`, `DistributedDataParallel` and peft, also
+    nested. Adapters inside the layers, such as LoRA, stay.
 
     Raises:
         TypeError: adapters that are beside the layers, as those of prefix and prompt tuning.
@@ -38,7 +38,7 @@ def unwrapped(model: nn.Module) -> Any:
 
 
 def _adapted(model: Any) -> nn.Module:
-    """The model whose layers have the adapters of one of peft."""
+    """Return the peft model whose layers have adapters."""
     tuner = model.base_model
     names = {base.__name__ for base in type(tuner).__mro__}
     if "BaseTuner" not in names or names & _CHOOSING:

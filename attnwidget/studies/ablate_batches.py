@@ -42,7 +42,7 @@ class AblateBatches:
     def __call__(
         self, settled: tuple[str, bool], batches: Sequence[tuple[Sequence[Any], Sequence[Asked]]]
     ) -> list[Numbers]:
-        """The numbers of the batches of a shard, which are examples and what is asked of each.
+        """The scores of a shard's batches, each a group of examples with questions to the model.
 
         `settled` is the `note` and `narrows` of the replay that read the first batch.
         """
@@ -66,7 +66,7 @@ class AblateBatches:
     ) -> Generator[tuple[Sequence[Asked], Numbers]]:
         """Every batch with its numbers; the first is number `n_done + 1`.
 
-        With workers the first batch is read here, so that all of them go the way that it took.
+        With workers, the first batch is read here to decide how all batches are read.
 
         Raises:
             ValueError, TypeError, WorkersError: as `Workers.each`.

@@ -1,4 +1,4 @@
-"""Ablation: what a model's score is without each of its heads, or each layer's heads."""
+"""Ablation: a model's score without each head, or without all heads of a layer."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def ablate(
     """A model's score on examples, intact and with each head off in turn.
 
     Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are 1/L); Michel et
-    al. 2019, section 3 (`"zero"`). What the layers below a head put out is kept from one pass of
-    the intact model, and only the layers from the head's on are run again; the first batch is
-    checked against passes of the whole model, to 1e-5, and where that fails, or the model's layers
-    cannot be run so, every head takes a whole pass, which the result's `note` says.
+    al. 2019, section 3 (`"zero"`). The outputs of the layers below a head are kept from one pass of
+    the intact model, and only the layers from the head's layer on run again; the first batch is
+    checked against whole passes, to 1e-5. If the check fails, or the layers cannot run on their
+    own, every head takes a whole pass, and the result's `note` says so.
 
     Args:
         model: a model of one stack with a head that answers; heads may be off already.
@@ -78,7 +78,7 @@ def ablate(
         ValueError: no examples, of several kinds, or one with a label that does not fit; a score
             that they do not have; no such head or method; a checkpoint of another study.
         RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
-        OSError: the checkpoint cannot be written; the one that was there stands.
+        OSError: the checkpoint cannot be written; the earlier checkpoint stays.
         WorkersError: as in `measure`.
         KeyboardInterrupt: before the first example was done; later Ctrl-C ends the study, and the
             result is of the examples that are done.
@@ -152,7 +152,7 @@ def _units(
         single = [[(head,) for head in own] if len(own) > 1 else [] for own in layers.values()]
         parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]
         return [unit for part in parts for unit in part], edits
-    # Those of a block around this one come first.
+    # Edits of a surrounding block come first.
     chosen = list(edits.changes)[-len(heads) :]
     return sorted((head,) for head in chosen), edits
 

@@ -109,7 +109,7 @@ class Without:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ablation(Result):
-    """What a model's score is without each head, or each layer's heads. Made by `ablate`.
+    """A model's score without each head, or without all heads of a layer. Made by `ablate`.
 
     `of_heads` and `of_layers` have the numbers: `mean`, `difference` (off minus intact), its
     `interval`, `broken` and `fixed` examples, `p` and `adjusted`, [L, H] and [L].
@@ -120,7 +120,7 @@ class Ablation(Result):
         intact: float64 [N], the intact model's score of each example.
         head_scores: float64 [L, H, N], with one head off; NaN of heads that were not.
         layer_scores: float64 [L, N], with all heads of a layer off; NaN of layers that were not.
-        examples: the N examples, of those given the ones that are done.
+        examples: The N examples whose scores are done.
         complete: False where the study was interrupted before the last example.
         note: "", or that heads took a pass of the whole model each, and why.
         model_name: what was studied.
@@ -160,7 +160,7 @@ class Ablation(Result):
         return {f"change of {self.score}": self.of_heads.difference}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head, then one a whole layer, whose column `head` is empty.
+        """Return one row per head, then one row per whole layer with an empty column `head`.
 
         Columns: layer, head, score (its mean), difference, low, high, broken, fixed, p, adjusted.
         `attrs` has the "model", the "score", the "method", the "intact" mean and "n" examples.

@@ -18,7 +18,7 @@ SCORES = ("accuracy", "loss", "kl", "minimal pair")
 
 
 def check_score(score: Score, asked: Sequence[Asked]) -> None:
-    """Refuse a score that is none, or that the examples do not have.
+    """Raise an error if the score does not exist or does not apply to the examples.
 
     Raises:
         ValueError: that.
@@ -103,7 +103,7 @@ def log_loss_of_inputs(output: Any, batch: Batch) -> Tensor:
 def example_scores(
     score: Score, numbers: NDArray[np.float64], asked: Sequence[Asked]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The score of each example whose inputs are all done, and which examples these are.
+    """Return the scores of the examples that are done, and the indices of these examples.
 
     Args:
         score: the score.

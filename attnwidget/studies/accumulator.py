@@ -40,7 +40,7 @@ class Subject:
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
         without_attention: the layers of a hybrid model that have no attention; else empty.
-        model: the model itself; None where there are maps alone, those of an `Attention`.
+        model: The model, or None for the maps of an `Attention` alone.
     """
 
     n_layers: int
@@ -92,7 +92,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class LayerBatch:
-    """One layer of one batch.
+    """The attention of one layer in one batch.
 
     Attributes:
         batch: the segments.
@@ -112,11 +112,11 @@ class LayerBatch:
 
     @property
     def row_weights(self) -> Tensor:
-        """[B, r], the batch's own of the queries whose rows are there."""
+        """Return values [B, n] of the batch for the queries whose rows are present, [B, r]."""
         return self.of_rows(self.batch.row_weights)
 
     def of_rows(self, values: Tensor) -> Tensor:
-        """[..., r], of values [..., n] those of the queries whose rows are there."""
+        """Return values [..., n] for the queries whose rows are present, [..., r]."""
         return values[..., self.first : self.first + self.weights.shape[-2]]
 
 
@@ -186,7 +186,7 @@ class Accumulator(ABC, Generic[R]):
         self.restore(self.merged(self.state(), other.state()))
 
     def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
-        """The state of one that has seen what two others have."""
+        """Return the state of an accumulator that has seen the inputs of two others."""
         return {name: np.asarray(values + second[name]) for name, values in first.items()}
 
     @abstractmethod
@@ -194,7 +194,7 @@ class Accumulator(ABC, Generic[R]):
         """The result over all segments so far."""
 
     def as_made(self) -> dict[str, Any]:
-        """The attributes that it had before it was started."""
+        """Return the attributes that the accumulator had before its start."""
         return vars(self).get("_made") or dict(vars(self))
 
     def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class Accumulator(ABC, Generic[R]):
         """Continue from a `state` of the same model and options.
 
         Raises:
-            ValueError: the state is one of other sums.
+            ValueError: if the state belongs to another sum.
         """
         shapes = [{name: values.shape for name, values in s.items()} for s in (self.sums, state)]
         if shapes[0] != shapes[1]:
@@ -240,7 +240,7 @@ def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, Toke
 
 
 def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -> None:
-    """Refuse metrics that need whole maps, of a segment that is read without them."""
+    """Raise an error for metrics that need whole maps, if a segment is read without whole maps."""
     if whole := [one.name for one in accumulators if not one.by_rows]:
         raise ValueError(
             f"{', '.join(whole)}: these metrics need whole maps, and an input of {n_tokens:,} "
@@ -259,8 +259,8 @@ def refuse_kept_maps(
         maps: of the first layer, [B, H, m, n].
         n_layers: that are kept.
         times: how often they are kept.
-        beside: maps of one segment that comparing them needs at once.
-        held: bytes that are there already.
+        beside: Maps of one segment that a comparison needs at once.
+        held: Bytes that are already in use.
 
     Raises:
         ValueError: they do not fit.

@@ -23,7 +23,7 @@ def refuse_no_model(model: AttentionModel) -> None:
 
 
 def each_of(given: Iterable[T], how: str) -> Iterable[T]:
-    """What was given, which may be a stream; TypeError for one text, one path or nothing."""
+    """Return the iterable or stream, or raise TypeError for one text, one path or nothing."""
     asked: object = given
     if isinstance(asked, (str, bytes, Path)) or not isinstance(asked, Iterable):
         shown = repr(asked) if isinstance(asked, (str, Path)) else type(asked).__name__
@@ -32,7 +32,7 @@ def each_of(given: Iterable[T], how: str) -> Iterable[T]:
 
 
 def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
-    """The things given as a list; TypeError where one is none of `kind`, with `how` to get some.
+    """Return the items as a list, or raise TypeError if one is not of `kind`, with advice `how`.
 
     Example:
         >>> from attnwidget.studies.argument_checks import all_of
@@ -52,7 +52,7 @@ def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
 
 
 def each_once(name: str, values: Iterable[T]) -> list[T]:
-    """The values of the argument `name` as a list; ValueError for none, or for one given twice."""
+    """Return the values of `name` as a list, or raise ValueError if none or one repeated."""
     listed = list(values)
     if not listed or len(set(listed)) < len(listed):
         raise ValueError(f"{name} are one or more, each once, got {listed}")
@@ -60,7 +60,7 @@ def each_once(name: str, values: Iterable[T]) -> list[T]:
 
 
 def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
-    """ValueError where the argument `name` is none of what is allowed.
+    """Raise ValueError if the argument `name` is not an allowed value.
 
     Example:
         >>> from attnwidget.studies.argument_checks import one_of

@@ -25,14 +25,15 @@ HOW = "examples are (text, label), (text, text, label), MinimalPair or Segment, 
 
 @dataclass(frozen=True)
 class Asked:
-    """One input, and what a model is asked about it.
+    """One input, and the questions to the model about it.
 
     Attributes:
         example: index of the example that it is of.
         encoded: the input, with mask tokens where they belong.
         places: tokens whose logits answer; none = the input as a whole, by its class.
-        targets: for each place, or for the whole, the right answer; none where there is none.
-        sign: 1, or -1 for the sentence of a minimal pair that is not acceptable.
+        targets: The right answer for each position, or for the whole input; empty without right
+            answers.
+        sign: 1, or -1 for the unacceptable sentence of a minimal pair.
     """
 
     example: int
@@ -47,7 +48,7 @@ class Batch:
     """Examples of one length that go through the model together.
 
     Attributes:
-        examples: the examples as they were given, one for each of the B inputs.
+        examples: The user's examples, one for each of the B inputs.
         inputs: what the model is given, [B, n].
         asked: what it is asked.
     """
@@ -58,7 +59,7 @@ class Batch:
 
     @property
     def rows(self) -> Tensor:
-        """[P], for each question the input that it is about."""
+        """The index of the input of each question, [P]."""
         counts = [max(1, len(one.places)) for one in self.asked]
         return torch.repeat_interleave(torch.tensor(counts)).to(self._device)
 
@@ -70,7 +71,7 @@ class Batch:
 
     @property
     def targets(self) -> Tensor | None:
-        """[P], the right answers; None where there are none."""
+        """The right answers [P], or None without right answers."""
         targets = [target for one in self.asked for target in one.targets]
         return torch.tensor(targets, device=self._device) if targets else None
 
@@ -98,7 +99,7 @@ def asked_of(
     Args:
         model: the model.
         examples: what is asked.
-        answered: the model's head is asked; without it inputs are as they are, none masked.
+        answered: Whether the model's head answers; if not, no token of the input is masked.
 
     Raises:
         TypeError: an encoder-decoder, no head that answers, or no examples of a known kind.
@@ -131,7 +132,7 @@ def asked_of(
 
 
 def batch_of(model: AttentionModel, examples: Iterable[Any], asked: Sequence[Asked]) -> Batch:
-    """The batch of what is asked about inputs of one length, and the example of each."""
+    """Return the questions about inputs of equal length, and the example of each question."""
     inputs = model._inputs.padded([one.encoded for one in asked])
     return Batch(tuple(examples), inputs, tuple(asked))
 

@@ -38,12 +38,12 @@ def read_attention(
         attention: of the input.
         accumulators: what sees each layer.
         stack: where there are several, the one to read; not "cross".
-        model: what made the maps, for an accumulator that names it.
-        ids: vocabulary ids of the tokens where `attention` does not know them.
+        model: The model that made the maps, for accumulators that use its name.
+        ids: Vocabulary ids of the tokens, if `attention` does not store them.
 
     Raises:
-        ValueError: no such stack, or one that attends to another's tokens; an accumulator that
-            needs more than maps.
+        ValueError: if the stack does not exist or its queries attend to another sequence, or an
+            accumulator needs more than maps.
     """
     chosen = chosen_stack(attention.stacks, stack, attention.model_name)
     if chosen.query != chosen.key:

@@ -81,14 +81,14 @@ class Classes(SegmentMeans[ClassesResult]):
 
     Clark et al. 2019, section 3.2. A class's mass is summed over its tokens in a document, averaged
     over all queries, then over documents; a document without such a token counts with 0. Attention
-    to [SEP] from [SEP] itself and from all other tokens is averaged over those queries, over the
-    documents that have a [SEP].
+    to [SEP] is averaged over the queries that are [SEP] and over all other queries, in the
+    documents that contain [SEP].
 
     Args:
-        classes: further classes by name, each a collection of tokens as a reader sees them, or a
-            function from `Tokens` to one bool a token.
-        variant: "released" divides [SEP] to [SEP] by 2 and the others by n - 2 whatever the real
-            number of [SEP] is, as the authors' code does; it is the same for pairs.
+        classes: Further classes by name, each a set of tokens, or a function from `Tokens` to one
+            bool per token.
+        variant: "released" divides [SEP] to [SEP] by 2 and the rest by n - 2, whatever the number
+            of [SEP] tokens, as the authors' code does; it is the same for pairs.
 
     Raises:
         ValueError: another variant.

@@ -45,8 +45,8 @@ class BatchMaker:
     Args:
         model: the model with its tokenizer.
         backbone: the part of it that is run.
-        token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None leaves
-            them as the tokenizer has them.
+        token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None keeps the
+            tokenizer's types.
         classes: token classes beside the standard ones.
         pad_to: tokens that every batch is padded to; None = as many as its longest segment has.
 

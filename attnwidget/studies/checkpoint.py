@@ -1,4 +1,4 @@
-"""A study's sums on disk, so that a killed run goes on where it was."""
+"""A study's sums on disk, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Progress:
         n_segments: segments in them.
         digest: hash of these segments, in the order of the batches.
         states: the state of every accumulator by its name.
-        earlier: of a checkpoint merged of several, the batches and the digest of all but the last;
-            `digest` is that of the last one.
+        earlier: For a checkpoint merged from several files, the batches and digests of all files
+            but the last, whose digest is `digest`.
     """
 
     n_batches: int = 0
@@ -69,7 +69,7 @@ class Progress:
 
 
 def digest_of(parts: Iterable[object]) -> str:
-    """A hash of what is too long to be kept in a checkpoint, such as the sentences of a study.
+    """Return a hash of data that is too long for a checkpoint, such as the sentences of a study.
 
     Example:
         >>> from attnwidget.studies.checkpoint import digest_of
@@ -84,7 +84,7 @@ def digest_of(parts: Iterable[object]) -> str:
 
 @contextmanager
 def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progress], None]]:
-    """A block of work whose progress is saved now and then, and when it ends, however it ends.
+    """Save the progress in this block at intervals and at its end, also after an exception.
 
     What the block is given is told how far the work has come. Ctrl-C ends the block and no more.
 
@@ -185,7 +185,7 @@ class Checkpoint:
         return about, Progress(**done, states=states)
 
     def save(self, progress: Progress) -> None:
-        """Replace the file at once: whoever is killed here leaves the old one or the new one."""
+        """Replace the file at once: a killed process leaves the old file or the new one."""
         done = {key: getattr(progress, key) for key in _DONE}
         arrays = {
             f"{name}/{entry}": values

@@ -18,8 +18,8 @@ OTHER = "other tokens"
 class ClassMeans(SegmentMeans[R]):
     """Means over segments by token classes that leave no token out.
 
-    They are the standard ones, those asked for, and "other tokens", which are in none of them. The
-    count "with_class" is of the segments that have a token of each.
+    The classes are the standard classes, the user's classes, and "other tokens" (in no class). The
+    count "with_class" is the number of segments with a token of each class.
 
     Args:
         classes: those asked for.

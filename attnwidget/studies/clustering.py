@@ -105,8 +105,8 @@ def cluster_tree(
 def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
     """The cluster of each of the N leaves when the tree is cut into `n_clusters`: int64 [N].
 
-    Clusters are numbered from 0 by their first leaf. Joins at the same height are not parted, so
-    that there can be fewer clusters. Raises ValueError for fewer than 1 or more than N.
+    Clusters are numbered from 0 by their first leaf. Joins at the same height are not separated, so
+    there can be fewer clusters than requested. Raises ValueError for fewer than 1 or more than N.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Models over the same segments, head by head: what fine-tuning changed, for one."""
+"""Several models over the same segments, compared head by head."""
 
 from __future__ import annotations
 
@@ -93,32 +93,32 @@ def compare(
     segments; intervals are over documents where segments know theirs, as those of `read_segments`
     do.
 
-    With several seeds the change beyond their spread is the mean over seeds of the distance of `a`
-    from each, minus the mean over pairs of seeds of the distance between the two; a distance is
-    1 - cosine, or the divergence. It is 0 where seeds differ from each other as much as from `a`.
+    With several seeds, the change beyond their spread is the mean distance from `a` to the seeds,
+    minus the mean distance between pairs of seeds; a distance is 1 - cosine, or the divergence. The
+    change is 0 if seeds differ from each other as much as from `a`.
 
-    The maps of one batch of `a` are in memory at a time, and one layer of `b`'s: 4 L B H n^2 bytes,
-    75 MB for 8 segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers` so
-    are all of `b`'s. With `resident=1` one model is in memory at a time: `a` reads as many segments
-    as have their maps within `maps_mb`, then `b` is loaded and reads the same, and so on, with the
-    same numbers; each model is loaded once for every `maps_mb` of maps. Ctrl-C ends the pass and
-    returns what is done.
+    Memory holds the maps of one batch of `a`, and one layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
+    segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers`, memory holds
+    all layers of `b`. With `resident=1` one model is in memory at a time: `a` reads as many
+    segments as have their maps within `maps_mb`, then `b` is loaded and reads the same, and so on,
+    with the same numbers; each model is loaded once for every `maps_mb` of maps. Ctrl-C ends the
+    pass and returns what is done.
 
     Args:
-        a: what `load_model` gave, or what it is loaded from: a name or a folder that `load_model`
-            takes, or a function that gives a model.
+        a: A model, or a way to load one: a name or folder for `load_model`, or a function that
+            returns a model.
         b: another with as many layers and heads, whose tokenizer has the same tokens; or a list of
             them.
         segments: cut with one of the models (`read_segments`, `make_segments`); of words, sentences
             of a treebank or lists of words.
-        metrics: of `measure`, by name or accumulators that were not used yet: each model is
-            measured by them, too, and the result has the difference, `b`'s number minus `a`'s, with
-            intervals of those that are means over segments.
-        seeds: the models of `b` are seeds of one training: compare them with each other, too.
-        unit: "words" compares maps between words, so that tokenizers may differ: weights to a
-            word's tokens are summed, those from them averaged, and all special tokens together are
-            one more that is attended to and attends to nothing.
-        matches: also compare each head with every other one of its layer, which `match()` needs:
+        metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
+            the result has the difference (`b` minus `a`), with intervals for means over segments.
+        seeds: Whether the models of `b` are seeds of one training; if so, they are also compared
+            with each other.
+        unit: "words" compares maps between words, so that tokenizers may differ: weights to the
+            tokens of a word are summed, weights from them averaged, and all special tokens become
+            one key without a query.
+        matches: Whether to compare each head with every head of its layer, as `match()` requires:
             two to three times as slow.
         across_layers: also compare heads of different layers, which `match(across_layers=True)`
             needs: several times as slow.
@@ -185,7 +185,7 @@ def compare(
             one.n_kept = len(texts)
 
     def changes(firsts: Sequence[MapSource], keep: bool = False) -> list[MapChanges]:
-        """What compares a model with the first one, and with each of the others before it."""
+        """Return the accumulator that compares a model with all earlier models."""
         return [
             MapChanges(
                 first,

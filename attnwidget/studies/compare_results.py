@@ -26,7 +26,7 @@ _VALUES = {
     "entropy change": "change of entropy (nats)",
     "divergence beyond seeds": "divergence beyond seeds (nats)",
 }
-# What several seeds of one training have moved beyond their own spread, by the metric it is of.
+# Return the change of several seeds of one training beyond their own spread, by metric.
 _BEYOND = {
     "cosine": "change beyond seeds",
     "cosine without special tokens": "change beyond seeds without special tokens",
@@ -213,13 +213,13 @@ class ModelComparison(ComparedHeads):
             across_layers: heads of all layers compete, in place of those of the same layer.
 
         Returns:
-            One row a head: layer, head, other_layer, other_head, divergence in nats, and margin,
-            the divergence from the best of the other candidates minus it. A margin near 0 says
-            that the match could as well be another; below 0, that the nearest head went to another
-            one. NaN where there is one candidate.
+            One row a head: layer, head, other_layer, other_head, divergence in nats, and margin:
+            the divergence from the second-best candidate minus the divergence. A margin near 0 says
+            that two candidates fit about equally well; a margin below 0, that the nearest head was
+            matched with a different head. NaN if there is only one candidate.
 
         Raises:
-            ValueError: heads were compared with no other ones: `compare` was called without
+            ValueError: if heads were not compared with all candidates: `compare` was called without
                 `matches`, or for `across_layers` without that.
         """
         import pandas as pd
@@ -283,7 +283,8 @@ class SeveralComparisons(ComparedHeads):
         documents: int64 [N], the document of each segment; None where that is not known.
         complete: False where the pass was interrupted before the last segment.
         each: the comparison of the first model with each of the others.
-        between: the comparisons of these with each other, one a pair; empty unless they are seeds.
+        between: The comparisons between pairs of the other models; empty unless the models are
+            seeds.
     """
 
     each: tuple[ModelComparison, ...]
@@ -296,7 +297,7 @@ class SeveralComparisons(ComparedHeads):
 
     @property
     def names(self) -> list[str]:
-        """The other models' names, numbered where two have one name."""
+        """The names of the other models, numbered if two names are equal."""
         names = [one.model_names[1] for one in self.each]
         if len(set(names)) == len(names):
             return names
@@ -310,7 +311,7 @@ class SeveralComparisons(ComparedHeads):
     def to_frame(self) -> pd.DataFrame:
         """One row a model, head and metric: layer, head, metric, value, low, high, model.
 
-        `model` is one of `names`, or "all" for means over the models and what is beyond seeds.
+        `model` is one of `names`, or "all" for means over the models and for changes beyond seeds.
         """
         import pandas as pd
 
@@ -335,7 +336,7 @@ class SeveralComparisons(ComparedHeads):
 def several_comparisons(
     each: Sequence[ModelComparison], between: Sequence[ModelComparison]
 ) -> SeveralComparisons:
-    """The comparisons of one model with each of several, and of these with each other."""
+    """The comparisons of one model with several others, and of the others with each other."""
     segments = {
         title: np.mean([one.segments[title] for one in each], axis=0)
         for title in each[0].segments

@@ -1,4 +1,4 @@
-"""The same texts in the tokens of each model that is compared over them."""
+"""The same texts in the tokens of each compared model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ADVICE = (
 
 
 class ComparedTexts:
-    """Texts that several models read, one after the other; no model is kept.
+    """Texts for several models that are read in turn; no model is kept.
 
     Args:
         given: segments; for words sentences of a treebank, or lists of words.
@@ -60,7 +60,7 @@ class ComparedTexts:
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
-        """Of each text, what it was cut from; None where that is not known."""
+        """Return the source document of each text, or None if it is unknown."""
         known = [one.document for one in self._segments if one.document is not None]
         return np.array(known, np.int64) if known and len(known) == len(self) else None
 
@@ -68,8 +68,8 @@ class ComparedTexts:
         """The texts in the tokens of a model, in the order given.
 
         Raises:
-            ValueError: a word without tokens; segments that it reads otherwise than the first model
-                that was asked for.
+            ValueError: a word without tokens; a segment that the first model reads with different
+                words.
         """
         if self._unit == "words":
             try:
@@ -85,7 +85,7 @@ class ComparedTexts:
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """How a model reads the tokens of some segments: their ids, and what it puts around them."""
+    """A model's view of some segments: their ids and the special tokens around them."""
 
     name: str
     ids: dict[str, int | None]
@@ -122,7 +122,7 @@ class _Vocabulary:
 
 
 def _labelled(sentences: Iterable[Any]) -> Iterable[tuple[Sequence[str], str]]:
-    """The words of each sentence, and what errors call it."""
+    """The words of each sentence, and the name of the sentence in errors."""
     how = "words are compared over sentences of a treebank, or lists of words"
     for number, one in enumerate(each_of(sentences, how)):
         words = one.words if isinstance(one, Sentence) else one

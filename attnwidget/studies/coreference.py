@@ -154,7 +154,7 @@ def _index(chosen: int | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """What one batch asks of every layer.
+    """The positions that one batch needs from every layer.
 
     E is the largest number of evaluated mentions in a window, m of words, N the evaluated mentions
     of the batch.
@@ -179,7 +179,7 @@ class _Prepared:
 
 
 class Antecedents(Accumulator[CoreferenceAccuracies]):
-    """The words that heads attend most from mentions, kept one by one.
+    """The words that heads attend to most from mentions, stored per mention.
 
     Args:
         documents: all documents.
@@ -211,7 +211,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     def start(self, subject: Subject) -> None:
         super().start(subject)
         shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
-        # A word of the document counted from 1: what no window has reached is 0, so that sums add.
+        # A word of the document counted from 1; 0 if no window has reached it, so that sums add.
         self.sums = {
             "chosen": np.zeros(shape, np.int32),
             "weights": np.zeros(shape, np.float32),

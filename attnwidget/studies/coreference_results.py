@@ -77,7 +77,7 @@ class EvaluatedWindow:
 
 @dataclass(frozen=True, eq=False)
 class AntecedentChoices:
-    """What every system chose for the mentions of one document.
+    """The choices of every system for the mentions of one document.
 
     Attributes:
         document: the document.
@@ -193,7 +193,7 @@ class CoreferenceAccuracies(Result):
         return pd.DataFrame(self._share(np.array(rows)), index=names, columns=list(KINDS))
 
     def choices(self, document: Document | str | int) -> AntecedentChoices:
-        """What every system chose for the mentions of one document.
+        """The choices of every system for the mentions of one document.
 
         Args:
             document: the document itself, its name, or its index in `documents`.

@@ -30,14 +30,14 @@ _CLITICS = ("'s", "s'")
 
 @dataclass(frozen=True, eq=False)
 class GovernorPredictions:
-    """What every head predicts for one sentence of m words.
+    """The predictions of every head for one sentence of m words.
 
     Attributes:
         sentence: the sentence.
         maps: float32 [L, H, m, m], attention between words, rows attend; without the special
             tokens, so that rows sum to less than 1.
-        by_clitic: whether a possessor before "'s" has the governor that is predicted for the "'s",
-            as `probe_relations` judges it, unless its own is the last word.
+        by_clitic: Whether a possessor before "'s" takes the governor predicted for "'s" (as
+            `probe_relations` does), unless its own prediction is the last word.
     """
 
     sentence: Sentence
@@ -97,7 +97,7 @@ def possessors(sentence: Sentence) -> list[int]:
 def predict_governors(
     model: AttentionModel, sentence: Sentence, *, unit: Unit = "words", by_clitic: bool = False
 ) -> GovernorPredictions:
-    """What every head predicts for one sentence (Clark et al. 2019, section 4.2).
+    """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
     Args:
         model: what `load_model` gave; of an encoder-decoder the encoder is read.

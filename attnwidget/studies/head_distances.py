@@ -74,7 +74,7 @@ class HeadDistances(Result):
         return self.distances / max(self.n_tokens, 1)
 
     def heads(self) -> HeadMetrics:
-        """Mean distance to all other heads, and the distance to the nearest one."""
+        """Return each head's mean distance to all other heads, and to the nearest head."""
         mean = self._of_measured_heads()
         others = len(mean) - 1
         apart = mean + np.diag(np.full(others + 1, np.inf if others else np.nan))
@@ -165,7 +165,7 @@ class HeadDistances(Result):
     def chart(self, behaviours: ArrayLike | None = None) -> alt.Chart:
         """Heads in the plane (Clark et al. 2019, Figure 6), coloured by layer or by `behaviours`.
 
-        `behaviours` [L, H] are labels, such as those of `behaviours(...)` or of `cluster(6)`.
+        `behaviours` [L, H] are labels, for example from `behaviours(...)` or `cluster(6)`.
         """
         import pandas as pd
 

@@ -97,12 +97,13 @@ def head_importance(
     - "released" (their code): the sum over tokens and examples of |t|, divided by the number of
       tokens, in the last layer by the number of examples.
     - "bertology" (run_bertology.py of Hugging Face): |the mean over a batch's examples of the sum
-      over tokens of t|, summed over batches and divided by the number of tokens. It depends on
-      `batch_size`, which is 1 there, and on the order of the examples.
+      over tokens of t|, summed over batches and divided by the number of tokens. The result depends
+      on `batch_size` (1 in their code) and on the order of the examples.
 
-    Where the published code takes the mean loss of a batch, the first two take each example's own,
-    which does not depend on the batch. The loss of a minimal pair is the log probability of the
-    other sentence minus that of the acceptable one, as `score` has them.
+    The published code takes the mean loss of a batch; the first two variants take the loss of each
+    example, which does not depend on the batch. The loss of a minimal pair is the log probability
+    of the unacceptable sentence minus the log probability of the acceptable sentence, as in
+    `score`.
 
     Args:
         model: a model of one stack with a head that answers; heads may be off.

@@ -150,8 +150,8 @@ def induction_scores(
         executor: Has workers read the sequences, as in `measure`.
 
     Raises:
-        ValueError: a model whose tokens see later ones, an encoder-decoder, numbers too small,
-            sequences longer than the model takes, or a checkpoint of another study.
+        ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
+            small, sequences are too long for the model, or the checkpoint belongs to another study.
         RuntimeError, OSError, WorkersError: As in `measure`.
         KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
 

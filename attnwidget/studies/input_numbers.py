@@ -54,7 +54,7 @@ class ReadInputs:
         return type(self), (self.model, self.read, dict(self.model.edits.changes))
 
     def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:
-        """How to read batches: here one by one, or by the workers of an executor."""
+        """How to read batches: one by one in this process, or by the workers of an executor."""
         workers = None if executor is None else Workers(executor, self)
 
         def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Numbers]]:

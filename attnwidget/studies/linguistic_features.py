@@ -56,9 +56,9 @@ def probe_features(
         model: what `load_model` gave.
         sentences: of a treebank; `feature_words` says which words have which feature.
         features: some of NOUN, PRON, VERB, SUBJ, OBJ, NEG, PUNCT; [CLS] and [SEP] are added.
-        variant: "released" counts a sentence without the feature as 0, as the authors' code does,
-            except NEG and what [CLS] attends to, where it skips them too. Their code finds words by
-            spelling anywhere in a text; both variants take the tagged words themselves.
+        variant: "released" counts a sentence without the feature as 0, as the authors' code does;
+            NEG and the attention of [CLS] skip these sentences in both variants. Their code finds
+            words by spelling anywhere in a text; both variants take the tagged words themselves.
         skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
             model; the result counts them.
         batch_size: sentences that go through the model together.
@@ -197,10 +197,10 @@ class FeatureWeights(SentencesResult):
         return dict(zip(titles, self.weights[found], strict=True)) | from_first
 
     def last_layer(self) -> pd.DataFrame:
-        """Weights from [CLS] in the last layer: one row a feature, one column a head.
+        """Return the weights from [CLS] in the last layer, with one row per feature.
 
-        Where the whole input goes into a decision: what counts for it is what [CLS] reads last
-        (Kovaleva et al. 2019, section 4.4).
+        The relevant position is where the model decides: the tokens that [CLS] reads last (Kovaleva
+        et al. 2019, section 4.4).
         """
         import pandas as pd
 

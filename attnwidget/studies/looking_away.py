@@ -48,17 +48,17 @@ def probe_looking_away(
 ) -> LookingAway:
     """Weight on [SEP], [CLS] and punctuation from words that have a relation and from the others.
 
-    Clark et al. 2019, section 3.2: a head whose function does not apply to a word attends to [SEP],
-    which does nothing. Then words with the relation put less on [SEP] than words without it.
+    Clark et al. a head attends to [SEP], which has no effect, if the head's function does not apply
+    to a word. Then words with the relation put less on [SEP] than words without it.
 
     Args:
         model: what `load_model` gave.
         sentences: of a treebank.
         relation: "obj", a subtype ("nsubj:pass"), or a relation with its subtypes ("nsubj (all)").
         direction: whose weights are taken. "dependent to governor": words that depend by the
-            relation; "governor to dependent": words on which another depends by it.
-        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
-            model; the result counts them.
+            relation; words that govern a dependent with the relation.
+        skip_unaligned: Whether to leave out sentences with a word without tokens, or too long for
+            the model; the result counts them.
         batch_size: sentences that go through the model together.
         progress: show a bar.
         checkpoint: file to go on from, as in `measure`.
@@ -127,7 +127,7 @@ def _punctuation(sentence: Sentence) -> frozenset[int]:
 
 
 class LookingAwayFrom(SentenceMeans["LookingAway"]):
-    """Weight on tokens that mean nothing, summed over words with a relation and over the others.
+    """Sums of weights on tokens without content, for words with and without a relation.
 
     Args:
         has: by sentence the words that have the relation; segment i of the study is sentence i.
@@ -226,7 +226,7 @@ class LookingAway(SentencesResult):
         return pd.DataFrame(columns, index=list(TARGETS))
 
     def chart(self) -> alt.TopLevelMixin:
-        """Weights from words with the relation beside those from others, a panel a target."""
+        """Draw weights from words with and without the relation, one panel per target."""
         frames = []
         for j, target in enumerate(TARGETS):
             series = {name: self.weights[i, j] for i, name in enumerate(self._groups)}

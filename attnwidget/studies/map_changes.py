@@ -1,4 +1,4 @@
-"""One model's maps of a batch beside those of others that read the same: the sums of `compare`."""
+"""One model's maps of a batch beside other models' maps of the same text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SMOOTHING = 1e-4
 
 @dataclass(frozen=True)
 class NumberedSegment(Segment):
-    """A segment that knows which one it is, in whatever order batches take them."""
+    """A segment that knows its index, since batches change the order."""
 
     index: int = 0
 
@@ -70,8 +70,8 @@ class MapAxes:
     def of(cls, batch: Batch, unit: Unit) -> MapAxes:
         """The axes of a batch's maps.
 
-        In words a row is a word, and a column too, but for the one after the last word: all special
-        tokens together, however many a model has, so that rows sum to 1 as they did.
+        Over words, rows and columns are words, and the column after the last word holds the weight
+        on all special tokens together, so that rows still sum to 1.
         """
         if unit == "tokens":
             special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
@@ -99,9 +99,9 @@ class Other:
     """A model that is compared with the first one.
 
     Attributes:
-        reader: reads its segments into `metrics` and `changes`, and into what compares it with
-            other seeds.
-        metrics: what measures it, as the first model is measured.
+        reader: Reads the model's segments into `metrics`, `changes`, and the comparisons with
+            seeds.
+        metrics: The accumulators of the model, with the same metrics as the first model.
         changes: what compares it with the first model.
     """
 
@@ -111,7 +111,7 @@ class Other:
 
 
 class MapSource(Protocol):
-    """Whose maps of a batch, a layer each, another model is compared with."""
+    """Keeps the maps of a batch, by layer, for comparison with another model."""
 
     maps: list[Tensor]
     n_layers: int
@@ -125,16 +125,16 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
     `others` is set before `start`: each compares with the maps that are kept here.
 
     Args:
-        read: by segment what each of the others reads in its place.
-        unit: what maps are compared by.
+        read: The words that each other model reads, by segment.
+        unit: Unit of the compared maps.
         metrics: what measures the first model.
         options: what checkpoints have to agree on beside the readers.
         several: whether the result is one of several models.
 
     Attributes:
         maps: a layer each, of the batch that was read last.
-        others: the models that the first one is compared with.
-        between: what compares these with each other.
+        others: The models that the first model is compared with.
+        between: The accumulators that compare these models with each other.
     """
 
     name: ClassVar[str] = "comparison"
@@ -201,7 +201,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         return _flat([one.reader.merged(a, b) for one, a, b in both])
 
     def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
-        """The states of each other model's accumulators, which `_flat` names in one dict."""
+        """Return the states of each model's accumulators, which `_flat` names in one dict."""
         found: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
         for key, values in state.items():
             number, name, entry = key.split("/", 2)
@@ -217,17 +217,17 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 
 
 class MapChanges(Accumulator[ModelComparison]):
-    """Compares a model's maps with those that another one's accumulator kept, layer by layer.
+    """Compares a model's maps, layer by layer, with the maps that another accumulator kept.
 
     Its sums have a place for each segment: bootstrap intervals need the numbers themselves.
 
     Args:
-        first: what kept the other's maps.
-        documents: of each segment, the text that it was cut from; None where that is not known.
+        first: The accumulator that kept the first model's maps.
+        documents: The source document of each segment, or None if it is unknown.
         n_segments: segments of the whole study.
         unit: what maps are compared by.
         padded: tokens that all are padded to for one more cosine.
-        matches: also compare each head with every other one of its layer.
+        matches: Whether to compare each head with every head of its layer.
         across_layers: and with those of all layers.
         keep: whether a further model is compared with this one.
         number: of the comparison, where there are several.
@@ -354,7 +354,7 @@ def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
 
 
 def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
-    """One number a head of each metric, over all segments and, of means, over each of them.
+    """Return one number per head for each metric over all segments, and per segment for means.
 
     The latter are none where a metric is no `SegmentMeans`.
     """
@@ -396,7 +396,7 @@ def places_of(segments: Sequence[Segment]) -> list[int]:
 
 
 def _between(own: Tensor, others: Tensor) -> NDArray[np.float64]:
-    """Divergences between every map of one model and every one of the other, nats a query."""
+    """Return the divergences between all maps of two models, in nats per query."""
     n_heads, n_rows = own.shape[:2]
     every = js_divergences(torch.cat([own, others]), smoothing=_SMOOTHING).numpy()
     both: NDArray[np.float64] = every[:n_heads, n_heads:] / n_rows

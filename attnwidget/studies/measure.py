@@ -67,12 +67,11 @@ def measure(
 ) -> Measurements:
     """Measure every head of a model over segments, in one pass.
 
-    Only one layer's maps are alive at a time, so that memory does not grow with the segments.
-    Segments of similar length share a batch; padding changes no number beyond 1e-6. An
-    encoder-decoder is measured in its encoder. Segments of more than 1,024 tokens are read some
-    rows of a map at a time where all metrics allow it: "position", "classes", "entropy",
-    "confidence" and "sinks" do, the others need whole maps. Ctrl-C ends the pass and returns what
-    is done.
+    Memory holds one layer's maps at a time, independent of the number of segments. Segments of
+    similar length share a batch; padding changes no number beyond 1e-6. An encoder-decoder is
+    measured in its encoder. Segments of more than 1,024 tokens are read some rows of a map at a
+    time where all metrics allow it: "position", "classes", "entropy", "confidence" and "sinks" do,
+    the others need whole maps. Ctrl-C ends the pass and returns what is done.
 
     Args:
         model: what `load_model` gave.
@@ -86,22 +85,23 @@ def measure(
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
             after its last batch, with the same result to the last bit. One run at a time has it.
         progress: show a progress bar.
-        token_types: "zero" gives both texts of a pair the type 0, which makes Clark et al.'s maps;
-            None leaves them as the tokenizer has them.
+        token_types: "zero" gives both texts of a pair the type 0 (Clark et al.'s maps); None keeps
+            the tokenizer's types.
         executor: has workers read the segments: any object with `submit(function, *arguments)`,
             such as `concurrent.futures.ProcessPoolExecutor` or Dask's `client.get_executor()`. The
             result is the same to the last bit, however many workers there are. What a worker fails
             at is tried three times.
 
     Raises:
-        ValueError: an unknown metric or one asked for twice, no segments, a segment of another
-            model or too long for this one, a model whose maps padding changes, a checkpoint of
-            another study.
+        ValueError: an unknown or repeated metric, no segments, a segment of another model or too
+            long for this model, a model whose maps change with padding, or a checkpoint of another
+            study.
         TypeError: no executor; a model or a metric that does not pickle.
         RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
-        OSError: the checkpoint cannot be written; the one that was there stands.
-        WorkersError: workers with other versions of torch, transformers or this package, an
-            executor that stopped, what was tried three times. The checkpoint has what is done.
+        OSError: the checkpoint cannot be written; the earlier checkpoint stays.
+        WorkersError: workers have other versions of torch, transformers or this package, the
+            executor stopped, or a shard failed three times. The checkpoint keeps all finished
+            batches.
         KeyboardInterrupt: before the first batch was done.
 
     Example:
@@ -152,8 +152,8 @@ def measure_attention(
         stack: where there are several, the one to measure; not "cross".
 
     Raises:
-        ValueError: an unknown metric, one asked for twice or one that needs a model; no such stack,
-            or one that attends to another's tokens.
+        ValueError: an unknown or repeated metric, or a metric that needs a model; a stack that does
+            not exist, or whose queries attend to another sequence.
 
     Example:
         >>> from attnwidget import load_model
@@ -228,7 +228,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
     """The accumulator of each metric, by its name or given.
 
     Raises:
-        ValueError: an unknown metric, one asked for twice, or none.
+        ValueError: an unknown or repeated metric, or no metric.
     """
     if isinstance(metrics, (str, Accumulator)):
         metrics = [metrics]

@@ -1,4 +1,4 @@
-"""One checkpoint of several, each of a part of a corpus that was measured on its own."""
+"""One checkpoint merged from several, each for a part of a corpus that was measured separately."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from attnwidget.studies.one_writer import one_writer
 def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
     """Write a checkpoint of all that several runs of `measure` have read, such as an array job's.
 
-    Each run measured its part of the segments, with a checkpoint of its own and with the same
-    model, metrics and `batch_size`. `measure` of all segments with the merged one then has nothing
-    left to read. Its sums are those of one run in another order of additions: numbers agree to
+    Each run measured its part of the segments with a separate checkpoint and with the same model,
+    metrics and `batch_size`. `measure` of all segments with the merged checkpoint then has nothing
+    left to read. The sums are added in a different order than in a single run: numbers agree to
     1e-12, and not to the last bit as with `executor`.
 
     Batches are made of 32 times `batch_size` segments at a time, so every part but the last has a
@@ -28,7 +28,7 @@ def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
         `whole`, as a path.
 
     Raises:
-        ValueError: no parts, a file that is no checkpoint, or one of another study.
+        ValueError: no parts, a file that is no checkpoint, or a checkpoint of another study.
         RuntimeError: a run writes `whole`.
         FileNotFoundError: a part, or the folder of `whole`, does not exist.
 

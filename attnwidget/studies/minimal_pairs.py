@@ -41,8 +41,8 @@ class PairScores:
     Attributes:
         pairs: the pairs.
         good: float64 [N], the score of each acceptable sentence, in nats.
-        bad: float64 [N], that of each other one.
-        model_name: the model, with what it is without.
+        bad: float64 [N], the score of each unacceptable sentence.
+        model_name: The model's name with any disabled heads.
     """
 
     pairs: tuple[MinimalPair, ...]
@@ -117,14 +117,15 @@ def score(
 ) -> PairScores:
     """How often a model finds the acceptable one of two sentences likelier.
 
-    A causal model's score of a sentence is its log probability: the sum over its tokens of
-    log p(token | the tokens before it), from the first token on where the tokenizer puts one before
-    the text, else from the second on (Warstadt et al. 2020). A masked language model's score is of
-    the words between what both sentences begin with and what both end with: each token of them is
-    masked in turn, with all others in sight, those of the same word too, and the log probabilities
-    are summed (the pseudo-log-likelihood of Salazar et al. 2020, section 2, of the part that
-    differs). The sum is not divided by the number of tokens, which may differ: a word that is cut
-    into more of them has more factors, each helped by the other pieces of the word in sight.
+    A causal model's score of a sentence is its log probability: the sum over its tokens of log
+    p(token | the tokens before it), from the first token if the tokenizer puts a special token
+    before the text, otherwise from the second (Warstadt et al. 2020). A masked language model
+    scores the words between the common beginning and the common end of the two sentences: each
+    token of these words is masked in turn, with all remaining tokens visible, and the log
+    probabilities are summed (the pseudo-log-likelihood of Salazar et al. 2020, section 2, of the
+    differing part). The sum is not divided by the number of tokens, which may differ between the
+    sentences: a word with more tokens has more factors, and each token is easier to predict from
+    the rest of the word.
 
     Args:
         model: a masked or causal language model; heads may be off (`AttentionModel.disabled`).
@@ -136,8 +137,8 @@ def score(
 
     Raises:
         TypeError: the model predicts no words, or no pairs.
-        ValueError: no pairs; a pair of which one sentence has all words of the other, so that
-            nothing of it can be masked; a sentence that is too long for the model; a checkpoint of
+        ValueError: no pairs; a pair in which one sentence contains all words of the other, so that
+            no word can be masked; a sentence that is too long for the model; a checkpoint of
             another study.
         RuntimeError: the model was closed; another run writes the checkpoint.
         OSError, WorkersError: As in `measure`.
@@ -267,7 +268,7 @@ def _logits(model: AttentionModel, inputs: dict[str, Tensor]) -> Tensor:
 
 
 def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], list[int]]:
-    """The tokens of the words between what both sentences begin with and what both end with."""
+    """Return the tokens of the words between the common beginning and end of both sentences."""
     groups = [tokens.word_groups() for tokens in read]
     words = [
         [tuple(tokens.ids[i] for i in group) for group in own]

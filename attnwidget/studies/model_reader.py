@@ -212,7 +212,7 @@ class ModelReader:
 
     @contextmanager
     def without_segments(self) -> Iterator[None]:
-        """The accumulators as they were made, and without what they know of each segment."""
+        """Return fresh copies of the accumulators, without what they store per segment."""
         kept = [dict(vars(one)) for one in self._accumulators]
         try:
             for one in self._accumulators:

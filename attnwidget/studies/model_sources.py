@@ -16,7 +16,7 @@ Source: TypeAlias = AttentionModel | str | Path | Callable[[], AttentionModel]
 
 
 def refuse_no_source(given: Any) -> None:
-    """TypeError where `given` is no model, and nothing that one could be loaded from."""
+    """Raise TypeError if `given` is neither a model nor a source of a model."""
     if isinstance(given, (str, Path)) or (callable(given) and not isinstance(given, nn.Module)):
         return
     refuse_no_model(given)

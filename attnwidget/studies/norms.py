@@ -1,4 +1,4 @@
-"""Norms: how much of each token really reaches the others, beside how much it is attended to."""
+"""Norms: how much of each token reaches each other token, beside the attention weight."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Norms(ClassMeans[NormsResult]):
         return super().options | {"layer_level": self._layer_level}
 
     def start(self, subject: Subject) -> None:
-        """Find the output projections, and see in a short pass that they are what they seem.
+        """Find the output projections, and check them in a short forward pass.
 
         Raises:
             ValueError: the model's heads have no f(x).

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class StoredMaps(Accumulator[Any]):
-    """Keeps a model's maps of several batches for those that are loaded after it.
+    """Keeps a model's maps of several batches for comparison with models that are loaded later.
 
     Attributes:
-        batches: the maps of each, a layer each.
-        maps: those of the batch that another model is about to read.
+        batches: The maps of each batch by layer.
+        maps: The maps of the batch that another model reads next.
     """
 
     name: ClassVar[str] = "stored maps"
@@ -64,7 +64,7 @@ class StoredMaps(Accumulator[Any]):
 
 @dataclass(eq=False)
 class Turn:
-    """What one model reads into, and what is known of it while it is not in memory.
+    """The accumulators of one model, and what is known about the model while it is not in memory.
 
     Attributes:
         source: what it is loaded from.
@@ -99,8 +99,8 @@ def read_one_at_a_time(
     have read.
 
     Args:
-        turns: the models, each after those that it is compared with.
-        texts: what they read.
+        turns: The models, each after the models that it is compared with.
+        texts: Their texts.
         metrics: what measures each; not used yet.
         padded: tokens that all are padded to.
         batch_size: segments that go through a model together.
@@ -161,7 +161,7 @@ def _chunks(
 ) -> Iterator[list[list[int]]]:
     """Batches whose maps fit into memory together, each as the places of its texts.
 
-    ValueError where those of one batch do not.
+    Raise ValueError if inputs of one batch differ.
     """
     of_heads = turns[0].stored
     assert of_heads is not None

@@ -1,4 +1,4 @@
-"""Inputs of one length share a batch, so that no padding changes a number."""
+"""Inputs of equal length share a batch, so padding never changes a number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item", bound=HasEncoded)
 
 
 def of_one_length(inputs: Sequence[Item], batch_size: int) -> Iterator[Sequence[Item]]:
-    """Batches of at most `batch_size` inputs that follow each other and have the same length."""
+    """Return batches of at most `batch_size` consecutive inputs of equal length."""
     start = 0
     while start < len(inputs):
         length = len(inputs[start].encoded.ids)

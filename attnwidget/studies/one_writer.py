@@ -1,4 +1,4 @@
-"""One run at a time writes a file: a lock beside it, which ends with the process that holds it."""
+"""One run at a time writes a file: a lock file beside it, released when its process ends."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NO_LOCKS = {
 
 @contextmanager
 def one_writer(path: str | Path | None) -> Iterator[None]:
-    """A block in which no other run writes the file, be it of this process or of another one.
+    """A block in which no other run writes the file, in this process or elsewhere.
 
-    The operating system holds the lock, on a file called `.lock` beside it, and takes it back from
-    a process that is killed. In a folder that cannot be written to, and on file systems that know
-    no locks, there is none. What a killed run has left half-written beside the file is removed.
+    The operating system holds the lock on a file `.lock` beside it, and releases the lock if the
+    process is killed. There is no lock in a folder without write permission, or on a file system
+    without locks. Half-written files of a killed run are removed.
 
     Args:
-        path: the file, which need not exist yet; None = nothing is written.
+        path: The file, which need not exist yet; None = no file is written.
 
     Raises:
         FileNotFoundError: its folder does not exist.
@@ -76,7 +76,8 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
         remove_unfinished(path)
         yield
     finally:
-        # Before it is given back: who opens it now sees that it is gone, and takes a new one.
+        # Delete the lock file before the release: a process that opens it now sees the deletion and
+        # creates a new one.
         with suppress(OSError):
             beside.unlink()
         lock.release()

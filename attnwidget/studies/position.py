@@ -50,7 +50,8 @@ class PositionResult(SegmentMeansResult):
     def chart(self) -> alt.TopLevelMixin:
         """Mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
 
-        Of more offsets than a figure can tell apart the nearest ones are drawn, and it says so.
+        If there are too many offsets for a figure, the nearest ones are drawn, and the figure says
+        so.
         """
         by_offset = dict(zip(self.offsets, self.heads().items(), strict=False))
         near = sorted(sorted(self.offsets, key=abs)[:_CURVES])

@@ -33,8 +33,9 @@ def probe(
 
     Args:
         model: what `load_model` gave.
-        texts: the words of each, and what errors call it.
-        accumulator: makes the accumulator, given the segments and how many texts were left out.
+        texts: The words of each text, and the name of the text in errors.
+        accumulator: A function that creates the accumulator from the segments and the number of
+            texts left out.
         skip_unaligned: leave out texts with a word that has no tokens, or too long for the model.
         batch_size: texts that go through the model together.
         progress: show a bar.

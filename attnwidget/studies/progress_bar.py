@@ -18,7 +18,7 @@ _PATIENCE = 0.2
 
 
 def in_notebook() -> bool:
-    """Whether IPython shows what it is given in outputs, which may be several in a cell.
+    """Whether IPython shows outputs, of which a cell may have several.
 
     Example:
         >>> from attnwidget.studies.progress_bar import in_notebook
@@ -73,7 +73,7 @@ def progress_bar(total: int | None, unit: str, *, done: int = 0, shown: bool = T
 
 @contextmanager
 def said_when_slow(text: str) -> Iterator[None]:
-    """Say in a notebook what goes on, where it takes longer than an instant, until it is done.
+    """Report progress in a notebook until the work is done, unless the work takes only an instant.
 
     Example:
         >>> from attnwidget.studies.progress_bar import said_when_slow

@@ -1,4 +1,4 @@
-"""Batches that workers read for a study: what each of them adds to the sums."""
+"""Batches that workers read for a study, and the sums that each batch adds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPARSE = 0.25
 
 
 class ReadBatches:
-    """What a worker does with a shard: it reads the batches one by one, each from empty sums."""
+    """The task of a worker: it reads the batches of a shard one by one, each with empty sums."""
 
     def __init__(self, reader: ModelReader) -> None:
         self._reader = reader
@@ -48,7 +48,7 @@ def workers_of(executor: Executor, reader: ModelReader) -> Workers:
 def read_by(
     workers: Workers, reader: ModelReader, batches: Iterable[Batch], n_done: int
 ) -> Generator[tuple[Batch, States]]:
-    """Each batch and what it adds, in order; the first of them is number `n_done + 1`.
+    """Each batch with its sums, in order; the first batch is number `n_done + 1`.
 
     Raises:
         ValueError, TypeError, WorkersError: as `Workers.each`.
@@ -63,7 +63,7 @@ def read_by(
 
 @dataclass(frozen=True)
 class _Sparse:
-    """The numbers of an array that are not 0, and where they are in it."""
+    """Return the nonzero numbers of an array, and their positions."""
 
     shape: tuple[int, ...]
     places: NDArray[np.intp]

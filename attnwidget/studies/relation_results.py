@@ -112,9 +112,9 @@ class RelationAccuracies(Result):
     def p_values(self) -> Floats:
         """Float64 [L, H, 2, R]: how likely a head that is no better than the offset looks so good.
 
-        An exact one-sided McNemar test against the relation's best offset on the same words,
-        corrected by Holm's rule for all heads, both directions and every relation. It takes words
-        as independent, which words of one sentence are only nearly.
+        An exact one-sided McNemar test against the relation's best offset on the same words, with
+        Holm's correction over all heads, both directions and every relation. The test treats words
+        as independent, which is only nearly true within a sentence.
         """
         both = np.take_along_axis(
             self.both_correct, self._best_offsets[None, None, None, None], axis=3
@@ -137,9 +137,9 @@ class RelationAccuracies(Result):
     ) -> pd.DataFrame:
         """The best head of each relation, beside the best fixed offset (Clark et al., Table 1).
 
-        Among equals the last layer, head and direction win, as in the released code. The interval
-        (Wilson, 95 %) is that of the head's own accuracy: it does not allow for the head having
-        been chosen on these words.
+        Ties go to the last layer, head and direction, as in the released code. The interval
+        (Wilson, 95 %) belongs to the head's own accuracy: the choice of the best head on these
+        words makes the accuracy look better than it is.
 
         Args:
             min_count: relations of fewer words are left out.
@@ -250,7 +250,7 @@ class RelationAccuracies(Result):
             min_count: without `relation`, those of fewer words are left out.
 
         Raises:
-            ValueError: there is no such relation, or none has so many words.
+            ValueError: the relation does not exist, or no relation has enough words.
         """
         if relation is not None:
             r = self._index(relation)
@@ -269,7 +269,7 @@ class RelationAccuracies(Result):
         return best_heads(best, title=title)
 
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
-        """What every head predicts for one sentence, with the same unit.
+        """Return the predictions of every head for one sentence, with the same unit.
 
         Raises:
             RuntimeError: the model is not at hand, or was closed.

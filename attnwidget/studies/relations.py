@@ -64,9 +64,9 @@ def probe_relations(
 ) -> RelationAccuracies:
     """How often each head's most attended word is a word's governor (Clark et al. 2019, Table 1).
 
-    Every head is read in both directions: a word's governor is the other word that it attends to
-    most, or the one that attends to it most. Special tokens are left out, weights on the word
-    itself count as 0, the first of equals is taken, and nothing is renormalised. A prediction is
+    Every head is read in both directions: the predicted governor is the word that a word attends to
+    most, or the word that attends to it most. Special tokens are left out, the weight of a word on
+    itself counts as 0, ties go to the first word, and weights are not renormalised. A prediction is
     right where the treebank has the same governor; words of all sentences are pooled. No head
     predicts the root, so "all" words, the root among them, are never all right.
 
@@ -78,9 +78,9 @@ def probe_relations(
             only look back.
         sentences: of a treebank (`load_treebank`); all are cut into tokens before the first is
             read.
-        unit: "words", sums over the tokens of the word that is attended to and means over those of
-            the one that attends, as in the paper; "first", its first token's row instead, as the
-            released code has it; "tokens", the weight between the first tokens of both.
+        unit: "words", sums over the tokens of the attended word and means over the tokens of the
+            attending word, as in the paper; "first", only the row of the attending word's first
+            token, as in the released code; "tokens", the weight between the first tokens of both.
         offsets: of the baseline; negative = the governor comes before the word.
         possessive: "clark" judges a possessor (poss, nmod:poss) before "'s" by what is predicted
             for the "'s", unless the prediction for the possessor itself is the last word; baselines
@@ -235,7 +235,7 @@ class Relations(Accumulator[RelationAccuracies]):
 
 
 def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Integers]:
-    """Names of the result's rows, and which labels [N, R] each of them counts."""
+    """The names of the result's rows, and the labels [N, R] that each row counts."""
     by_base: dict[str, list[int]] = {}
     rows: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
@@ -302,7 +302,7 @@ class RelationHits:
         self._hits: list[Tensor] = []
 
     def add(self, maps: Tensor) -> None:
-        """Judge what the word maps [B, H, m, m] of one layer predict; the layers come in order.
+        """Judge the predictions of one layer's word maps [B, H, m, m]; layers come in order.
 
         The maps are overwritten.
         """
@@ -320,8 +320,8 @@ class RelationHits:
     def right(self, predicted: Tensor) -> Tensor:
         """Bool, like `predicted` [B, ..., m] (positions from 0): where it is the governor.
 
-        A possessor before its clitic is judged by what is predicted for the clitic, unless its own
-        prediction is the last word (`probe_relations`).
+        A possessor before its clitic takes the prediction for the clitic, unless its own prediction
+        is the last word (`probe_relations`).
         """
         axes = (slice(None), *[None] * (predicted.dim() - 2))
         governors, lengths = self._governors[axes], self._lengths[axes]
@@ -332,12 +332,13 @@ class RelationHits:
     def of_heads(self) -> NDArray[np.int64]:
         """Int64 [L, H, 2, 1 + O, R]: words that heads are right on.
 
-        The first is of all words, the others of those that an offset is right on.
+        The first number counts all words, the remaining numbers count the words for which an offset
+        is right.
         """
         return self._summed(torch.stack(self._hits).cpu().numpy())
 
     def of_offsets(self) -> NDArray[np.int64]:
-        """Int64 [1 + O, R]: all words, then those that each offset is right on."""
+        """Return the number of all words, and of words with a right offset, int64 [1 + O, R]."""
         return self._summed(self._kinds.sum(0).cpu().numpy())
 
     def _summed(self, counts: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -348,7 +349,9 @@ class RelationHits:
 
 
 def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Equal columns of [N, W] have one kind, int [W]; also where there is one of each kind, [K].
+    """Return the kind of each column of [N, W], int [W], and the first column of each kind, [K].
+
+    Equal columns have the same kind.
 
     Columns are compared as one number each, many times faster than entry by entry.
     """

@@ -68,9 +68,9 @@ def retrieval_scores(
 ) -> RetrievalResult:
     """How often each head's strongest key is the needle's token that the model is writing.
 
-    The needle, a sentence that answers the question, is put into a long text that says nothing of
-    it; the model reads all and answers. A head copies a token where the model writes a token of the
-    needle and the head, at that step, attends most to a place in the needle that has this token.
+    A needle, the sentence that answers the question, is put into a long text about other things;
+    the model reads the whole text and answers. A head copies a token if the model writes a token of
+    the needle and the head attends most, at this step, to an occurrence of the token in the needle.
     The score is the share of the needle's different tokens that it copies (Wu et al. 2024, section
     2; they average over many needles, depths and lengths: call again and take the mean).
 
@@ -78,8 +78,8 @@ def retrieval_scores(
         model: a causal model with its tokenizer.
         haystack: a long text.
         needle: a sentence.
-        question: what stands after the text, such that the needle continues it or answers it.
-        depth: where the needle stands, from 0 (the beginning) to 1 (the end of the text); it is put
+        question: Text after the long text, which the needle continues or answers.
+        depth: Position of the needle, from 0 (the beginning) to 1 (the end of the text); it is put
             between two sentences where there are some.
         max_new_tokens: tokens of the answer at most.
 
@@ -151,7 +151,7 @@ def _parted(haystack: str, depth: float) -> tuple[str, str]:
 def _located(
     model: AttentionModel, text: str, start: int, end: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """The ids of a text without what ends it, and the tokens that lie in some characters."""
+    """Return the ids of a text without its end token, and the tokens of a range of characters."""
     tokenizer = model.tokenizer
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(

@@ -101,8 +101,8 @@ def rollout(
     """Attention rollout after every layer (Abnar and Zuidema 2020, section 3).
 
     Each layer is the mean of its heads plus the residual connection, rows normalised; layers are
-    multiplied, the newer on the left. In a causal model nearly all ends at the first token,
-    whatever the model does: compare such rows with each other, not tokens within a row.
+    multiplied, the newer on the left. In a causal model almost all attention flow ends at the first
+    token: compare such rows with each other, and not the tokens within a row.
 
     Args:
         attention: of one input.
@@ -111,7 +111,8 @@ def rollout(
         stack: where there are several, the one to follow; not "cross".
 
     Raises:
-        ValueError: no such head or stack, or a stack that attends to another's tokens.
+        ValueError: the head or stack does not exist, or the stack's queries attend to another
+            sequence.
 
     Example:
         >>> from attnwidget import load_model
@@ -146,12 +147,13 @@ def flow(
 
     Args:
         attention: of one input.
-        layer: the one after which it is asked for, from 0; None = the last.
+        layer: The last layer of the rollout, from 0; None = the model's last layer.
         queries: positions, from 0; None = all.
         stack: where there are several, the one to follow; not "cross".
 
     Raises:
-        ValueError: no such layer, position or stack, or a stack that attends to another's tokens.
+        ValueError: the layer, position or stack does not exist, or the stack's queries attend to
+            another sequence.
 
     Example:
         >>> from attnwidget import load_model
@@ -172,7 +174,7 @@ def flow(
 
 
 def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict[str, Any]]:
-    """Weights [L, H, n, n] of a stack that attends to its own tokens, and what it is called."""
+    """Return the weights [L, H, n, n] of a stack that attends to itself, and its name."""
     weights = torch.from_numpy(attention.weights(stack=stack))
     name = stack or next(iter(attention.stacks))
     if name == "cross" or weights.shape[-1] != weights.shape[-2]:

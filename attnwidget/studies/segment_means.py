@@ -1,4 +1,4 @@
-"""Means over segments, which most studies of heads are: what they share, so that each says less."""
+"""Means over segments: the shared code of most studies of heads."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class SegmentMeans(Accumulator[R]):
         of_heads: by the name of a number the axes that it has beside layers and heads: () for one
             number a head, (3,) for three.
         of_segments: likewise what each segment counts by itself, whatever the layer.
-        n_kept: segments of which `each` is asked for afterwards: set before `start`, all that will
-            be read, each with an `index` below it, or 0 to keep sums alone.
+        n_kept: Number of segments with a value in `each`: set before `start` to the number of
+            segments to read, each with an `index` below it, or to 0 to keep only sums.
 
     Example:
         >>> from attnwidget.kernels.entropy import confidence
@@ -66,7 +66,7 @@ class SegmentMeans(Accumulator[R]):
         self.sums["segments"] = np.zeros((), np.int64)
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        """Prepare what is the same for all layers of a batch, given its first one."""
+        """Prepare the values that all layers of a batch share, given its first layer."""
 
     @abstractmethod
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
@@ -87,7 +87,7 @@ class SegmentMeans(Accumulator[R]):
             self.add(layer.layer, numbers)
 
     def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
-        """Add what `head_numbers` gives of one layer.
+        """Add the `head_numbers` of one layer.
 
         Raises:
             ValueError: numbers that `of_heads` does not name, or of another shape.
@@ -110,7 +110,7 @@ class SegmentMeans(Accumulator[R]):
     def _checked(
         self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
     ) -> Iterator[tuple[str, Tensor]]:
-        """The numbers of a batch, whose axes beside the first begin with one of `first`."""
+        """Return the numbers of a batch; the axes after the first begin with one of `first`."""
         shapes: Shapes = getattr(self, declared)
         if numbers.keys() != shapes.keys():
             raise ValueError(
@@ -152,8 +152,8 @@ class SegmentMeans(Accumulator[R]):
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
         """The mean of a number over all segments so far: [*its axes, L, H], NaN without attention.
 
-        `over` names another count to divide by, whose axes are the first ones of the number; where
-        it is 0 there is no mean: NaN.
+        `over` names another count to divide by, whose axes are the first axes of the number; the
+        mean is NaN if the count is 0.
         """
         total, count = self.sums[name], self.sums[over]
         axes = (*count.shape, *[1] * (total.ndim - count.ndim))

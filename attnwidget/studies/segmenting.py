@@ -35,12 +35,12 @@ def read_segments(
             line between documents; an iterable of such lines; or one of documents, each a list of
             paragraphs. Read no further than needed.
         model: whose tokenizer is used, and which limits the length.
-        max_tokens: tokens of a segment with its special tokens; None = 128, or what the model takes
-            where that is less.
+        max_tokens: Number of tokens per segment with special tokens; None = 128, or the model's
+            limit if it is lower.
         limit: segments to cut; None = as many as there are.
         seed: of the split points, the truncation and the order.
-        variant: "released" loses the last document of lines that end without an empty one, and of
-            every document what comes after a paragraph that fills a segment alone, as the code that
+        variant: "released" loses the last document if the file does not end with an
+            empty line, and the text after a paragraph that fills a segment alone, as the code that
             Clark et al. released did.
 
     Raises:
@@ -97,8 +97,8 @@ def make_segments(
     Args:
         texts: strings, or tuples of two strings.
         model: whose tokenizer is used, and which limits the length.
-        max_tokens: tokens of a segment with its special tokens; None = what the model takes.
-        truncate: cut what is longer, off the end of the longer of two texts; without it that is an
+        max_tokens: Number of tokens per segment with special tokens; None = the model's limit.
+        truncate: Whether to cut long inputs at the end of the longer text; if not, they raise an
             error.
 
     Raises:
@@ -116,7 +116,7 @@ def make_segments(
 
 
 def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
-    """The rows of a table, such as a `datasets.Dataset` of Hugging Face, one after the other.
+    """Yield the rows of a table, such as a `datasets.Dataset` of Hugging Face.
 
     A row is a mapping with "text", which is cut as `make_segments` does, or with the columns of a
     `Segment`: "first" and, where there are any, "second" and "document". What is no mapping is

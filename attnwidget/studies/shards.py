@@ -60,7 +60,7 @@ class _Sent:
 
 
 class Workers:
-    """An executor, and the work that it is to do on each shard.
+    """An executor, and the work for each shard.
 
     A shard that fails, because its worker was lost or could not do it, is sent again, to whichever
     worker the executor chooses.
@@ -109,7 +109,8 @@ class Workers:
 
         Raises:
             ValueError, TypeError: of the work, which an input is to blame for.
-            WorkersError: other versions there, an executor that stopped, a shard given up.
+            WorkersError: The workers have other versions, the executor stopped, or a shard failed
+                too often.
         """
         remaining, numbers = iter(batches), count(first, BATCHES_A_SHARD)
         waiting: deque[_Sent] = deque()
@@ -153,7 +154,7 @@ class Workers:
             self._send(sent)
 
     def _answer(self, future: Any) -> Answer:
-        """What a worker answers, or why none does."""
+        """A worker's answer, or the reason for its absence."""
         try:
             return self._result(future)
         except BrokenExecutor as error:

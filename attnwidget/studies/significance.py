@@ -38,11 +38,12 @@ def wilson_interval(
 def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
     """The exact one-sided McNemar test: p-value of the first predictor being no better.
 
-    Only trials on which one of two predictors is right count: were they equally good, each would
-    fall to the first with probability 1/2, and p is the probability of at least `only_first` such
-    (McNemar 1947; the binomial itself instead of its normal approximation).
+    The test counts only trials on which exactly one of two predictors is right: for equally good
+    predictors each such trial goes to the first with probability 1/2, and p is the probability of
+    at least `only_first` such trials (McNemar 1947; with the exact binomial distribution instead of
+    its normal approximation).
 
-    `only_first` and `only_second` count trials that the one got right and the other wrong; they
+    `only_first` and `only_second` count the trials that only one predictor got right; they
     broadcast. Returns p-values of their shape; 1 where there are none.
 
     Example:
@@ -57,8 +58,8 @@ def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
 def holm(p_values: ArrayLike) -> Floats:
     """P-values corrected for all tests together by Holm's step-down rule (Holm 1979).
 
-    Below a level of 0.05 the probability of any false one among them is at most 0.05, however the
-    tests depend on each other. `p_values` of any shape; returns the same shape, at most 1.
+    Below a level of 0.05, the probability of any false discovery is at most 0.05, whatever the
+    dependence between the tests. `p_values` of any shape; returns the same shape, at most 1.
 
     Example:
         >>> from attnwidget.studies.significance import holm
@@ -77,9 +78,10 @@ def holm(p_values: ArrayLike) -> Floats:
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     """P-values corrected for the share of false ones among all that are called significant.
 
-    Below a level of 0.05 at most 5 % of them are false on average, where the tests are independent
-    or depend on each other positively (Benjamini and Hochberg 1995). NaN, a test that was not made,
-    stays so and does not count. `p_values` of any shape; returns the same shape, at most 1.
+    Below a level of 0.05, on average at most 5 % of the discoveries are false if the tests are
+    independent or positively dependent (Benjamini and Hochberg 1995). NaN marks a test that was not
+    made; it stays NaN and does not count. `p_values` of any shape; returns the same shape, at most
+    1.
 
     Example:
         >>> from attnwidget.studies.significance import benjamini_hochberg
@@ -124,10 +126,10 @@ def bootstrap_interval(
     differences of two scores of each example it is the paired bootstrap.
 
     Args:
-        values: [..., N], one number an example.
-        groups: [N], what each example belongs to, such as its document: whole groups are drawn, as
-            examples of one are not independent. The drawn mean is over all examples of the groups
-            that were drawn (the cluster bootstrap). None = every example by itself.
+        values: [..., N], one number per example.
+        groups: [N], the group of each example, such as its document: whole groups are drawn,
+            because examples of a group are not independent. The drawn mean is taken over all
+            examples of the drawn groups (the cluster bootstrap). None = every example by itself.
         confidence: share of the drawn means in the interval.
         draws: samples of N examples.
         seed: of the draws.
@@ -169,8 +171,9 @@ def bootstrap_ratio_interval(
 ) -> tuple[float, float]:
     """The percentile bootstrap interval of a proportion pooled over examples: low and high.
 
-    Examples are drawn with replacement, and their successes divided by their trials: words of one
-    sentence are right or wrong together, so that they are no sample of their own (Efron 1979).
+    Examples are drawn with replacement, and the sum of their successes is divided by the sum of
+    their trials: words of one sentence are right or wrong together, so words cannot be drawn
+    independently (Efron 1979).
 
     `successes` and `trials` [N], of each example. Without trials the interval is 0 to 1.
 
@@ -194,9 +197,9 @@ def bootstrap_ratio_interval(
 def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Floats:
     """The paired randomisation test: p-value of differences being as likely up as down (two-sided).
 
-    The signs of all differences are drawn by coins, the same for every entry beside the last axis;
-    p is the share of draws, the observed one among them, whose mean is at least as far from 0
-    (Fisher 1935). Its least value is 1 / (draws + 1).
+    The signs of all differences are drawn at random, with the same signs for every entry of the
+    leading axes; p is the share of draws, including the observed signs, whose mean is at least as
+    far from 0 (Fisher 1935). The smallest possible value is 1 / (draws + 1).
 
     `values` [..., N], a difference an example. Returns [...].
 

@@ -48,10 +48,10 @@ class SinksResult(SegmentMeansResult):
 class Sinks(SegmentMeans[SinksResult]):
     """Attention to the first tokens, on which heads of language models rest when idle.
 
-    The weight on each of the first `count` tokens, averaged over the queries that see all of them
-    from a later place, then over documents. Xiao et al. 2024 find such attention sinks in causal
-    models whatever the first tokens say; Gu et al. 2025 call a head with a mean weight above 0.3 on
-    the first one a sink.
+    The weight on each of the first `count` tokens, averaged over later queries that see all of
+    them, then over documents. Xiao et al. 2024 find such attention sinks in causal models whatever
+    the first tokens say; Gu et al. 2025 call a head with a mean weight above 0.3 on the first one a
+    sink.
 
     Args:
         count: first tokens; Xiao et al. keep 4.

@@ -13,7 +13,7 @@ STANDARD_CLASSES = ("[CLS]", "[SEP]", ". ,", "first token")
 
 
 class TokenClasses:
-    """Says of each token of a segment which classes it is in.
+    """A function that assigns the tokens of a segment to classes.
 
     Always "[CLS]" (the tokenizer's, else its beginning-of-text token), "[SEP]" (the tokenizer's,
     else its end-of-text token), ". ,", "first token", in this order, then those `asked` for. A
@@ -21,8 +21,8 @@ class TokenClasses:
 
     Args:
         tokenizer: of the model.
-        asked: further classes by name, each a collection of tokens as a reader sees them ("the",
-            "##ing"), or a function from the tokens of a segment to one bool a token.
+        asked: Further classes by name, each a set of tokens ("the", "##ing"), or a function from
+            the tokens of a segment to one bool per token.
 
     Raises:
         ValueError: a class has the name of a standard one, or is empty.
@@ -70,7 +70,7 @@ class TokenClasses:
 
 
 def axis_classes(axis: Tokens, asked: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
-    """By class one bool for each token of an axis, told by what the axis says of its tokens.
+    """Return one bool per token for each class, from the texts and marks of an axis.
 
     The classes and errors are those of `TokenClasses`. A special token that begins a text without
     a [CLS] is one.

@@ -41,9 +41,9 @@ class Trace(Result):
     complete: bool
 
     def heads(self, checkpoint: str | None = None) -> HeadMetrics:
-        """One number a head, float64 [L, H] by the metric's title, of one checkpoint.
+        """Return one number per head for one checkpoint, float64 [L, H] by metric title.
 
-        None = the last one. ValueError where there is no such checkpoint.
+        None = the last checkpoint. Raises ValueError if the checkpoint does not exist.
         """
         label = self.checkpoints[-1] if checkpoint is None else checkpoint
         one_of("checkpoint", label, self.checkpoints)
@@ -61,9 +61,9 @@ class Trace(Result):
         return pd.concat(frames, ignore_index=True)
 
     def chart(self, metric: str | None = None) -> alt.ConcatChart:
-        """One metric over the checkpoints, a panel a layer, a line a head and one for their mean.
+        """Draw one metric over the checkpoints: one panel per layer, lines for heads and mean.
 
-        `metric` is one of `heads()`, None = the first. ValueError for another.
+        `metric` is one of `heads()`, None = the first. Raises ValueError for an unknown metric.
         """
         from attnwidget.charts.training_curves import training_curves
 
@@ -99,12 +99,12 @@ def trace(
 ) -> Trace:
     """Measure every head at each checkpoint of a training, over the same segments.
 
-    A checkpoint that is named is loaded when its turn comes and forgotten after it, so that one
-    model is in memory at a time. Ctrl-C ends the pass and returns the checkpoints that are done.
+    A checkpoint given by name is loaded for its turn and released afterwards, so memory holds one
+    model at a time. Ctrl-C ends the pass and returns the checkpoints that are done.
 
     Args:
-        checkpoints: each a model (`load_model`), a name or a folder that `load_model` takes, or a
-            pair of a label and one of these. Without a label it is called as `load_model` calls it.
+        checkpoints: Models (`load_model`), names or folders for `load_model`, or pairs of a label
+            and one of these. The default label is the name from `load_model`.
         segments: cut with one of the models (`read_segments`, `make_segments`).
         metrics: as in `measure`; accumulators that were not used yet.
         batch_size: segments that go through a model together.
@@ -173,7 +173,7 @@ def _labelled(given: Any) -> tuple[str, Any]:
 
 
 def _check_heads(label: str, one: Measurements, before: Sequence[Measurements]) -> None:
-    """ValueError where a checkpoint has other heads than the first one."""
+    """Raise ValueError if a checkpoint has a different number of heads than the first."""
     if before and _shapes(one) != _shapes(before[0]):
         raise ValueError(
             f"the checkpoint {label!r} has other layers or heads than the first one: pass "

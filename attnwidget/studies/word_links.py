@@ -57,12 +57,13 @@ def probe_links(
 
     Args:
         model: what `load_model` gave.
-        sentences: words with links. Links of one label in a sentence are scored together, those of
-            all labels as well.
-        pairing: which tokens of a link's ends are compared. "all": every token of the source with
-            every one of the target, as the paper's text says; "zip": the first with the first and
-            so on, the sources of all links one after the other and the targets likewise, as the
-            authors' code does. A target of one token then meets the first token of one source.
+        sentences: Sentences with links between words. Links with the same label in a sentence are
+            scored together, and so are the links of all labels.
+        pairing: The pairs of tokens that are compared at the ends of a link. "all": every token of
+            the source with every token of the target, as in the paper's text; "zip": the first
+            token with the first, the second with the second and so on, after the sources and the
+            targets of all links are joined, as in the authors' code. A target with one token is
+            then paired with the first token of the first source only.
         variant: "released" counts a sentence without a label's links as 0, as their code does for
             subjects and verbs.
         skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
@@ -179,7 +180,7 @@ class Links(SentenceMeans["LinkWeights"]):
             return [token for word in words for token in axes.tokens(item, word)]
 
         if self._pairing == "zip":
-            # One predicate with several elements is one target, not one for each of them.
+            # One predicate with several elements is one target.
             sources = dict.fromkeys(link.source for link in links)
             targets = dict.fromkeys(link.target for link in links)
             ends = ([t for words in spans for t in tokens(words)] for spans in (sources, targets))

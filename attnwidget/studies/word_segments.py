@@ -30,8 +30,8 @@ class WordSegment(Segment):
 
     Attributes:
         words: the word of each token of `first`, from 0, without gaps.
-        index: which of a study's texts it is, in whatever order batches take them.
-        before: special tokens that the tokenizer puts before the text.
+        index: Index of the text in the study, since batches change the order.
+        before: Number of special tokens before the text.
     """
 
     words: tuple[int, ...] = ()
@@ -47,8 +47,8 @@ class WordSegment(Segment):
 class WordSegmenter:
     """Cuts lists of words into the tokens of one model.
 
-    Words are joined with spaces, so that every vocabulary reads them as running text (Clark et al.
-    2019, section 4.1).
+    Words are joined with spaces, so that every tokenizer reads running text (Clark et al. 2019,
+    section 4.1).
 
     Args:
         model: whose tokenizer is used, and which limits the length.
@@ -155,8 +155,8 @@ def word_segments(batch: Batch) -> list[WordSegment]:
 def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
     """Int64 [B, n], the word of each token from 0; -1 for special tokens and padding.
 
-    With `special` the special tokens before a text are word 0, its words count from 1, and those
-    after it are one word more.
+    With `special`, the special tokens before a text are word 0, its words count from 1, and the
+    special tokens after it are the last word.
 
     Raises:
         TypeError: some segments do not know their words.

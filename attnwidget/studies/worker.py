@@ -1,4 +1,4 @@
-"""What a worker does: it takes work that another process pickled, and says what it found."""
+"""The work of a worker: it unpickles work from another process, runs it, and returns the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-# Two shards at once in one process would wait for each other's model, and share its memory.
+# Two shards in one process would wait for the same model and share its memory.
 _one_at_a_time = threading.Lock()
 # The last work that was done here, by its digest: with its model, which so is loaded once.
 _work: tuple[bytes, Any] = (b"", None)
@@ -62,8 +62,8 @@ def do_shard(asked: dict[str, str], work: bytes, shard: bytes, attempt: int) -> 
         asked: `versions()` of the process that pickled them.
         work: a callable.
         shard: its arguments.
-        attempt: how many times the shard was tried before, which makes this another task than the
-            one that failed.
+        attempt: Number of earlier attempts at the shard, which makes the task differ from the
+            failed task.
     """
     here = versions()
     differing = [name for name in asked if here.get(name) != asked[name]]
