@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Caption:
-    """What a figure shows: whose attention, of which head, how it was drawn, what is left out.
+    """The caption of a figure: the model, the head, the way of drawing, and all omissions.
 
     Args:
-        figure: what kind of figure it is, "One attention head".
+        figure: Kind of the figure, for example "One attention head".
         model: the model's name.
         head: the head or heads shown, "L7 H9 (8-10)".
         quantity: what the numbers are, "attention weights between tokens".
         scale: how numbers became colours or lengths, "square-root colour scale, 0 to 0.81".
-        notes: what is hidden, merged, renormalised, filtered, cut or rounded, one each.
+        notes: One remark per omission or change: hidden, merged, renormalised, filtered, cut or
+            rounded values.
 
     Raises:
         ValueError: `figure` is empty.
@@ -38,7 +39,7 @@ class Caption:
             raise ValueError("a caption says what the figure is: figure= is empty")
 
     def text(self) -> str:
-        """All that it says in one line, its parts joined by " · "."""
+        """Return the whole caption in one line, its parts joined by " · "."""
         return " · ".join(filter(None, (*self._parts().values(), *self.notes)))
 
     def to_dict(self) -> dict[str, str]:

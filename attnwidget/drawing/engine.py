@@ -96,9 +96,9 @@ def draw(
     Args:
         figure: the folder of its widget, "head_view".
         state: the widget's synced traits; arrays as the page gets them.
-        width: pixels to lay it out for; its own width without one.
+        width: Width of the layout in pixels; default: the figure's own width.
         theme: "light" or "dark".
-        density: pixels of the file for each of the figure, so that cells fall on whole ones;
+        density: Pixels of the file per pixel of the figure, so that cells fall on whole pixels;
             None for as many as `pixels` allow.
         pixels: about how many the file may have in all; the density is 1 to 2.
         dense: whether lines become pixels, which are converted sooner than thousands of strokes.
@@ -142,7 +142,7 @@ class _Buffers:
         self._parts: list[tuple[int, memoryview]] = []
 
     def take(self, value: Any) -> Any:
-        """The value as JSON has it, with bytes as where they start and how many they are."""
+        """Return the value as JSON, with each byte string replaced by its start and length."""
         if isinstance(value, (bytes, memoryview)):
             view = memoryview(value).cast("B") if len(value) else memoryview(b"")
             start = self.length
@@ -156,7 +156,7 @@ class _Buffers:
         return value
 
     def joined(self) -> bytes:
-        """All of them, each where it starts."""
+        """Return all parts, each with its start."""
         room = bytearray(self.length)
         for start, view in self._parts:
             room[start : start + len(view)] = view
@@ -164,7 +164,9 @@ class _Buffers:
 
 
 class _Engine:
-    """The engine of this process. It is made by the thread that calls it, whoever asks for figures.
+    """The engine of this process.
+
+    The engine runs in the thread that creates it, for requests from any thread.
 
     An engine made within a running event loop is bound to it: no other thread could call it.
     """
@@ -177,7 +179,7 @@ class _Engine:
         self._is_child = False
 
     def forked(self) -> None:
-        """Draw in a process of one's own: a fork has neither the thread nor a working engine."""
+        """Start anew after a fork: the child has neither the thread nor a working engine."""
         used = self._is_child or self._thread is not None
         if self._racer is not None:
             # To let go of it would wait for ever for its thread, which is not here.

@@ -21,8 +21,7 @@ def figure_html(
 ) -> str:
     """A picture with its caption, and the same numbers as a table that unfolds.
 
-    The picture is inside: readers of notebooks prefer HTML to a picture beside it. Without scripts
-    and without identifiers, so that it can stand on any page any number of times.
+    The picture is inside: readers of notebooks prefer HTML to a picture beside it. The HTML has no scripts and identifiers, so a page can contain several copies.
 
     Args:
         caption: what the figure shows; the picture's text for who cannot see it.
@@ -81,7 +80,7 @@ def _form(column: list[Any]) -> str:
     sizes = [abs(value) for value in column if isinstance(value, float) and value]
     sizes = [size for size in sizes if isfinite(size)]
     places = 3 - floor(log10(max(sizes))) if sizes else 0
-    # Where the smallest would be nothing each number has digits of its own.
+    # If the smallest number would round to 0, each number has its own number of digits.
     aligned = 0 <= places <= 6 and min(sizes, default=0) >= 0.5 * 10**-places
     return f".{places}f" if aligned else ".4g"
 

@@ -1,4 +1,4 @@
-"""A picture beside its live figure: it shows where that one does not."""
+"""A picture beside its live figure, shown where the live figure is not."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ _OUTPUT = ".jp-OutputArea-child"
 def kept_picture(html: str, figure: str) -> str:
     """The HTML of a figure for the output after its live view, of which one is seen at a time.
 
-    A style sheet decides, without a script, so that it holds for every copy of an output and for
-    whatever comes late. Where it is taken out, as in a notebook that is not trusted, no live view
-    runs either.
+    A style sheet decides, not a script, so that the rule also holds for copies and late outputs.
+    If the style sheet is removed, as in an untrusted notebook, no live view runs.
 
     Args:
         html: picture and table.

@@ -22,13 +22,13 @@ def panels(
 ) -> Picture:
     """Join figures to one picture: `panels([view, view, grid]).save("figure.pdf")`.
 
-    Each is laid out anew for its place, so that text has one size in all of them. A picture that
-    was given a width, `view.figure(width=300)`, keeps it, the others share what it leaves; panels
-    that do not fill the last row share its width. The caption is that of every panel.
+    Each panel is laid out for its place, so that text has the same size in all panels. A picture
+    with a width, `view.figure(width=300)`, keeps it and the remaining panels share the rest; the
+    panels of an incomplete last row share its width. The caption is that of every panel.
 
     Args:
-        figures: widgets, whose current state is drawn, and pictures, whose state is.
-        columns: panels in a row; 2 without one, or 1 where there is one panel.
+        figures: Widgets, drawn in their current state, and pictures.
+        columns: Number of panels per row; default 2, or 1 for a single panel.
         width: of the whole, as in `save`: pixels of an SVG, points of a PDF; without one 480 a
             column.
         theme: "light" or "dark", of all panels.

@@ -55,9 +55,10 @@ def pdf(svg: str, info: Mapping[str, str]) -> bytes:
 
 
 def _sort(part: Any) -> None:
-    """Put names in order: the converter's own order differs from one call to the next."""
+    """Sort names: the converter's own order changes between calls."""
     if isinstance(part, DictionaryObject):
-        # A stream's data lies beside its entries, so that these can be put back one by one.
+        # A stream's data is stored beside its entries, so that the entries can be restored one by
+        # one.
         entries = sorted(part.items())
         if not isinstance(part, StreamObject):
             part.clear()
@@ -73,7 +74,7 @@ def _warn_of_missing_signs(svg: str, page: pypdf.PageObject) -> None:
     boxes = {sign for font in _fonts(page) for sign in _boxes(font)}
     if not boxes:
         return
-    # A font names one of the signs that it lacks: the others cannot be read from the page either.
+    # The font names only one missing character: the page does not name the remaining ones.
     text = {sign for part in _TEXT.findall(svg) for sign in unescape(_TAGS.sub("", part))}
     lost = {sign for sign in text - set(page.extract_text()) if not sign.isspace()}
     # Signs that no terminal should get are named by their numbers.

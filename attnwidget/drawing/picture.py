@@ -33,14 +33,14 @@ _NARROWEST, _WIDEST = 40, 10_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Picture:
-    """What a widget showed when this was made, drawn by the code that draws it on a page.
+    """A widget's state at one moment, drawn by the drawing code of the page.
 
     It shows itself in a notebook, and is saved by the suffix of a file.
 
     Args:
         figure: the folder of its widget, "head_view".
         state: the widget's synced traits.
-        width: pixels to lay it out for; its own width without one.
+        width: Width of the layout in pixels; default: the figure's own width.
         theme: "light" or "dark".
         drawn_caption: whether the caption is drawn under the figure.
         drawn_title: whether the title is drawn above the figure.
@@ -95,7 +95,7 @@ class Picture:
 
     @property
     def svg(self) -> str:
-        """The figure as an SVG file, which says what it shows."""
+        """Return the figure as an SVG file with its description."""
         return svg(self.drawing, width=self.width)
 
     def png(self, scale: float = _PNG_SCALE) -> bytes:
@@ -232,6 +232,6 @@ def _check_number(name: str, value: float | None, unit: str) -> None:
 
 
 def _fields(caption: Caption) -> dict[str, str]:
-    """What the caption says, by the names that it has in the metadata of files."""
+    """Return the parts of the caption, by their names in the metadata of files."""
     parts = caption.to_dict()
     return {name.title(): parts[name] for name in parts if name != "figure"}

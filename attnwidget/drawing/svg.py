@@ -31,7 +31,7 @@ def svg(
         drawing: what is in it.
         width: pixels of the whole figure; its own without one.
         density: pixels of its images for each of the drawing, at least.
-        named: whether it says what it shows, as title, description and metadata.
+        named: Whether the file contains title, description and metadata.
     """
     width = drawing.width if width is None else width
     height = max(1, round(drawing.height * width / drawing.width))

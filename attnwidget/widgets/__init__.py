@@ -1,1 +1,1 @@
-"""Live figures: traits, and what is computed when one changes. The page (`js/`) draws."""
+"""Live figures: traits, and the values computed from them. The page (`js/`) draws."""

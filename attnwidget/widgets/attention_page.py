@@ -1,4 +1,4 @@
-"""The figures of one attention, and what was measured beside it, as a page."""
+"""The figures of one attention and its measurements as a page."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def save_page(
     n_heads x (tokens^2 + words^2) bytes, and a third more as text. `metrics` are those of
     `HeadGrid`; with them the page has a `MetricStrip` too. `head_map`, `relations`, `arcs` and
     `coreference` are drawn as they are, linked to the rest; `write_page` says what they embed.
-    `limit_mb` is the most that the file may have, in megabytes (10^6 bytes); `theme` is "light",
-    "dark" or None for the reader's own. Further `traits` are options of grid and view (`quantity`,
-    `scale`, `mode`, …); without `selected` the first head is.
+    `limit_mb` is the maximum size of the file in megabytes (10^6 bytes); `theme` is "light", "dark"
+    or None for the reader's theme. Further `traits` are options of grid and view (`quantity`,
+    `scale`, `mode`, …); the default of `selected` is the first head.
 
-    Raises ValueError where the page would be larger than `limit_mb`, FileNotFoundError where there
-    is no such folder, TypeError for an unknown option or for what is no attention.
+    Raises ValueError if the page would exceed `limit_mb`, FileNotFoundError if the folder does not
+    exist, TypeError for an unknown option or if `attention` is no attention.
 
     Example:
         >>> import tempfile

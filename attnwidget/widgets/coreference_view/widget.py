@@ -30,16 +30,16 @@ from attnwidget.widgets.shared.traits import Jump
 class CoreferenceView(HeadWidget):
     """The text of a document with its mentions, and the antecedent that the selected head chooses.
 
-    Mentions are underlined in the colour of their cluster and carry its number; longer ones are
-    underlined below those within them. Click a mention for the word that the head attends to most
+    Mentions are underlined in the colour of their cluster and carry its number; nested mentions are
+    underlined above the longer mention. Click a mention for the word that the head attends to most
     from it (Clark et al. 2019, section 4.3): a solid outline where that is the head word of an
     antecedent, dashed elsewhere, with the true antecedents and what simple rules choose.
 
-    `accuracies` is what `probe_coreference` found, `documents` those of its documents to show
-    (themselves, their names or indices), by default all that were read. Further options are the
-    traits below, as keywords. The first head shown is the best, the first mention the first
-    evaluated one. An unknown option raises TypeError, a value out of range traitlets.TraitError,
-    a document that was not part of the study KeyError.
+    `accuracies` is the result of `probe_coreference`, and `documents` the documents to show
+    (themselves, their names or indices; default: all documents that were read). Further options are
+    the traits below, as keywords. The figure opens on the best head and the first evaluated
+    mention. An unknown option raises TypeError, a value out of range traitlets.TraitError, a
+    document that was not part of the study KeyError.
 
     Example:
         >>> from attnwidget import load_model
@@ -75,7 +75,7 @@ class CoreferenceView(HeadWidget):
     # A dict once there is something to draw, else None.
     _drawn = traitlets.Any(None).tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
-    # What the page asks for and what came of it, numbered.
+    # The numbered requests of the page, and the results.
     _jump = Jump().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
@@ -126,15 +126,14 @@ class CoreferenceView(HeadWidget):
     def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
         """Show the next mention for which the shown head is right, or wrong.
 
-        The search goes on through the other windows and documents, and at the other end of the
-        list.
+        The search continues in the next windows and documents, and wraps around at the end.
 
         Args:
             outcome: "right" or "wrong".
             step: 1 for the next mention, -1 for the previous one.
 
         Returns:
-            The mention, or None where there is no other such mention or no head is selected.
+            The mention, or None if there is no other such mention or no head is selected.
 
         Raises:
             ValueError: another outcome or step.

@@ -1,4 +1,4 @@
-"""The windows of documents that a coreference study read, for a figure that shows some of them."""
+"""The windows of documents in a coreference study, for a figure of some of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def windows_of(
 
     Raises:
         KeyError: a document was not part of the study.
-        ValueError: there are none, or one has no window that was read.
+        ValueError: there are no documents, or a document has no window that was read.
     """
     read: dict[int, list[Read]] = {}
     first = 0

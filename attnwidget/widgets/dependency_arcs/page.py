@@ -78,7 +78,7 @@ def _sentences(arcs: DependencyArcs, shape: tuple[int, int]) -> Holding:
 
 
 def _size(sentence: Sentence, shape: tuple[int, int]) -> float:
-    """Bytes in the page of one sentence with what every head predicts for it."""
+    """Return the number of bytes in the page of one sentence with the predictions of every head."""
     m, n_heads = len(sentence), shape[0] * shape[1]
     return AS_TEXT * n_heads * (m * m + _BYTES_A_WORD * m) + _TEXT_A_WORD * m
 

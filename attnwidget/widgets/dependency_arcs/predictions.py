@@ -39,7 +39,7 @@ def sentence_to_wire(
     predicted: GovernorPredictions | None,
     problem: str,
 ) -> dict[str, Any]:
-    """A sentence as the page draws it, with what a head predicts for it where both are there.
+    """Return a sentence as the page draws it, with the head's predictions if both are known.
 
     `problem` is why there is nothing to draw: then no word crosses.
     """
@@ -140,7 +140,7 @@ class Predictions:
     def next_with(
         self, sought: Sought | None, *, start: int, step: int, until: float
     ) -> tuple[int | None, int]:
-        """The next sentence with what is sought, going on at the other end of the list.
+        """Return the next matching sentence, and wrap around at the end of the list.
 
         Args:
             sought: None finds nothing.
@@ -164,7 +164,7 @@ class Predictions:
         return None, count - 1
 
     def _has(self, index: int, sought: Sought) -> bool:
-        """Whether a sentence has what is sought; one that no head can read has nothing."""
+        """Whether a sentence matches; a sentence that no head can read does not match."""
         sentence = self._sentences[index]
         words = words_of(sentence, sought.relation)
         if not words or too_long(sentence):
@@ -186,7 +186,7 @@ class Predictions:
         return self._predicted[index]
 
     def _forget_other_edits(self) -> None:
-        """What was read with other heads off is no answer now, nor what other weights gave."""
+        """Forget results from before a change of disabled heads or of weights."""
         self._weights.refuse_changed(
             self._model.hf_model, "the figure was made: make it, and what it is of, again"
         )

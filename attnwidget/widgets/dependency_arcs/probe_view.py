@@ -1,4 +1,4 @@
-"""ProbeView: what a trained probe answers for a sentence, and what it went by."""
+"""ProbeView: the answers of a trained probe for a sentence, and the distances behind them."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ class ProbeView(DependencyArcs):
     found by: their votes, weight times attention, whose sum over all heads is the score of the arc.
     The three that spoke for it most are then `selected`, also in a linked `HeadGrid`.
 
-    Of `structural_probe`'s probe below is the predicted tree of `layer`, by the largest rank: links
-    between words, which have no direction, solid where the annotated tree has them, and the word
-    that is taken for the root. Two matrices have the distances between all words in the annotated
-    tree and as predicted; a word that is chosen is marked in both. It opens on the best layer.
+    For a probe from `structural_probe`, the figure shows the predicted tree of `layer` at the
+    largest rank below the text: undirected links between words, solid if the annotated tree has
+    them, and the word that is taken for the root. Two matrices show the annotated and the predicted
+    distances between all words; a chosen word is marked in both. It opens on the best layer.
 
-    `probe` is what one of both gave, or `load_probe` with its model; `sentences` are those of a
-    treebank, best others than it was trained on. Further options are those of `DependencyArcs`,
-    without a direction, and of a structural probe without a threshold. An unknown one raises
-    TypeError, a probe without its model ValueError, a value out of range traitlets.TraitError.
+    `probe` is the result of `train_probe` or `structural_probe`, or of `load_probe` with its model;
+    `sentences` are sentences of a treebank, preferably not the training sentences. Further options
+    are the options of `DependencyArcs` except the direction, and for a structural probe except the
+    threshold. Unknown options raise TypeError, a probe without its model ValueError, values out of
+    range traitlets.TraitError.
 
     Example:
         >>> from attnwidget import ProbeView, demo_treebank, load_model, train_probe
@@ -104,7 +105,7 @@ class ProbeView(DependencyArcs):
 
     @property
     def answers(self) -> ProbePredictions | PredictedTree:
-        """What the probe says of the sentence shown, a structural one of the layer shown.
+        """Return the probe's answers for the shown sentence (and layer of a structural probe).
 
         Raises:
             ValueError: it is too long for the model, has a word without tokens, or the model has
@@ -156,7 +157,7 @@ class ProbeView(DependencyArcs):
         if votes is not None:
             strongest = np.argsort(-votes.sum(-1), axis=None, kind="stable")[:_SELECTED]
             (stack, (_, n_heads)) = next(iter(self._shapes().items()))
-            # The last one is what a view of one head shows.
+            # A view of one head shows the last of the selected heads.
             self.selected = [Head(*divmod(int(at), n_heads), stack) for at in strongest[::-1]]
 
     @traitlets.observe("selected")
@@ -209,7 +210,7 @@ class ProbeView(DependencyArcs):
         return about | {"note": score}
 
     def drawn_in(self, layer: int) -> dict[str, Any]:
-        """What the page draws of the sentence shown, of a layer where the probe reads one."""
+        """Return the drawing data of the shown sentence (and layer of a structural probe)."""
         sentence = self.sentences[self.sentence]
         problem, answers = too_long(sentence), None
         if not problem:

@@ -44,16 +44,16 @@ _PATIENCE = 5.0
 class DependencyArcs(RelationChoice):
     """A sentence with its annotated arcs above, and those that the selected head predicts below.
 
-    A head predicts each word's governor: the other word that it attends to most, or the one that
-    attends to it most (`direction`; Clark et al. 2019, section 4.2). Predicted arcs are solid where
-    the governor is the annotated one, dashed elsewhere; the stronger the weight, the thicker and
-    the more opaque. Point at a word for its attention to all others. The root's governor is no
-    word, so nothing is predicted for it.
+    A head predicts each word's governor: the word that it attends to most, or the word that attends
+    to it most (`direction`; Clark et al. 2019, section 4.2). Predicted arcs are solid where the
+    governor is the annotated one, dashed elsewhere; the stronger the weight, the thicker and the
+    more opaque. Point at a word for its attention to all others. The governor of the root is no
+    word, so the root has no prediction.
 
-    `model` is what `load_model` gave, `sentences` those of a treebank. With the `accuracies` that
-    `probe_relations` found, words are made of tokens as there, the title says how often the head is
-    right in the whole treebank, and the first head shown is the best. Further options are the
-    traits below, as keywords. An unknown one raises TypeError, a value out of range
+    `model` is the result of `load_model`, `sentences` are sentences of a treebank. With the
+    `accuracies` from `probe_relations`, the figure uses its definition of words, the title gives
+    the head's accuracy in the whole treebank, and the figure opens on the best head. Further
+    options are the traits below, as keywords. An unknown one raises TypeError, a value out of range
     traitlets.TraitError.
 
     Example:
@@ -78,7 +78,7 @@ class DependencyArcs(RelationChoice):
     _drawn = traitlets.Any(None).tag(sync=True)
     _measured = traitlets.Any(None).tag(sync=True)
     _source = traitlets.Dict().tag(sync=True)
-    # What the page asks for and what came of it, numbered.
+    # The numbered requests of the page, and the results.
     _jump = Jump().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
@@ -121,7 +121,7 @@ class DependencyArcs(RelationChoice):
 
     @property
     def accuracies(self) -> RelationAccuracies | None:
-        """What was measured, or None."""
+        """The measured result, or None."""
         return self._accuracies
 
     @property
@@ -138,16 +138,16 @@ class DependencyArcs(RelationChoice):
     def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
         """Show the next sentence on which the shown head is right, or wrong.
 
-        Looked for is a word of `relation` whose governor, predicted in `direction` with a weight
-        from `threshold` on, is the annotated one, or another one. The search goes on at the other
-        end of the list.
+        The search looks for a word of `relation` whose governor, predicted in `direction` with a
+        weight of at least `threshold`, is right or wrong. The search wraps around at the end of the
+        list.
 
         Args:
             outcome: "right" or "wrong".
             step: 1 for the next sentence, -1 for the previous one.
 
         Returns:
-            The sentence's index, or None where no other sentence has such a word or no head is
+            The sentence's index, or None if no other sentence has such a word or no head is
             selected.
 
         Raises:
@@ -161,7 +161,7 @@ class DependencyArcs(RelationChoice):
         return self._jump_within(outcome, step, inf)[0]
 
     def seek_right(self, seconds: float) -> bool:
-        """Show a sentence on which the shown head is right: the one shown, or the next such.
+        """Show a sentence on which the shown head is right: the shown sentence, or the next match.
 
         As `jump`, for `seconds` at most; returns whether there is one.
         """
@@ -242,7 +242,7 @@ class DependencyArcs(RelationChoice):
             return
         with self._answering():
             found, looked_at = self._jump_within(asked["outcome"], asked["step"], _PATIENCE)
-            # What was read is kept, so that the same question again goes on from there.
+            # Results are kept, so that a repeated request continues after the last result.
             left = len(self.sentences) - 1 - looked_at
             self._jumped = {"n": asked["n"], "found": found is not None, "left": left}
 

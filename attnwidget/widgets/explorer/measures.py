@@ -31,9 +31,8 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
     """Metrics of all heads over one input: by stack and title, float64 [L, H].
 
     "entropy" in nats, "mean distance" in tokens, "confidence" (the mean largest weight), and the
-    mean attention to [CLS] (where there is none, to the first token) and to [SEP], as `measure` has
-    them. Maps with other tokens on one axis than on the other, as in cross-attention, have neither
-    entropy nor distance.
+    mean attention to [CLS] (or to the first token) and to [SEP], as in `measure`. Maps whose
+    queries and keys are different tokens, as in cross-attention, have neither entropy nor distance.
 
     Example:
         >>> from attnwidget import load_model

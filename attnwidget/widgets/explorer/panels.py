@@ -263,7 +263,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _show_lens(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():
             if self.lens is None and attention is self.attention and not self._background.closed:
-                # Link it first, so that the page shows the locked words at once.
+                # Link the panel first, so that the page shows the locked words at once.
                 self._adopt("lens", TokenLens(attention))
             self._set_progress({}, ("lens",))
 

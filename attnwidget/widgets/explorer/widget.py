@@ -49,8 +49,7 @@ def explore(
     panel; the other panels follow. Slow measurements (the distances between heads, the accuracy of
     heads on relations) start when the figure is on the page, or with `wait()`.
 
-    On the embedded model, an example opens on a head that suits it. One word is locked, and a
-    sentence says what to look for. On another model, the explorer opens on the sharpest head. The
+    On the embedded model, an example opens on a head that suits it. One word is locked, and a sentence explains the picture. On another model, the explorer opens on the sharpest head. The
     sharpness of a head is a mean over words: the largest weight from the word to another word,
     minus the mean weight that this other word gets from all words. Special tokens, punctuation, the
     word itself and its neighbours do not count. `selected` or `layer` choose another head.
@@ -67,7 +66,7 @@ def explore(
         treebank: Sentences to measure relations on: the path of a CoNLL-U file, a list of
             `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
             `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
-            model; for another model the page has a button that measures it.
+            model; for other models the page has a button that measures the relations.
         probe: A result of `train_probe` or `structural_probe`. The arcs show its answers instead of
             the answers of the shown head. A structural probe answers for the stepped layer.
         metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
@@ -102,11 +101,11 @@ class Explorer(RelationPanels):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
     `grid`, `view`, `lens`, `strip`, `head_map`, `table` and `arcs` are widgets with options, for
-    example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start. The other five
-    are None until the page shows the grid and the view and their measurements are done; `table` and
-    `arcs` stay None without a treebank. Assign `example`, `text`, `pair` or `target` to read
-    another input. An input that the model cannot read raises ValueError, and the figures keep the
-    input that they show.
+    example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start. The remaining
+    five are None until the page shows the grid and the view and the measurements are done; `table`
+    and `arcs` stay None without a treebank. Assign `example`, `text`, `pair` or `target` to read
+    another input. If the model cannot read an input, ValueError is raised and the figures do not
+    change.
 
     Example:
         >>> from attnwidget.widgets.explorer.widget import Explorer
@@ -320,7 +319,7 @@ class Explorer(RelationPanels):
             self._show(attention, shown)
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
-        """Change all figures at once, with one computation and one message per figure.
+        """Change all figures together, with one computation and one message per figure.
 
         The message of the explorer comes last.
         """
@@ -336,7 +335,8 @@ class Explorer(RelationPanels):
         with ExitStack() as figures:
             for figure in self._of_attention():
                 figures.enter_context(figure._together())
-            # Set first: the observers of the other traits compare with it and do nothing.
+            # Set this trait first: observers of the remaining traits compare with it and then do
+            # nothing.
             self._shown = shown
             self._of_text = attention
             self._wish(shown)

@@ -26,17 +26,16 @@ OF_TWO = ("difference", "first", "second")
 class HeadGrid(MetricChoice, StackChoice, Versus):
     """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
 
-    Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells, so that no strong weight is
-    lost and any input length costs the page the same 4 kB a head.
+    Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells: no strong weight is lost,
+    and every head costs the page 4 kB for any input length.
 
-    `metrics` are numbers of the heads: arrays [layers, heads] by title, or what has a `heads()`
-    method, such as the result of `measure`; by stack where there are several. Each is shown as a
-    bar with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
+    `metrics` are numbers per head: arrays [layers, heads] by title, or an object with a `heads()`
+    method such as the result of `measure`; with several stacks, by stack. Each is shown as a bar
+    with every head (`metric`), sorts heads (`sort`) and filters them (`filter`, `passing`);
     `similar()` finds heads whose numbers are alike. Further options are the traits below, as
     keywords: `selected`, `layer`, `stack`, `scale`, `shared_scale`, `hidden`, `unit`,
-    `quantity`, `disabled`, `method`, `versus`, `of_two`. An unknown one raises TypeError, a value
-    out of range and metrics that do not fit traitlets.TraitError, a quantity that the attention
-    lacks ValueError.
+    `quantity`, `disabled`, `method`, `versus`, `of_two`. Unknown options raise TypeError, values
+    out of range and metrics of a wrong shape traitlets.TraitError, a missing quantity ValueError.
 
     Example:
         >>> from attnwidget import HeadGrid, load_model
@@ -85,7 +84,8 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
 
     def __init__(self, attention: Attention, *, metrics: object = None, **traits: Any) -> None:
         if isinstance(attention, Attention):
-            # Before the options that name one of them: traits are checked in no particular order.
+            # Set this trait before the options that refer to it: traits are checked in no
+            # particular order.
             metrics = checked_metrics(metrics, attention_shapes(attention))
         if isinstance(traits.get("versus"), Attention) and not metrics:
             traits.setdefault("metric", CHANGE)
@@ -187,7 +187,7 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
         return [head.layer for head in off], [head.head for head in off]
 
     def _changes(self, stack: str) -> NDArray[np.float32]:
-        """[L, H], how far heads are from the other ones; 0 of those that are off themselves."""
+        """[L, H], the distance of heads from the compared heads; 0 for disabled heads."""
         pair = self.attention, self._reference()
         if self._changed is None or self._changed[0] != pair:
             self._changed = pair, {}

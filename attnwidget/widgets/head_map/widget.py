@@ -1,4 +1,4 @@
-"""HeadMap: heads as points, near each other where they attend alike."""
+"""HeadMap: heads as points, close together if they attend alike."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class Distances(Protocol):
 
 
 class HeadMap(HeadWidget):
-    """Heads in the plane, near each other where they attend alike; click or drag to select.
+    """Heads in the plane, close together if they attend alike; click or drag to select.
 
     `distances` are Jensen-Shannon distances between heads; their metric MDS embedding is drawn
-    (Clark et al. 2019, section 6, Figure 6). `behaviours` [layers, heads] are labels: names such as
-    those of `behaviours(...)`, or cluster numbers such as those of `distances.cluster(8)`. Heads
-    are coloured by `color`, "layer" or "behaviour", and marked by layer number or shape as well.
-    `HeadMap.from_positions` draws positions of your own. Further options are the traits below, as
+    (Clark et al. 2019, section 6, Figure 6). `behaviours` [layers, heads] are labels: names, for
+    example from `behaviours(...)`, or cluster numbers, for example from `distances.cluster(8)`.
+    Heads are coloured by `color`, "layer" or "behaviour", and marked by layer number or shape as
+    well. `HeadMap.from_positions` draws given positions. Further options are the traits below, as
     keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError.
 
     Example:
@@ -146,7 +146,7 @@ class HeadMap(HeadWidget):
         super().__init__(behaviours=behaviours, **traits)
 
     def show(self, distances: Distances, behaviours: ArrayLike | None = None) -> None:
-        """Show other distances in place of those shown; heads that they have stay selected.
+        """Show other distances; the selection keeps all heads that still exist.
 
         Raises:
             TypeError: no distances between heads.

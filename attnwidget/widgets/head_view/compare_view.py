@@ -1,4 +1,4 @@
-"""CompareView: one head in two attentions, and what is different."""
+"""CompareView: one head in two attentions, and the difference."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from attnwidget.widgets.head_view.widget import HeadView
 
 
 class CompareView(HeadView):
-    """One head's map in one attention, in another, and the difference, side by side.
+    """The map of one head in two attentions, and the difference, side by side.
 
-    The two are of one model and two texts, of two models or of two checkpoints of one, with as
-    many layers and heads. Their tokens share one axis: those that both have stand once, by a
-    longest common subsequence, and what one of the two has alone is hatched in the other;
-    nothing is resampled. What is pointed at or locked in one of the three is so in all. The
-    difference is the first minus the second, on one diverging scale round grey.
+    The attentions come from one model and two texts, or from two models or checkpoints with equal
+    numbers of layers and heads. Their tokens share one axis: common tokens (a longest common
+    subsequence) appear once, and tokens of only one attention are hatched in the other map; nothing
+    is resampled. Pointing at a cell or locking a token acts on all three maps. The difference is
+    the first minus the second, on one diverging scale round grey.
 
     It is a `HeadView` with `versus`, and has its options. Raises TypeError for anything but two
     attentions, traitlets.TraitError for two of other shapes or without a token in common.

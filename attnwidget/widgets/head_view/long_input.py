@@ -1,4 +1,4 @@
-"""What a page gets of a head in a long input: an overview, a tile of what is in sight, one row."""
+"""The data of a head in a long input: an overview, a tile of the visible part, one row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Part = tuple[int, int, int, int]
 TILE, OVERVIEW = 256, 128
 # Maxima that the row of one query has at most.
 _ROW = 1024
-# Strongest links that are listed, that are drawn as lines, and of one row.
+# Number of strongest links in the list, drawn as lines, and in one row.
 _LISTED, _DRAWN, _OF_ROW = 20, 300, 8
 # Tokens beside the one that was jumped to.
 _AROUND = 32
@@ -113,7 +113,7 @@ def row_of(attention: Attention, head: Head, query: int) -> Floats:
 
 
 def places_of(tokens: Tokens, text: str) -> list[int]:
-    """Where a token or word of this text is, in whatever case; of none such, where it is a part.
+    """Return the position of a token or word with this text in any case, or containing this text.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -173,7 +173,7 @@ def _step(queries: tuple[int, int], keys: tuple[int, int], cells: int) -> int:
 
 
 def _widened(start: int, end: int, count: int, step: int) -> tuple[int, int]:
-    """Whole blocks, with as many beside them as a tile has room for: so that panning finds them."""
+    """Return whole blocks, with as many neighbours as a tile can hold for panning."""
     first, last, every = start // step, -(-end // step), -(-count // step)
     first = max(0, min(first - (TILE - (last - first)) // 2, every - TILE))
     return first * step, min(count, min(every, first + TILE) * step)

@@ -1,4 +1,4 @@
-"""The part of a HeadView that shows long inputs: what its page asks for, and what is not there."""
+"""Long inputs in a HeadView: the requests of its page, and the options without effect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHORT_ONLY: dict[str, Any] = {
 
 
 class LongInput(Versus):
-    """A figure of one head that is sent what is in sight, where its whole map is too long."""
+    """A figure of one head that receives only the visible part of a map that is too long."""
 
     # A head as a whole, what is in sight of it and the row of the locked query; None of a short
     # input.
@@ -76,7 +76,7 @@ class LongInput(Versus):
             self._jumped = {}
             return False
         if not self._settles:
-            # What a short input had of these, a long one cannot have.
+            # Options of short inputs that long inputs do not have.
             self._settles = True
             try:
                 for name, value in SHORT_ONLY.items():
@@ -97,7 +97,7 @@ class LongInput(Versus):
             return
         _, n_query, _, n_key = whole(self.attention, head.stack)
         window: Part | None = self.window
-        # Stacks of one model can have other lengths.
+        # The stacks of one model can have different lengths.
         if window and (window[0] >= n_query or window[2] >= n_key):
             window = None
         elif window:

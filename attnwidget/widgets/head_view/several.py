@@ -1,4 +1,4 @@
-"""Several heads in one view: which ones are drawn, and their maps as they cross to the page."""
+"""Several heads in one view: the drawn heads, and their maps as sent to the page."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def drawn_heads(
     """The heads that are drawn together; the last one selected is always among them.
 
     Args:
-        selected: the selected heads; those of the last one's stack can be drawn with it.
+        selected: the selected heads; heads in the stack of the last one can be drawn with it.
         arrangement: "beside" or "overlay".
-        of: "selected", or "layer" for those of the last one's layer.
+        of: "selected", or "layer" for all heads in the layer of the last selected head.
         n_heads: heads of that layer.
         cells: of one map between tokens.
 
@@ -51,7 +51,7 @@ def drawn_heads(
 def maps_to_wire(
     attention: Attention, heads: Sequence[Head], quantity: str, unit: str
 ) -> dict[str, Any]:
-    """Maps of heads of one stack in one array [heads, query, key].
+    """Return the maps of heads of one stack in one array [heads, query, key].
 
     They are float32 with NaN where a query may not see a key; many of them are bytes, as a page
     without a kernel holds them.

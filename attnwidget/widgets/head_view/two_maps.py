@@ -19,7 +19,7 @@ from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
 class TwoMaps:
     """Maps of two attentions between the tokens of both.
 
-    Nothing is resampled: what one of the two has alone has no values in the other.
+    Nothing is resampled: tokens of only one text have no values in the other map.
     """
 
     first: Attention
@@ -50,7 +50,7 @@ class TwoMaps:
         return found
 
     def axes_to_wire(self, stack: str, unit: str) -> dict[str, Any]:
-        """The axes for the page, each with what one of the two has alone."""
+        """The axes for the page, with the tokens that belong to only one text."""
         query, key = self.axes(stack, unit)
         prompts = {one.n_prompt for one in (self.first, self.second)}
         shown = replace(self.first.stacks[stack], query=query.tokens, key=key.tokens)

@@ -33,13 +33,14 @@ class HeadView(TokenSize, LongInput):
     sight, down to single tokens. Long inputs open with a logarithmic `scale`, unless one is given;
     options that need whole maps raise traitlets.TraitError.
 
-    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; linked to a
-    `HeadGrid` it shows the head selected there. With `arrangement="beside"` or `"overlay"` it shows
-    all selected heads, or with `of="layer"` those of their last one's layer. With `versus` it shows
-    the head here, there and what is different (`CompareView`). `highlight` names
-    words whose attention, to and from, is drawn in a second colour. Further options are the traits
-    below, as keywords. An unknown one raises TypeError, a value out of range traitlets.TraitError,
-    a highlighted word that the input lacks traitlets.TraitError.
+    `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; a view linked
+    to a `HeadGrid` shows the head selected in the grid. With `arrangement="beside"` or `"overlay"`
+    the view shows all selected heads, or with `of="layer"` all heads in the layer of the last
+    selected head. With `versus` the view shows the head in both attentions and the difference
+    (`CompareView`). `highlight` names words whose attention, to and from, is drawn in a second
+    colour. Further options are the traits below, as keywords. An unknown one raises TypeError, a
+    value out of range traitlets.TraitError, a highlighted word that the input lacks
+    traitlets.TraitError.
 
     Example:
         >>> from attnwidget import HeadView, load_model
@@ -146,8 +147,8 @@ class HeadView(TokenSize, LongInput):
     def difference(self) -> NDArray[np.float32] | None:
         """The shown head's map minus that of `versus`, float32 [query, key].
 
-        The axes are those that the two have in common, NaN where one of them lacks a token or may
-        not see it. None without a head, and without anything to compare.
+        The axes hold the common tokens, NaN if an attention lacks a token or masks it. None without
+        a head or without a comparison.
         """
         two = self._two()
         if self.head is None or two is None:
@@ -167,7 +168,7 @@ class HeadView(TokenSize, LongInput):
 
     @traitlets.observe("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:
-        """Places of tokens stay what they are while the axes are those of the attention."""
+        """Positions of tokens keep their meaning as long as the axes belong to the attention."""
         pairs = [
             TwoMaps(self.attention, other)
             for other in (change["old"], change["new"])
@@ -246,7 +247,7 @@ class HeadView(TokenSize, LongInput):
 
     @traitlets.observe("unit")
     def _show_all(self, change: object) -> None:
-        """Tokens and words are counted differently: a part of the one is none of the other."""
+        """Clear positions: positions of tokens are not positions of words."""
         if self._stacks:
             self.window = None
 

@@ -1,4 +1,4 @@
-"""MetricStrip: the numbers of one head among those of all heads."""
+"""MetricStrip: the numbers of one head among all heads."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class MetricStrip(HeadWidget):
     """A table of metrics: the selected head's value, and where it stands among all heads.
 
-    `metrics` is a mapping of titles to arrays [layers, heads], anything with a `heads()` method
-    such as the result of `measure`, or a mapping of stack names to either. Linked to a `HeadGrid`,
-    `HeadView` or `HeadMap` it shows the head that is selected there. Raises traitlets.TraitError
-    for metrics of another form, of shapes that do not agree, or without a finite number a head.
+    `metrics` is a mapping of titles to arrays [layers, heads], an object with a `heads()` method
+    such as the result of `measure`, or a mapping of stack names to either. If linked to a
+    `HeadGrid`, `HeadView` or `HeadMap`, the strip shows the head selected there. Raises
+    traitlets.TraitError for metrics of a wrong type, of different shapes, or without a finite
+    number per head.
 
     Example:
         >>> import numpy as np

@@ -26,8 +26,8 @@ def document(
 ) -> str:
     """A page of the figures in `data`, as HTML that fetches nothing.
 
-    `notes` say in the caption what the page holds; `text` is what the figures are of. `theme` is
-    "light" or "dark", or None for the reader's own.
+    `notes` describe the content of the page in the caption; `text` is the input of the figures.
+    `theme` is "light", "dark", or None for the reader's theme.
     """
     figures = list(dict.fromkeys(figure["name"] for figure in data["figures"]))
     # A page imports nothing: each figure's module leaves its export where the last script finds it.
@@ -84,8 +84,8 @@ def code_size(figures: Iterable[str]) -> int:
 def _policy(scripts: Iterable[str]) -> str:
     """Let only these scripts run, and nothing be fetched, framed or sent.
 
-    The policy stands before everything else: it does not hold for what comes before it. It cannot
-    keep a page from being left for another address.
+    The policy stands first, because it does not apply to anything before it. The policy cannot
+    prevent the page from opening another address.
     """
     hashes = (hashlib.sha256(script.encode("utf-8")).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes)

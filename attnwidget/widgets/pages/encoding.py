@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 #: Bytes are written as text: four characters for three of them.
 AS_TEXT = 4 / 3
-# Code and layout, which a page has in another form, and what belongs to a notebook.
+# Code and layout, which pages store differently, and traits of the notebook alone.
 _NOT_SAVED = {"_esm", "_css", "_circle", "_figure", "layout", "tabbable", "tooltip"}
 
 

@@ -1,4 +1,4 @@
-"""What a page holds: the states of its figures in step, and what its own kernel answers from."""
+"""The content of a page: the states of its linked figures, and the data of its own kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
     """What a page of these figures holds.
 
     Raises:
-        ValueError: it is more than `limit_mb` megabytes, as far as can be told before it is there.
+        ValueError: if the page would exceed `limit_mb` megabytes, as far as known in advance.
     """
     states = _in_step(parts)
     figures, sizes = [], []

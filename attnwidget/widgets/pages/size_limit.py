@@ -10,7 +10,7 @@ NEIGHBOURS_SHARE = 0.25
 
 
 class Sized(NamedTuple):
-    """A thing that a page holds, its bytes there, and what makes it smaller."""
+    """One part of a page's content, its number of bytes, and the way to make it smaller."""
 
     what: str
     size: float

@@ -25,7 +25,7 @@ def write_page(
 ) -> Path:
     """Write a widget as one interactive HTML file without a kernel, and return its path.
 
-    The page starts with the present state of the widget. It answers from data that it holds, and
+    The page starts with the present state of the widget. It answers from the data in the file, and
     its caption names this data:
 
     - `HeadGrid` and `HeadView` hold every map, rounded to 8 bits. A `HeadView` whose maps are over

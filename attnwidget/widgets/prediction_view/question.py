@@ -1,4 +1,4 @@
-"""Which question of a text is asked, and what a model answers to it with heads on and off."""
+"""The question about a text, and the model's answers with heads on and off."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def can_be_asked(attention: Attention) -> bool:
 
 
 def stack_of_answers(attention: Attention) -> Stack:
-    """The stack whose attending tokens are asked about: that of a decoder where there is one."""
+    """The stack of the tokens that can be asked about: the decoder if there is one."""
     stacks = attention.stacks
     return stacks["decoder"] if "decoder" in stacks else next(iter(stacks.values()))
 

@@ -38,13 +38,13 @@ _NO_MASK = "The text has no mask token: choose a token above, and the model says
 
 
 class PredictionView(StackChoice):
-    """What the model answers to one question, and which heads that answer depends on.
+    """A model's answer to one question, and the heads on which the answer depends.
 
-    The question is a masked word, the next token or the class. With heads off (`disabled`, which a
-    linked `HeadGrid` shares) it shows the answers before and after; the map shows for each head by
-    how much the probability of one answer changes when that head is off too. These effects are
-    estimated first, by one backward pass, and then computed, one pass a head, beside the notebook:
-    `wait()` returns when they are there.
+    The question is a masked word, the next token or the class. With heads off (`disabled`, shared
+    with a linked `HeadGrid`) the figure shows the answers before and after; the map shows, for each
+    head, the change in one answer's probability if that head is switched off too. These effects are
+    first estimated by one backward pass, and then computed in the background with one pass per
+    head: `wait()` returns when they are done.
 
     Linked to a `HeadView` or `TokenLens`, the last query locked there is the token asked about; of
     a causal model what follows that token. Options are the traits, as keywords. An unknown one
@@ -113,7 +113,7 @@ class PredictionView(StackChoice):
         self._answered: Answered | None = None
         self._found: tuple[NDArray[np.float64], bool] | None = None
         self._before: tuple[Reading, int | None, Predictions] | None = None
-        # What the effects are of, which the thread that computes them compares with its own.
+        # The source of the effects, with which the computing thread compares its result.
         self._wanted: object = None
         self._of: Attention | None = None
         self._background = Background(("effects",), self._failed)
@@ -135,8 +135,8 @@ class PredictionView(StackChoice):
     def effects(self) -> NDArray[np.float64] | None:
         """By how much the answer's probability changes without each head, [L, H].
 
-        Heads of `stack`; those that are off already have 0. None until they are found, while
-        `is_estimate` tells whether they are estimates.
+        Heads of `stack`; heads that are already off have effect 0. None until the effects are
+        known; `is_estimate` says whether they are estimates.
         """
         return self._found[0].copy() if self._found else None
 
@@ -256,7 +256,7 @@ class PredictionView(StackChoice):
     def _compute(self) -> None:
         self._keep_a_stack()
         if self._of is not self.attention:
-            # Before the first one, position and answer are those that were asked for.
+            # Before the first result, position and answer are the requested ones.
             if self._of is not None:
                 waits, self._waits = self._waits, True
                 self.position = self.answer = None

@@ -36,8 +36,8 @@ class RelationTable(RelationChoice):
     directions, the accuracy with its 95 % interval, the best fixed offset, and the gain over it; an
     asterisk marks heads that are better than the offset (corrected p up to 0.05). Choosing a row
     selects its head; the map of layers x heads shows every head on that relation in `direction`.
-    The root has no row: no head predicts it. Further options are the traits below, as keywords. An
-    unknown one raises TypeError, a value out of range or a relation that there is not
+    The root has no row: no head predicts it. Further options are the traits below, as keywords.
+    Unknown options raise TypeError, values out of range or an unknown relation
     traitlets.TraitError.
 
     Example:

@@ -17,7 +17,7 @@ Job = Iterator[None]
 
 
 class Background:
-    """Jobs by name, the first of `order` first; another job may go before each step of one.
+    """Jobs by name, in the given `order`; a job gives way to earlier jobs before each of its steps.
 
     Nothing runs before `start()` or `wait()`. A job added under the name of an unfinished one takes
     its place, also of its exception. An exception ends its job and is kept for `wait()`.
@@ -123,7 +123,7 @@ class Background:
             except Exception as raised:
                 error = raised
             with self._changed:
-                # That of a job which another has replaced is nobody's news.
+                # Ignore errors of jobs that have been replaced.
                 is_news = error is not None and self._jobs.get(name) is job and not self._closed
             if error is not None and is_news:
                 try:
@@ -161,7 +161,7 @@ def _end() -> None:
 
 
 def _thread(target: Callable[[], None]) -> threading.Thread:
-    """A thread that may open widgets: marimo knows the page of none but its own kind."""
+    """A thread that may open widgets: marimo knows the page only in threads that it made itself."""
     marimo = sys.modules.get("marimo")
     if marimo is not None and marimo.running_in_notebook():
         thread: threading.Thread = marimo.Thread(target=target)

@@ -15,7 +15,7 @@ class Tie(Protocol):
 
 
 def tie(tied: Tie) -> None:
-    """Join widgets, and all widgets that they are linked to, into one circle.
+    """Join widgets, and all their linked widgets, into one circle.
 
     Example:
         >>> from attnwidget import HeadGrid, HeadView, link, load_model

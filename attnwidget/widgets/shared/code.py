@@ -26,9 +26,8 @@ def code_of(
 
     Args:
         name: what is called for the widget.
-        first: its arguments by position, under the names of their parameters: what they are made
-            by, or the objects that they are.
-        options: those by name.
+        first: Arguments by position, under the names of their parameters: either code that creates them, or the objects.
+        options: Arguments by keyword.
         also: what else is made first, by name.
         after: lines that follow, about the widget as `called`, which is shown last.
         called: the name that the widget has there.
@@ -55,7 +54,7 @@ def _as_sorted(name: str) -> tuple[bool, str]:
 
 
 def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, Any]:
-    """A widget's options that are not what they are without a choice; those `always` in any case.
+    """Return the widget's options whose values differ from the default, and the `always` options.
 
     A head that is selected says its layer and its stack too.
     """

@@ -1,4 +1,4 @@
-"""What a widget gives to readers that cannot run it: a picture, a table, a file."""
+"""Output for readers that cannot run a widget: a picture, a table, a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HTML = "text/html"
 
 
 class Exporting:
-    """The part of a widget that shows, without a page, what it shows on one."""
+    """The part of a widget that draws the page's picture without a page."""
 
     #: The folder of the figure, on both sides.
     kind: ClassVar[str]
@@ -41,7 +41,7 @@ class Exporting:
         Args:
             width: pixels of the whole figure, which is laid out for it; its own without one.
             theme: "light" or "dark".
-            title: whether the title is drawn; papers have one of their own.
+            title: Whether the title is drawn; papers have their own titles.
 
         Raises:
             ValueError: a width that is not above 0, another theme.
@@ -92,8 +92,8 @@ class Exporting:
         Args:
             path: the file; its folder must exist.
             width: of the whole figure: pixels of an SVG, points (1/72 inch) of a PDF; a PNG has
-                round(width * scale) pixels. The figure is laid out for it, and its height follows.
-                The figure's own width without one. A page has the width of its window.
+                round(width * scale) pixels. The figure is laid out for this width, and the height
+                follows. Default: the figure's own width, or for a page the width of its window.
             scale: pixels of a PNG for each of `width`, 2 without one; nothing else has pixels.
             theme: "light" or "dark"; without one pictures are light and pages follow the reader's.
             caption: whether a picture has its caption drawn under it; pages always have theirs.
@@ -143,7 +143,7 @@ class Exporting:
         return (captioned(picture) if caption else picture).save(path, scale=scale)
 
     def static(self) -> StaticFigure:
-        """What the widget shows now as a picture and a table, which stay when it is closed.
+        """Return the current state as a picture and a table, which outlive the widget.
 
         Show it in place of the widget where the kernel will be stopped.
 
@@ -171,8 +171,8 @@ class Exporting:
     def _ipython_display_(self) -> None:
         """The live view, and in an output of its own the picture, which the live view hides.
 
-        Of one output a host shows one thing: where the model is gone JupyterLab would show an error
-        in place of the picture.
+        A host shows one format of an output: without the model, JupyterLab would show an error and
+        not the picture.
         """
         from attnwidget.studies.progress_bar import in_notebook
 
@@ -184,7 +184,8 @@ class Exporting:
         from attnwidget.drawing.kept_picture import kept_picture
 
         data, metadata = bundle
-        # Readers that cannot run the view show what else there is: nothing, and then the picture.
+        # Readers that cannot run the view show the next format: an empty output, and then the
+        # picture.
         publish_display_data({**data, _HTML: ""}, metadata)
         picture = self._fallback()
         if picture is not None:

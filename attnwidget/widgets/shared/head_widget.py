@@ -48,9 +48,9 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
     ).tag(sync=True)
 
     _error = traitlets.Unicode().tag(sync=True)
-    # The same in all figures that are linked to each other, directly or not; "" in one alone.
+    # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True)
-    # Names the figure on pages, for its picture in the notebook to know that it is there.
+    # The figure's name on pages, by which its picture in the notebook recognises the live figure.
     _figure = traitlets.Unicode(read_only=True).tag(sync=True)
 
     @traitlets.default("_figure")
@@ -105,7 +105,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
 
     def _refuse_unknown(self, traits: dict[str, Any]) -> None:
         known = [name for name in self.trait_names() if not name.startswith("_")]
-        # Those that every widget of Jupyter has, such as layout, are taken and not offered.
+        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
         foreign = anywidget.AnyWidget.class_trait_names()
         own = [name for name in known if name not in foreign and self.traits()[name].help]
         for name in traits:
@@ -187,7 +187,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         return self.head.stack if self.head else next(iter(self._shapes()))
 
     def _refresh(self) -> None:
-        """Compute everything that the page draws, and send it in one message."""
+        """Compute the data that the page draws, and send it in one message."""
         with self._answering():
             self._compute()
 
@@ -196,7 +196,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """One change at a time, one message each; an error shows in the widget's place."""
+        """Handle one change at a time, with one message; the widget shows errors in its place."""
         with self._lock, self.hold_sync():
             try:
                 yield
@@ -208,8 +208,8 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Take what the page has changed.
 
-        What only the kernel computes goes back to the page as it is, and so does all of a message
-        with a value that an option cannot have.
+        Values that only the kernel computes are sent back to the page unchanged, and so is a whole
+        message with an invalid option.
 
         Raises:
             traitlets.TraitError: an option cannot have such a value; nothing is changed.
@@ -231,7 +231,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
                 self.send_state(own)
 
     def _page_sets(self, name: str) -> bool:
-        """Whether a trait is for the page to change; the others say what the kernel has."""
+        """Whether the page may change a trait; all other traits report the kernel's state."""
         return not name.startswith("_") or name in _FROM_PAGE
 
     def _handle_msg(self, msg: dict[str, Any]) -> None:
@@ -244,7 +244,8 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
 
     def _handle_custom_msg(self, content: Any, buffers: Any) -> None:
         if isinstance(content, dict) and content.keys() == {"asked"}:
-            # After what the page changed before it asked: so the page knows that it was heard.
+            # Answer after the changes that the page sent before its request, so that the page knows
+            # that they arrived.
             self.send(content)
             return
         super()._handle_custom_msg(content, buffers)

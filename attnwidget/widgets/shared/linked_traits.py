@@ -1,4 +1,4 @@
-"""The traits that linked widgets have in common, and what one takes of another's value."""
+"""The traits that linked widgets share, and the part of a value that each widget accepts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fitting(
         name: of the trait.
         value: what the linked figure has.
         shapes: layers and heads of each stack of the figure.
-        relations: those of the figure; None for one that shows none.
+        relations: The relations of the figure, or None if it shows none.
         layers: the layers with attention of each stack; None if every layer has attention.
 
     Example:

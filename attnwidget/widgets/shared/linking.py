@@ -40,14 +40,14 @@ class Link:
         """
         for widget in self.widgets:
             of = next((one for one in circle_of(widget, name) if one._takes(name)), None)
-            # The next widget may have a selection if this one has none.
+            # If this widget has no selection, try the next widget.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
                 return
 
     def _follow(self, change: Any) -> None:
         owner, name = change["owner"], change["name"]
-        # A widget that does not take a trait from other widgets does not pass it on either.
+        # A widget that does not accept a trait from linked widgets does not pass the trait on.
         if owner._takes(name):
             self._give(owner, name, getattr(owner, name))
 
@@ -108,7 +108,7 @@ def _fitting(widget: HeadWidget, name: str, value: Any) -> Any:
 
 
 def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Link:
-    """Link widgets, so that they share selection, layer, locked tokens, hidden tokens and scale.
+    """Link widgets: they share the selection, layer, locked tokens, hidden tokens and scale.
 
     All widgets start from the state of the first widget. If it has no head selected, the selection
     comes from the next widget that has a selection. A relation or a direction passes through a

@@ -1,4 +1,4 @@
-"""One metric at a time beside all heads: which one, in what order, and which heads pass."""
+"""One metric at a time beside all heads: the chosen metric, the order of heads, and the filter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from attnwidget.widgets.shared.metric_table import (
 
 
 class MetricChoice(HeadWidget):
-    """A figure that shows a metric with each head, sorts heads by it and filters them."""
+    """A figure that shows a metric for each head, and sorts and filters the heads by it."""
 
     metrics = traitlets.Any(
         None,
@@ -88,7 +88,7 @@ class MetricChoice(HeadWidget):
 
     @property
     def _values(self) -> NDArray[np.float64] | None:
-        """The chosen metric of the stack shown, [L, H]; None where it has none."""
+        """The chosen metric of the shown stack, [L, H]; None if the stack does not have it."""
         titles = self._measured.get(self._stepped_stack(), {})
         return titles.get(self.metric) if self.metric is not None else None
 
@@ -106,13 +106,13 @@ class MetricChoice(HeadWidget):
         return [Head(int(layer), int(head), stack) for layer, head in np.argwhere(passes)]
 
     def similar(self, head: Head | Sequence[Any] | None = None, n: int = N_SIMILAR) -> list[Head]:
-        """The `n` heads whose metrics are nearest to those of a head, nearest first.
+        """Return the `n` heads whose metrics are nearest to the metrics of a head, nearest first.
 
         `head` is the one selected last if left out. Each metric is standardised over the heads of
         the stack; distance is Euclidean over all metrics.
 
         Raises:
-            ValueError: no such head, none selected, no metrics for its stack, or `n` under 1.
+            ValueError: no such head, no head selected, no metrics for its stack, or `n` below 1.
         """
         given = self.head if head is None else head
         if given is None:
@@ -149,7 +149,7 @@ class MetricChoice(HeadWidget):
             self._metrics = metrics_to_wire(self._measured, self._stepped_stack())
 
     def _drop_unfitting_metrics(self) -> None:
-        """Metrics belong to a model: those of another shape are not of this one, and it is said."""
+        """Metrics belong to a model: metrics of another shape are dropped, with a message."""
         shapes = self._shapes()
         dropped = {
             stack: titles
@@ -181,7 +181,7 @@ def _unfitting(stack: str, titles: Metrics, shapes: Shapes) -> str:
 
 
 def checked_metrics(metrics: object, shapes: Shapes) -> dict[str, Metrics]:
-    """Metrics by stack and title, {} for None; TraitError for what is none or does not fit."""
+    """Return metrics by stack and title, {} for None, or raise TraitError."""
     if metrics is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Metrics of heads: one number a head by title, as users hand them in and as the page gets them."""
+"""Metrics of heads: one number per head and title, as given by users and as sent to the page."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
 def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
     """The `n` heads most like each head, int64 [L * H, n] of layer-major indices, nearest first.
 
-    Distance is Euclidean over the metrics, each standardised over the heads (mean 0, deviation 1),
-    so that no unit outweighs another; of equally near heads the first comes first. Heads of layers
-    without attention (NaN) are near to no head; their own rows are 0.
+    The distance is Euclidean over the metrics, each standardised over the heads (mean 0, deviation
+    1), so that the units do not matter; ties go to the first head. Heads of layers without
+    attention (NaN) are near to no head; their own rows are 0.
     """
     columns = [values.ravel() for values in metrics.values()]
     whole = np.stack(columns, axis=1)
@@ -158,7 +158,7 @@ def nearest_heads(metrics: Metrics, n: int) -> NDArray[np.int64]:
 
 
 def metrics_to_wire(metrics: Mapping[str, Metrics], stack: str) -> dict[str, Any] | None:
-    """The metrics of one stack for the page; None where there are none.
+    """Return the metrics of one stack for the page, or None if there are none.
 
     Values are float32 [metrics, layers, heads]; `similar` is int32 [layers * heads, N_SIMILAR].
     """

@@ -11,9 +11,9 @@ _DEFAULTS = {"static_fallback": True}
 class Options:
     """Options of all widgets of this session: `attnwidget.options`.
 
-    `static_fallback` (True): a displayed widget also holds a picture and a table of what it shows,
-    for readers that cannot run it: another machine, GitHub, nbconvert. False leaves both out, and
-    the time that drawing them takes.
+    `static_fallback` (True): a displayed widget also holds a picture and a table of its state, for
+    readers that cannot run widgets: another machine, GitHub, nbconvert. False omits both and saves
+    the time of drawing them.
 
     Raises:
         AttributeError: there is no such option.

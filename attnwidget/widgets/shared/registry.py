@@ -20,7 +20,7 @@ class Figure:
     Attributes:
         name: of its folder, here and in the pages' code.
         class_name: of its widget.
-        label: what it is called on a page; "" for one that is a page of other figures.
+        label: Name of the figure on a page; "" for a figure that contains others.
     """
 
     name: str

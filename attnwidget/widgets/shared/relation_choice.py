@@ -1,4 +1,4 @@
-"""The relation and the direction that figures of dependencies show, and what was measured there."""
+"""The relation and the direction of figures of dependencies, and the measured accuracy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def checked_accuracies(accuracies: object, widget: str) -> RelationAccuracies:
 
 
 def refuse_other_heads(accuracies: RelationAccuracies, shapes: Shapes) -> None:
-    """ValueError where the accuracies are of other heads than those of a figure."""
+    """Raise ValueError if the accuracies belong to heads that the figure does not have."""
     if {accuracies.stack: accuracies.correct.shape[:2]} != shapes:
         stack, shape = next(iter(shapes.items()))
         layers, heads = accuracies.correct.shape[:2]

@@ -18,9 +18,9 @@ TYPES = {
 
 
 def answer_page(widget: Any, content: Any, buffers: Any = None) -> None:
-    """Answer the page's wish for a file or for the code; other messages are none of its business.
+    """Answer the page's request for a file or for the code, and ignore all other messages.
 
-    What goes wrong is said to the page, which shows it in the figure.
+    Errors are sent to the page, which shows them in the figure.
     """
     if not isinstance(content, Mapping) or content.get("kind") != ASKED:
         return

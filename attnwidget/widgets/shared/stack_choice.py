@@ -10,7 +10,7 @@ from attnwidget.widgets.shared.attention_widget import AttentionWidget
 
 
 class StackChoice(AttentionWidget):
-    """A figure of one stack of an `Attention`: the one chosen, or that of the head selected."""
+    """A figure of one stack of an `Attention`: the chosen stack, or the selected head's."""
 
     stack = traitlets.Unicode(
         help='The stack of layers shown: "self", or "encoder", "decoder", "cross".'
@@ -37,6 +37,6 @@ class StackChoice(AttentionWidget):
             self.stack = self.head.stack
 
     def _keep_a_stack(self) -> None:
-        """Show the first stack where another attention lacks the one that was shown."""
+        """Show the first stack if another attention lacks the shown stack."""
         if self.stack not in self.attention.stacks:
             self.stack = next(iter(self.attention.stacks))

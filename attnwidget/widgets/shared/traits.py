@@ -1,4 +1,4 @@
-"""Traits that the page and the user both write: each says what it accepts, and settles it."""
+"""Traits that both the page and the user write: each trait validates and normalises its values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Window(traitlets.TraitType[Any, Any]):
 
 
 class Jump(traitlets.TraitType[Any, Any]):
-    """What a page asks for when it looks for another place: {"outcome", "step", "n"}, or nothing.
+    """A request of the page to search for a position: {"outcome", "step", "n"}, or empty.
 
     The step is 1 or -1; n counts how often was asked.
     """

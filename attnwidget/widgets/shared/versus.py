@@ -28,7 +28,7 @@ def _from_page(value: object, widget: Versus) -> object:
 
 
 class Versus(AttentionWidget):
-    """A figure that can show what is different in another attention."""
+    """A figure that can show the difference from another attention."""
 
     versus = traitlets.Any(
         None,
@@ -57,9 +57,10 @@ class Versus(AttentionWidget):
         return value
 
     def _compare(self) -> Attention | None:
-        """Tell the page what is compared with what; returns the other attention.
+        """Tell the page the names of both sides of the comparison, and return the other attention.
 
-        Another model or text can be one that is not to be compared: then nothing is.
+        After a change of model or text the attentions may not be comparable: then drop the
+            comparison.
         """
         if isinstance(self.versus, Attention):
             try:
@@ -93,7 +94,7 @@ def _check_pair(attention: Attention, other: object) -> None:
 
 
 def names_of_two(attention: Attention, other: Attention) -> tuple[str, str]:
-    """What tells two attentions from each other: their edits, their models, or their texts.
+    """Return the difference between two attentions: their edits, their models, or their texts.
 
     Example:
         >>> from attnwidget import load_model

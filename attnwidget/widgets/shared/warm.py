@@ -11,23 +11,23 @@ from functools import cache
 
 @cache
 def warm_up() -> None:
-    """Start what draws pictures, in a thread of its own, once in a process with a live notebook.
+    """Start the drawing engine in a background thread, once per process with a live notebook.
 
     The first picture takes longer than any other: JavaScript and the converter have to start.
-    Elsewhere nothing is displayed, and what nobody asked for is not started.
+    In other processes no figure is displayed, so the engine does not start.
     """
     kernel = sys.modules.get("ipykernel.kernelapp")
     if kernel is None or not kernel.IPKernelApp.initialized():
         return
     thread = threading.Thread(target=_draw_nothing, name="attnwidget-warm-up", daemon=True)
-    # A child that is forked meanwhile would wait for ever for an import that nobody finishes.
+    # A child forked during an import would wait forever for this import.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=thread.join)
     thread.start()
 
 
 def _draw_nothing() -> None:
-    """A picture that nobody sees, by all the steps of one that is shown."""
+    """Draw a picture that is not shown, through all the steps of a shown picture."""
     from attnwidget.drawing.picture import Picture
 
     # What goes wrong is said by the first picture that somebody sees.

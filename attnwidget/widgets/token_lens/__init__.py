@@ -1,1 +1,1 @@
-"""TokenLens: what every head does for one word."""
+"""TokenLens: the weights of every head for one word."""

@@ -16,8 +16,8 @@ def three_digits(values: NDArray[np.floating[Any]]) -> tuple[NDArray[np.uint8], 
     """Numbers from 0 on, rounded to three digits, two of them in three bytes.
 
     Returns the bytes, and the decade of the largest number: 0 for 1 to 9.99, -1 for 0.1 to 0.999.
-    What is less than about 1 / 20,000 of that decade's end is only known to be so; 0 stays 0, and
-    NaN NaN.
+    Numbers below about 1 / 20,000 of the decade's end are stored as small; 0 stays 0, and NaN stays
+    NaN.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""TokenLens: what every head does for one word."""
+"""TokenLens: the weights of every head for one word."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _MOST_IN_FULL = 6000
 
 
 class TokenLens(StackChoice):
-    """What every head does for one word: where each looks from it, or from where each looks at it.
+    """The weights of every head from one word to each token, or from each token to the word.
 
     With one token locked (`tokens`) it shows tokens x heads, the heads of the layer or of the model
     (`of`). With a query and a key locked it shows layers x heads, one square a head: the weight
-    from the one to the other, and which heads go there (`heads`). Of several locked tokens the
-    last query and the last key count; hidden ones do not. With none locked the first word is shown.
+    from the query to the key, and the heads that go there (`heads`). Of several locked tokens, the
+    last query and the last key count, except hidden tokens. With none locked the first word is
+    shown.
 
     Linked to a `HeadView` or `HeadGrid` it follows their locks, and selects their heads. Options
     are the traits, as keywords. An unknown one raises TypeError, a value out of range
@@ -86,8 +87,8 @@ class TokenLens(StackChoice):
     def heads(self) -> list[Head]:
         """The heads that go from the locked query to the locked key, the largest weight first.
 
-        A head goes there where no other key has a larger weight from that query, among the tokens
-        that are not hidden. Empty unless both are locked.
+        A head goes there if no visible key has a larger weight from the query. Empty unless a query
+        and a key are locked.
         """
         query, key = self._asked()
         if query is None or key is None:
@@ -139,7 +140,7 @@ class TokenLens(StackChoice):
         )
 
     def _pair(self, query: int, key: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """[L, H] values from one token to another, and whether no other key has a larger one."""
+        """Return values [L, H] from one token to another, and whether no key has a larger value."""
         rows = self._of("query", query)
         values = rows[..., key]
         hidden = np.isin(self._axis("key").special, self.hidden)
