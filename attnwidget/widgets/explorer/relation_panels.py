@@ -140,7 +140,7 @@ class RelationPanels(RelationChoice, LinkedPanels):
         self._seek()
 
     def _seek(self) -> None:
-        """Show arcs of a sentence on which the head is right, otherwise of any with the relation."""
+        """Show arcs of a sentence on which the head is right, or of any with the relation."""
         arcs = self.arcs
         if arcs is None:
             return

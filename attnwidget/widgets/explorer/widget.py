@@ -49,7 +49,8 @@ def explore(
     panel; the other panels follow. Slow measurements (the distances between heads, the accuracy of
     heads on relations) start when the figure is on the page, or with `wait()`.
 
-    On the embedded model, an example opens on a head that suits it. One word is locked, and a sentence explains the picture. On another model, the explorer opens on the sharpest head. The
+    On the embedded model, an example opens on a head that suits it. One word is locked, and a
+    sentence explains the picture. On another model, the explorer opens on the sharpest head. The
     sharpness of a head is a mean over words: the largest weight from the word to another word,
     minus the mean weight that this other word gets from all words. Special tokens, punctuation, the
     word itself and its neighbours do not count. `selected` or `layer` choose another head.

@@ -26,7 +26,8 @@ def code_of(
 
     Args:
         name: what is called for the widget.
-        first: Arguments by position, under the names of their parameters: either code that creates them, or the objects.
+        first: Arguments by position, under the names of their parameters: either code that creates
+            them, or the objects.
         options: Arguments by keyword.
         also: what else is made first, by name.
         after: lines that follow, about the widget as `called`, which is shown last.
