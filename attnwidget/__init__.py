@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 
 def _read_stub() -> dict[str, str]:
-    """The module that each public name lives in, "" for the modules among them."""
+    """The module of each public name, and "" for public modules."""
     stub = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi")
     imports = [line for line in ast.parse(stub).body if isinstance(line, ast.ImportFrom)]
     return {alias.name: line.module or "" for line in imports for alias in line.names}

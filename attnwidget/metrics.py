@@ -1,4 +1,4 @@
-"""The metrics that `measure` knows by name, and what a metric of your own is made of.
+"""The metrics of `measure`, and the base classes for user-defined metrics.
 
 `SegmentMeans` and `Result` are what most metrics extend; `Accumulator` is what all of them are.
 

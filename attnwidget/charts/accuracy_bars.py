@@ -13,7 +13,9 @@ _ROW = 22
 
 
 def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
-    """One panel a task, one bar a predictor; a line is the interval, the first bar is coloured.
+    """One panel per task, one bar per predictor.
+
+    A line shows the interval, and the first bar is coloured.
 
     Args:
         frame: columns task, which names the axis, predictor, value, low and high, shares from 0 to

@@ -17,7 +17,7 @@ _STEP = 20
 def answer_bars(
     frame: pd.DataFrame, *, title: str, value_title: str = "probability"
 ) -> alt.VConcatChart:
-    """One row an answer, one panel a question: its probability, and what it was before.
+    """One row per answer, one panel per question: the answer's probability, now and before.
 
     Args:
         frame: columns question, answer and probability, drawn in their order; with a column before,

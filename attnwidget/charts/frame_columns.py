@@ -17,7 +17,7 @@ def checked(frame: pd.DataFrame, columns: Sequence[str], figure: str) -> pd.Data
 
     Raises:
         TypeError: `frame` is no data frame.
-        ValueError: a column is missing, nothing is left to draw, an index or a number is none.
+        ValueError: a column is missing, no row is left to draw, or an index or number is invalid.
     """
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"{figure} takes a pandas DataFrame, not {type(frame).__name__}")

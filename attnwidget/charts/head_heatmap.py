@@ -107,8 +107,8 @@ def head_heatmaps(
 ) -> alt.VConcatChart:
     """One heat map a quantity, layers down and heads across, three in a row.
 
-    Every panel is shaded from 0 to its own largest value, which its title gives: what is large in
-    one may be nothing in another.
+    Every panel is shaded from 0 to its largest value, which its title gives: a dark cell in one
+    panel can be a small number in the next.
 
     Args:
         values: [L, H] by the panel's name, none negative; NaN, a head that was not measured, is

@@ -14,8 +14,8 @@ from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
 def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str) -> alt.Chart:
     """Heads at given positions, each written as the number of its layer: Clark et al., Figure 6.
 
-    Only distances mean something: the axes of multidimensional scaling have no unit and no
-    direction, so none are drawn, and a unit is as long across as it is up.
+    Only distances have a meaning: the axes of multidimensional scaling have no unit and no
+    direction, so the axes are hidden, and both directions have the same scale.
 
     Args:
         frame: columns layer and head (from 0), x, y, and the one that `color` names.

@@ -24,7 +24,7 @@ _SCALE = 2
 
 
 class _Escaped(json.JSONEncoder):
-    """Writes "<" so that no text of a chart, such as a token, can end the page's script."""
+    """Escape "<", so that no text of a chart, such as a token, can end the page's script."""
 
     def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
         return (part.replace("<", "\\u003c") for part in super().iterencode(o, _one_shot))
@@ -77,7 +77,7 @@ def offline(chart: C) -> C:
 
     JupyterLab, Notebook and VS Code draw it themselves, with tooltips; nbconvert and every other
     reader show a picture. Altair's renderer, theme and other charts are untouched. A chart combined
-    from offline ones (`a | b`) is an ordinary one: pass it through `offline` again.
+    from offline charts (`a | b`) is an ordinary chart: pass it through `offline` again.
 
     Args:
         chart: any Altair chart. Notebooks draw it with Vega-Lite 5, pictures are of Vega-Lite 6.

@@ -1,4 +1,4 @@
-"""How often each attention pattern occurs in each set of texts, for one model or several."""
+"""The share of each attention pattern in each set of texts, for one or several models."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def score_panels(
     title: str,
     reference: Mapping[str, Mapping[str, float]] | None = None,
 ) -> alt.VConcatChart:
-    """One panel a measure, two beside each other: values with their intervals, one curve a series.
+    """One panel per measure, two panels per row: values with their intervals, one curve per series.
 
     Args:
         frame: columns layer, rank or sentences, series, measure, value, low and high; rows without

@@ -1,4 +1,4 @@
-"""How every figure looks: one theme, set on the chart itself, so that other charts keep theirs."""
+"""The theme of the charts, set on each chart itself so that it affects no other chart."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LINE = 13
 class Theme:
     """The colours of figures on a light or on a dark ground.
 
-    `series` has a contrast of 4.5 with the ground, so that a label may have its line's colour, and
-    stays apart under protanopia, deuteranopia and tritanopia; `rest` is the grey of what has no
-    name of its own. `accent` is what is selected, `second` what is set beside it, `right` and
-    `wrong` are of predictions, all as in the widgets. `layers` go from the first to the last, with
-    the same contrast. `ramp` is the widgets' scale of attention weights and begins with the ground.
+    `series` colours have a contrast of 4.5 with the background, so that labels can use them, and
+    remain distinct under protanopia, deuteranopia and tritanopia; `rest` is the grey of unnamed
+    data. `accent` is for the selection, `second` for a comparison, `right` and `wrong` for
+    predictions, as in the widgets. `layers` go from the first to the last, with the same contrast.
+    `ramp` is the widgets' scale of attention weights and begins with the ground.
     """
 
     ground: str

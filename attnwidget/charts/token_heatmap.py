@@ -1,4 +1,4 @@
-"""What each token has to do with each other one, as a heat map."""
+"""Values between tokens as a heat map."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def token_heatmap(
     title: str,
     value_title: str,
 ) -> alt.Chart:
-    """Non-negative values between tokens, such as rollout: one row a query, one column a key.
+    """Non-negative values between tokens, such as rollout: one row per query, one column per key.
 
     Values are shaded from 0, which is the page's ground. Cells shrink with the number of tokens;
     where they are too small for a text beside them, tokens show when pointed at.

@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT, _PANELS = 150, 110, 4
 
 
 def training_curves(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.ConcatChart:
-    """Lines over checkpoints: a thin one a head, a thick one for the mean of the layer.
+    """Lines over checkpoints: a thin line per head, a thick line for the mean of the layer.
 
     All panels have one scale.
 

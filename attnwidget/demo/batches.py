@@ -1,8 +1,8 @@
 """Prose to training batches in BERT's format: whole sentences, single or in pairs, some masked.
 
-A batch holds sequences of one length, so nothing is padded and no attention is wasted on padding.
-Its length is drawn anew each time, short ones far more often than long ones: a sentence of
-English prose is 20 to 30 wordpieces long.
+A batch holds sequences of equal length, so no padding is needed. The length is drawn for each
+batch, and short lengths are far more frequent than long ones: a sentence of English prose is 20 to
+30 wordpieces long.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_chapters(paths: Sequence[str | Path]) -> list[list[str]]:
 def split_chapters(
     chapters: list[list[str]], held_out: float = HELD_OUT
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """The chapters to train on and the last ones, at least one, kept for evaluation."""
+    """The training chapters, and the last chapters (at least one) held out for evaluation."""
     count = max(1, round(len(chapters) * held_out))
     return chapters[:-count], chapters[-count:]
 
@@ -55,8 +55,8 @@ def split_chapters(
 class Prose:
     """Encoded text.
 
-    `ids` are the wordpieces of all chapters, one after the other; `starts` the positions at which
-    sentences begin, with `len(ids)` as the last; `chapter[i]` is the chapter of sentence i.
+    `ids` are the wordpieces of all chapters in order; `starts` the positions at which sentences
+    begin, with `len(ids)` as the last; `chapter[i]` is the chapter of sentence i.
     """
 
     ids: Int
@@ -109,7 +109,7 @@ def encode(chapters: Sequence[Sequence[str]], tokenizer: Any) -> Prose:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of one length, none padded. All int64 [batch, length].
+    """Sequences of equal length, without padding. All int64 [batch, length].
 
     `text` holds the wordpieces before masking; `labels` those that are to be predicted, -100
     elsewhere.
@@ -153,7 +153,7 @@ class BatchMaker:
         self._index_spans()
 
     def _index_spans(self) -> None:
-        """Sort all spans of whole sentences by length, so that one length can be drawn from."""
+        """Sort all spans of whole sentences by length, to draw from the spans of one length."""
         starts, chapter = self.prose.starts, self.prose.chapter
         firsts, counts, lengths = [], [], []
         for count in range(1, MOST_SENTENCES + 1):
@@ -211,7 +211,7 @@ class BatchMaker:
         return row, (np.arange(length) >= split + 2).astype(np.int64)
 
     def mask(self, ids: Int) -> tuple[Int, Int]:
-        """BERT's masking of `ids`: what the model reads and what it is to predict.
+        """BERT's masking of `ids`: the model's inputs and the wordpieces to predict.
 
         15 % of the wordpieces are selected; 80 % of these become [MASK], 10 % any wordpiece, 10 %
         stay. Labels are -100 where nothing is selected.

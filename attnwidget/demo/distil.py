@@ -141,9 +141,9 @@ class Teacher(nn.Module):
 class Losses:
     """Scalars of one batch.
 
-    `masked_lm`: nats a predicted wordpiece, None where nothing is to be predicted; `divergence`: of
-    the maps, nats a query, the mean over heads and layers; `hidden`: squared error a unit, the mean
-    over layers. The last two are 0 without a teacher.
+    `masked_lm`: nats per predicted wordpiece, None if no wordpiece is to be predicted;
+    `divergence`: of the maps, nats a query, the mean over heads and layers; `hidden`: squared error
+    a unit, the mean over layers. The last two are 0 without a teacher.
     """
 
     masked_lm: Tensor | None

@@ -2,8 +2,8 @@
 
     python -m attnwidget.demo.finetune --train FILE --dev FILE --out FOLDER [--start FOLDER]
 
-The files are treebanks in CoNLL-U whose document names begin with their genre, as those of UD
-English EWT and GUM do; only their texts are read. FOLDER gets the model and its tokenizer.
+The files are treebanks in CoNLL-U whose document names begin with their genre, such as UD English
+EWT and GUM; only their texts are read. FOLDER gets the model and its tokenizer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention maps whose pattern is known because they were made to show it."""
+"""Generated attention maps whose pattern is known."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def made_map(label: str, draw: np.random.Generator) -> PatternMap:
     """A map of 6 to 128 tokens that shows a pattern, as maps of trained models do: with noise.
 
     It is a sum of a noise map and of the pattern's own parts: *columns* at the special tokens, at
-    one word or at several; a *line* at offset -1, 0 or +1, or a band about it; *sentences*, whose
-    tokens keep to their own. The share of each part, the noise's kind and softmax temperature and
-    what special tokens do by themselves are drawn. One map in six is causal, but for blocks.
+    one word or at several; a *line* at offset -1, 0 or +1, or a band around it; *sentences*, in
+    which tokens attend to their own sentence. The share of each part, the noise, the softmax
+    temperature and the attention of special tokens are drawn at random. One map in six is causal,
+    but for blocks.
 
     Example:
         >>> import numpy as np
@@ -115,7 +116,7 @@ def _columns(n: int, specials: list[int], draw: np.random.Generator) -> Map:
 
 
 def _line(n: int, draw: np.random.Generator) -> Map:
-    """A line one or several tokens wide at offset -1, 0 or +1, and weaker ones beside it."""
+    """A line at offset -1, 0 or +1, one or several tokens wide, with weaker parallel lines."""
     distance = np.subtract.outer(range(n), range(n)) + draw.integers(-1, 2)
     if draw.random() < 0.5:
         weights = (distance == 0) + draw.uniform(0, 0.5) * (np.abs(distance) == 1)

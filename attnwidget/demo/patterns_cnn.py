@@ -27,7 +27,7 @@ from attnwidget.kernels.patterns import PATTERNS
 
 TRAINED_ON = ("development", "training")
 HELD_OUT = ("held out", "held out later")
-# A made map of its own seed each, beyond those that a training draws from.
+# A generated map for each seed, with seeds that training never draws.
 _CHECKED_FROM = 10**6
 
 

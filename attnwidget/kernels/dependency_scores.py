@@ -41,7 +41,7 @@ def map_word_scores(
     """As `map_scores`, with weights that depend on the two words: attention + GloVe.
 
     The weight of map k between dependent i and candidate j is weights[k] . (v_i ; v_j) + bias[k];
-    both vectors are 0 for the root, so that it has the bias alone.
+    both vectors are 0 for the root, so only the bias of the root remains.
 
     `vectors` [m, d]; `weights` [S, 2, C, 2d]; `bias` [S, 2, C]; the rest as there. Returns
     [S, m, m + 1].
@@ -57,7 +57,7 @@ def map_word_scores(
     n_probes, d = len(weights), vectors.shape[-1]
     # [S, 2, m, C]: what the dependent's vector gives to the weight, and the candidate's.
     of_dependent, of_candidate = (vectors @ weights[..., part].mT for part in _halves(d))
-    # Of either direction one of the two words attends; its own factor is one for its whole row.
+    # In either direction one of the two words attends; its factor is the same for its whole row.
     attending = torch.stack([of_dependent[:, 0], of_candidate[:, 1]], 1)
     attended = torch.stack([of_candidate[:, 0], of_dependent[:, 1]], 1)
     inner = maps[:, 1:-1, 1:-1]
@@ -71,7 +71,7 @@ def map_word_scores(
 
 
 def map_votes(maps: Tensor, factors: Tensor, root: Tensor) -> Tensor:
-    """What each map and direction of one probe adds to the score of each pair of words.
+    """The contribution of each map and direction of a probe to the score of each pair of words.
 
     `maps` as in `map_scores`; `factors` broadcastable to [2, C, m, m + 1], such as weights
     [2, C, 1, 1] or `word_factors`; `root` [2]. Returns [2, C, m, m + 1]; its sum over both is a row

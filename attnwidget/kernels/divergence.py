@@ -23,9 +23,9 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
 
     Rows are first smoothed to p = (1 - smoothing) a + smoothing / K (Clark et al. 2019, section 6,
     as released). With m = p + q, a cell adds (p log p + q log q - m log m + m log 2) / 2: one
-    addition, one logarithm and one product for each pair of heads. Cells that no head sees, as in
-    causal maps, add nothing and are left out; rows of sinks are compared as they are, with a sum
-    below 1. The divergence itself, not its square root; for the mean divide by the queries.
+    addition, one logarithm and one product per pair of heads. Cells that no head sees, as in causal
+    maps, contribute 0 and are left out; rows with sinks are compared unchanged, with sums below 1.
+    The divergence itself, not its square root; for the mean divide by the queries.
 
     `weights` [H, Q, K] of one input without padding, heads of all layers or of some. Returns
     float64 [H, H] on the CPU, symmetric with a diagonal of 0. Computed in float32 with sums in

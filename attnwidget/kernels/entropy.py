@@ -12,7 +12,7 @@ _CELLS_AT_ONCE = 128 * 1024
 
 
 def entropy(weights: Tensor, lengths: Tensor, *, smoothing: float = 1e-4, first: int = 0) -> Tensor:
-    """Entropy in nats of each query's attention, smoothed towards uniform so that no log is of 0.
+    """Return the entropy in nats of each query's attention, smoothed to avoid the logarithm of 0.
 
     H = -sum_j p_j ln p_j with p = (1 - smoothing) a + smoothing / n, over the n keys of a document
     (Clark et al. 2019, section 3.3, with the smoothing of their code: at 128 tokens it moves a head

@@ -11,8 +11,8 @@ def predicted_governors(maps: Tensor) -> Tensor:
 
     "Dependent to governor": the largest weight in the word's row. "Governor to dependent": the
     largest in its column, the word that attends to it most. A word's weight on itself counts as 0,
-    and the first of equals is taken, so that a word whose other weights are all 0 gets the first
-    word, be it itself. The root is never predicted.
+    and ties go to the first word; a word whose remaining weights are all 0 therefore gets the first
+    word, even if it is the first word. The root is never predicted.
 
     `maps` [..., m, m], rows attend; its diagonal is set to 0. Returns int64 [..., 2, m], positions
     from 0; dependent to governor comes first.
@@ -30,7 +30,7 @@ def predicted_governors(maps: Tensor) -> Tensor:
 
 
 def governors_of(maps: Tensor, text: Tensor, word: Tensor) -> Tensor:
-    """What `predicted_governors` predicts for E words of B texts, without the others.
+    """Return the predictions of `predicted_governors` for E words of B texts only.
 
     `maps` [B, H, m, m], rows attend; `text` and `word` int64 [E]. Returns int64 [E, H, 2].
 
@@ -49,9 +49,9 @@ def governors_of(maps: Tensor, text: Tensor, word: Tensor) -> Tensor:
 class GovernorHits:
     """Where `predicted_governors` would predict given ones, found in a fraction of its time.
 
-    A governor is predicted if no word has a larger weight and none before it an equal one. The bits
-    of floats that are not negative are in the order of their values, and one more is the next
-    float: with 1 added to the words before the governor, their equal weights are larger.
+    A governor is predicted if no word has a larger weight and no earlier word an equal weight.
+    Non-negative floats have bits in the order of their values, and adding 1 gives the next float:
+    with 1 added to the words before the governor, their equal weights are larger.
 
     Made once for B texts, used for the word maps of each layer.
 

@@ -1,4 +1,4 @@
-"""How much a loss would change with each attention weight, and the losses that ask it."""
+"""Change of a loss with each attention weight, and the losses for head importance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def class_importance(gradients: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     The magnitude is taken of each entry, then the mean. `gradients` [B, H, Q, K] of the loss with
     respect to the weights after the softmax; `pairs` bool, broadcastable to [B, 1, Q, K]: the
     pairs whose key is in the class. Returns float64 [B, H], 0 for a document without such a pair,
-    and bool [B], True where it has one.
+    and bool [B], True for a document with a pair.
 
     Example:
         >>> import torch

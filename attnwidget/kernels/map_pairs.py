@@ -30,7 +30,7 @@ class PairSums(NamedTuple):
 def pair_sums(
     weights: Tensor, others: Tensor, apart: Tensor, keys: Tensor, *, smoothing: float = 1e-4
 ) -> PairSums:
-    """What `map_cosines` and `map_divergences` are made of, in one walk over both maps.
+    """The sums behind `map_cosines` and `map_divergences`, from one walk over both maps.
 
     Rows are smoothed for logarithms to p = (1 - smoothing) a + smoothing / K, as `entropy` does.
     A row is summed in float32: means over a row's queries are right to 1e-6.

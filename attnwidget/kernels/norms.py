@@ -117,7 +117,7 @@ def norms_of_products(products: Tensor) -> Tensor:
 
 
 def summed_norm_maps(weights: Tensor, products: Tensor) -> Tensor:
-    """||sum over heads of a_ij f(x_j)||: what a whole layer moves from each key to each query.
+    """||sum over heads of a_ij f(x_j)||: the update of a whole layer from key to query.
 
     Vectors are summed before their length is taken, so heads can cancel (Kobayashi et al. 2020,
     section 5). As a quadratic form in the weights of the heads, it needs no vector per query and
@@ -138,7 +138,7 @@ def summed_norm_maps(weights: Tensor, products: Tensor) -> Tensor:
 
 
 def _repeated(value: Tensor, heads: int) -> Tensor:
-    """`value` float32 with one value head for each of so many query heads."""
+    """`value` is float32, with one value head per group of query heads."""
     own = value.shape[-3]
     if heads % own:
         raise ValueError(f"{heads} query heads cannot share {own} value heads evenly")

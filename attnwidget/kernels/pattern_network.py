@@ -56,13 +56,13 @@ def pattern_images(
     equal width; a token on a border, or one of fewer than `SIDE`, is in several in proportion. The
     channels say of each cell, between 0 and 1:
 
-    0. the root of the weight that its queries give to all of its keys together, which an even
-       spread makes as large in a map of 10 tokens as in one of 500;
-    1. the same of keys at most 3 tokens from their query;
+    0. the square root of the weight that all queries together give to each key, relative to an even
+       spread, so that maps of 10 and of 500 tokens are comparable;
+    1. the same for keys at most 3 tokens from the query;
     2. the mean of r / (1 + r), r the weight relative to an even spread over what the query sees;
-    3. what share of it are pairs of tokens of one sentence, 0 throughout where there is one;
-    4. what share of it queries see, which is 1 throughout but in causal maps;
-    5. what share of it is at most 3 tokens from the diagonal, which tells the scale.
+    3. the share of pairs of tokens in the same sentence, 0 everywhere in a single sentence;
+    4. the share that queries see, which is 1 everywhere except in causal maps;
+    5. the share at most 3 tokens from the diagonal, which shows the scale.
 
     Args:
         weights: [B, H, n, n], columns of padding 0.
@@ -134,7 +134,7 @@ def classify_images(network: PatternNetwork, images: Tensor) -> Tensor:
 
 
 def _shares(lengths: Tensor, n: int) -> Tensor:
-    """What share of each of n tokens lies in each of SIDE equal strips: [B, SIDE, n]."""
+    """Return the share of each of n tokens in each of SIDE equal strips: [B, SIDE, n]."""
     width = lengths[:, None, None] / SIDE
     start = torch.arange(SIDE, device=lengths.device)[None, :, None] * width
     token = torch.arange(n, device=lengths.device)

@@ -24,14 +24,14 @@ _WIDEST = 3
 
 
 class PatternScores(NamedTuple):
-    """How much of each pattern a map shows; each [B, H], about 0 for none and 1 for nothing else.
+    """Return the strength of each pattern, [B, H] each, from 0 (absent) to 1 (pure).
 
     Attributes:
         vertical: share of all attention that columns have above 1.5 times their even share.
-        diagonal: attention within 1, 2 or 3 tokens of the query, the largest of the three, above
-            what columns and sentences alone explain, of what they leave.
-        block: attention within the query's own sentence above what columns alone explain, of what
-            they leave; 0 where there is one sentence.
+        diagonal: attention within 1, 2 or 3 tokens of the query (the largest of the three) beyond
+            the prediction of columns and sentences, as a share of the unpredicted attention.
+        block: attention within the query's sentence beyond the prediction of columns alone, as a
+            share of the unpredicted attention; 0 if there is one sentence.
     """
 
     vertical: Tensor
@@ -48,9 +48,10 @@ def pattern_scores(
 ) -> PatternScores:
     """Scores of the patterns of Kovaleva et al. 2019 (section 4.1) by this project's own rules.
 
-    Their classifier, a convolutional network, and its labels were not published; nothing here
-    reproduces it. A column is explained by the mean attention that it gets, relative to an even
-    spread over what each query sees; a sentence by the mean attention that its tokens keep to it.
+    Their classifier, a convolutional network, and its labels were not published, and this code does
+    not reproduce it. A column is predicted by the mean attention that it receives, relative to an
+    even spread over the visible keys of each query; a sentence by the mean attention that its
+    tokens keep inside the sentence.
 
     Args:
         weights: [B, H, n, n], columns of padding 0.
@@ -85,7 +86,7 @@ def pattern_scores(
     excess = (share - _STRIPE * even[:, None]).clamp_min(0)
     vertical = (excess * real[:, None]).sum(-1) / (1 - _STRIPE / length).clamp_min(1e-6)
 
-    # Each column's weight relative to an even spread, over the rows that see it: [B, H, n].
+    # Return each column's weight relative to an even spread, over the rows that see it: [B, H, n].
     columns = torch.einsum("bi,bhij->bhj", sees * real, weights) / seen_by[:, None]
     columns = columns * real[:, None]
     total = columns.cumsum(-1) if causal else columns.sum(-1, keepdim=True)
@@ -126,8 +127,8 @@ def classify(scores: PatternScores) -> Tensor:
 class _Explained:
     """The map that columns and sentences alone would make, as far as it is asked for.
 
-    Its entry (i, j) is columns[j] / total[i], rescaled so that each sentence's tokens keep to their
-    sentence as much as they do in the map.
+    The entry (i, j) is columns[j] / total[i], rescaled so that each sentence's tokens keep as much
+    attention inside the sentence as in the map.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ def quantise(maps: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def quantise_signed(maps: Tensor) -> tuple[Tensor, Tensor]:
-    """Differences as bytes round 128, and of each map the one that is farthest from 0.
+    """Return differences as bytes around 128, keeping the value farthest from 0 in each block.
 
     `maps` [..., Q, K] of any sign; returns uint8 of 128 + sign round(127 sqrt(|value| / largest))
     of the same shape, and float32 [...]. A map of zeros is 128 throughout.

@@ -55,7 +55,7 @@ def rollout(weights: Tensor) -> Tensor:
 
 
 def head_rollout(weights: Tensor, layer: int, head: int) -> Tensor:
-    """Rollout through one head of `layer` alone, and through the mean of heads in those below.
+    """Return rollout through one head of `layer`, and the mean of heads in lower layers.
 
     `weights` as in `rollout`; returns float64 [n, n], rows sum to 1.
 
@@ -77,9 +77,10 @@ def attention_flow(weights: Tensor, layer: int, queries: Sequence[int] | None = 
     the layer `with_residual`. One maximum flow is found for every position and input token alone;
     rows are then divided by their sum. At layer 0 this is the rollout.
 
-    Layers 0 and 1 are exact. Above, capacities are rounded to 2**-30, so that a flow is off by at
-    most 2**-31 for each edge of its minimum cut: 1e-7 at 128 tokens. The time grows with n**4 and
-    with the layers: seconds for 64 tokens and 12 layers, so name the `queries` of longer inputs.
+    Layers 0 and 1 are exact. In higher layers, capacities are rounded to 2**-30, so the error of a
+    flow is at most 2**-31 per edge of its minimum cut: 1e-7 at 128 tokens. The time grows with n**4
+    and with the layers: seconds for 64 tokens and 12 layers, so name the `queries` of longer
+    inputs.
 
     `weights` [L, H, n, n] of one input without padding; `layer` is the one after which flow starts,
     `queries` the positions wanted (all by default). Returns float64 [queries, n], rows sum to 1.

@@ -10,7 +10,9 @@ Floats = NDArray[np.float64]
 
 
 def best_tree(scores: Floats) -> Integers:
-    """The governors of the tree with one root whose scores sum to the most (Chu and Liu 1965).
+    """Return the governors of the tree with one root and the largest sum of scores.
+
+    The algorithm is Chu and Liu's (1965).
 
     Edmonds' algorithm (1967) over scores of arcs, here log-probabilities; McDonald et al. (2005)
     decode dependency trees so.
@@ -43,7 +45,8 @@ def _governors(arcs: Floats) -> Integers:
         return governors
     rest = np.setdiff1d(np.arange(len(arcs)), cycle)
     kept = arcs[cycle, governors[cycle]]
-    # The cycle as one node, the last: who governs it, and whom of it each other node would have.
+    # Contract the cycle to one last node; also return its best governors, and the cycle node that
+    # each node would choose.
     into = arcs[np.ix_(cycle, rest)] - kept[:, None]
     out_of = arcs[np.ix_(rest, cycle)]
     smaller = np.full((len(rest) + 1, len(rest) + 1), -np.inf)
@@ -59,7 +62,7 @@ def _governors(arcs: Floats) -> Integers:
 
 
 def _cycle(governors: Integers) -> Integers | None:
-    """The nodes of a cycle, or None where there is none but that of the root."""
+    """Return the nodes of a cycle, or None if the only cycle is at the root."""
     seen = np.zeros(len(governors), np.int64)
     seen[0] = -1
     for start in range(1, len(governors)):

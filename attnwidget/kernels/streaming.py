@@ -23,7 +23,7 @@ Rows = Callable[[slice, slice], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """What one pass over a layer of H heads leaves, float32.
+    """The results of one pass over a layer of H heads, float32.
 
     Any weight follows from its score alone: largest * exp(score - top).
 
@@ -64,11 +64,11 @@ def stream_attention(
         value: [Hkv, K, Dv].
         scaling: factor of the scores.
         softcap: bounds the scores by softcap * tanh(scores / softcap).
-        sinks: [H], one more logit a row whose probability is dropped.
+        sinks: [H], an additional logit per row whose probability is dropped.
         visible: gives for some queries and keys bool [1 or H, q, k]; None = all are visible.
         bias: likewise what is added to the scores; None = nothing.
-        without_keys: [1 or H, Q] bool, queries to which all keys are invisible and whose weights
-            are `weight_without_keys`; None = such queries attend to all keys alike.
+        without_keys: [1 or H, Q] bool, queries that see no key and whose weights are
+            `weight_without_keys`; None = such queries attend to all keys equally.
         weight_without_keys: Weight of every key for these queries, 0 or NaN.
 
     Example:
@@ -106,7 +106,7 @@ def stream_attention(
         weight_without_keys=weight_without_keys,
     )
     step = max(1, _CELLS_AT_ONCE // n_key)
-    # No picture's row is shared by two threads, each of which would write its own maximum.
+    # No row of the picture belongs to two threads, because each would write a separate maximum.
     step = max(1, step // block) * block
     firsts = range(0, n_query, step)
 
@@ -212,7 +212,7 @@ def _buffers(cells: int, like: Tensor) -> tuple[Tensor, Tensor]:
 def single_threads(device: torch.device) -> Iterator[Callable[..., Iterable[object]]]:
     """A `map` over as many threads as torch would use, each of which computes alone.
 
-    Small operations that share two threads wait for each other longer than they compute.
+    Small operations on two threads spend more time waiting than computing.
     """
     count = torch.get_num_threads()
     if device.type != "cpu" or count == 1:

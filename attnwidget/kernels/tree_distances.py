@@ -24,8 +24,8 @@ def tree_depths(governors: Sequence[int]) -> NDArray[np.int64]:
 def tree_distances(governors: Sequence[int]) -> NDArray[np.int64]:
     """Edges on the path between every two words: int64 [m, m], symmetric, 0 on the diagonal.
 
-    Two words share the words from the root to where their paths part, so that the path between
-    them is both depths less twice the depth of the last word that they share.
+    The paths from the root to two words share a beginning; the distance of the words is the sum of
+    both depths minus twice the depth of the last shared word.
 
     `governors` [m]: the position, from 1, of the word that each depends on; 0 at the root word.
 

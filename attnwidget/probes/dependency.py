@@ -88,8 +88,8 @@ def train_probe(
 
     Args:
         model: what `load_model` gave; of an encoder-decoder the encoder is read. Heads may be off.
-        train: sentences of a treebank to learn from.
-        dev: sentences to be judged on, others than those.
+        train: training sentences.
+        dev: Sentences for the evaluation, disjoint from the training sentences.
         kind: what the probe reads.
         vectors: fixed vectors of words (`load_vectors`), where it reads words.
         seeds: how many probes, or the seeds of their first parameters; one pass trains all.

@@ -16,7 +16,8 @@ Floats = NDArray[np.float64]
 class CodeLength:
     """Bits that the governors of the training sentences cost (Voita and Titov 2020).
 
-    The online code: the sentences in blocks, each coded with what was learned from those before it;
+    The online code: the sentences in blocks, each coded with the parameters learned from earlier
+        blocks;
     the first block is coded as if every governor were equally likely.
 
     Attributes:
@@ -45,7 +46,7 @@ class CodeLength:
 
 @dataclass(frozen=True, eq=False)
 class ProbePredictions:
-    """What a probe says of one sentence of m words.
+    """The answers of a probe for one sentence of m words.
 
     Attributes:
         sentence: the sentence.

@@ -40,17 +40,19 @@ _PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DependencyProbe(Result):
-    """A probe that finds governors, one for each seed. Made by `train_probe` or `load_probe`.
+    """A probe that finds governors, with one set of parameters per seed.
+
+    Made by `train_probe` or `load_probe`.
 
     Attributes:
-        form: what it reads, and how many parameters it has.
+        form: The probe's inputs, and its number of parameters.
         parameters: float32 [S, P]; `named` gives them by name.
         seeds: of the S probes.
         model_name: whose attention it reads.
-        model_digest: what tells that model from others.
+        model_digest: A fingerprint of the model.
         n_layers: its layers, L.
         n_heads: attention heads a layer, H.
-        options: with which it was trained, and on what.
+        options: The training options and a description of the training data.
         scores: on the sentences of `dev`.
         baselines: scores of others on the same words: "right-branching", "offset -1"…,
             "distances+words", "untrained".
@@ -195,15 +197,15 @@ class DependencyProbe(Result):
         return pd.DataFrame(rows, columns=columns)
 
     def predictions(self, sentence: Sentence, *, seed: int = 0) -> ProbePredictions:
-        """What the probe says of one sentence.
+        """Return the probe's answers for one sentence.
 
         Args:
             sentence: of a treebank, or made with `Sentence.from_lists`.
             seed: which of the probes, as a place in `seeds`.
 
         Raises:
-            ValueError: no model or no word vectors are at hand, or others than those it was trained
-                with; the sentence is too long for the model, or has a word without tokens.
+            ValueError: the model or the word vectors are missing or differ from the ones in
+                training; the sentence is too long for the model, or has a word without tokens.
 
         Example:
             >>> from attnwidget import demo_treebank, load_model, train_probe
@@ -256,7 +258,7 @@ class DependencyProbe(Result):
         """The probe with a model at hand, for one that was loaded without.
 
         Raises:
-            ValueError: it is another model than the one it was trained on.
+            ValueError: the model differs from the model in training.
         """
         self._check_model(model)
         return replace(self, model=model)
@@ -265,7 +267,7 @@ class DependencyProbe(Result):
         """The probe with word vectors at hand, for one that was loaded without.
 
         Raises:
-            ValueError: they are others than those it was trained with.
+            ValueError: the word vectors differ from the word vectors in training.
         """
         self._check_vectors(vectors)
         return replace(self, vectors=vectors)

@@ -34,7 +34,7 @@ class Layout:
         width: of "hidden", numbers a word, d.
         dtype: of the numbers.
         model_name: what was read.
-        model_digest: what tells it from any other model.
+        model_digest: A fingerprint of the model.
     """
 
     kind: Kind
@@ -66,11 +66,11 @@ class Layout:
 class FeatureFile:
     """The file `features.bin`, a sentence after the other, and an index of how far it is written.
 
-    Opened by `with`, where no other process has it open that still writes.
+    A file opened by `with`, unless another process is still writing it.
 
     Args:
-        folder: where the caches are; made if it is not there, the one above it is.
-        key: of this one among them, a folder.
+        folder: The folder of the caches; created if only its parent exists.
+        key: The folder of this cache.
         layout: what it holds.
         lengths: words of each sentence.
         whole: batches of all sentences.

@@ -36,31 +36,31 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 _SECONDS_BETWEEN_FLUSHES = 5.0
-# What a model's config says of where it came from, not of what it computes.
+# Entries of a config that describe its origin and do not affect the computation.
 _OF_FILES = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 
 
 class Features(Sequence[Floats]):
     """What a model computes for the words of sentences, a read-only array a sentence, on disk.
 
-    Made by `extract_features`. An array is mapped from the file when it is asked for and given back
-    when nothing refers to it any more, so that memory does not grow with the sentences.
+    Made by `extract_features`. Arrays are mapped from the file on access and released after use, so
+    memory does not grow with the number of sentences.
 
     Attributes:
         kind: "maps", [L * H, m + 2, m + 2] a sentence of m words, layer by layer: attention between
             words, rows attend, sums over the attended word's tokens and means over the attending
-            one's (Clark et al. 2019, section 4.1). Row and column 0 are of the special tokens
-            before the text ([CLS]), the last ones of those after it ([SEP]), 0 where the model has
-            none. Or "hidden", [N, m, d], the mean of each word's tokens; N is the layers asked for.
+            one's (Clark et al. 2019, section 4.1). Row and column 0 belong to the special tokens
+            before the text ([CLS]), the last row and column to the special tokens after it ([SEP]),
+            0 without such tokens. Or "hidden", [N, m, d], the mean of each word's tokens; N is the
+            number of requested layers.
         sentences: those that were read, in the order given; `features[i]` is of `sentences[i]`.
         n_skipped: sentences left out.
         n_layers: layers of the model.
         n_heads: attention heads a layer.
         layers: of "hidden", which states they are: 0 the embeddings, l what layer l - 1 gives.
         model_name: what was read.
-        model_digest: what tells the model from any other: its weights, its config, and heads that
-            were switched off.
-        path: the file; beside it, `index.json` says what it holds.
+        model_digest: A fingerprint of the model: its weights, its config, and its disabled heads.
+        path: The file, described by `index.json` in the same folder.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ def extract_features(
     progress: bool = True,
     executor: Executor | None = None,
 ) -> Features:
-    """What a model computes for the words of sentences, out of a folder where it is there already.
+    """Return the values of a model for the words of sentences, from a folder if stored.
 
     Every combination of model, sentences and options has a folder of its own in `folder`. What was
     interrupted, by Ctrl-C or by a killed process, goes on after the last batch that had reached the
@@ -205,7 +205,7 @@ class _Extraction:
 
 
 def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> str:
-    """What tells a model from any other: weights, config, and heads that are switched off."""
+    """Return a fingerprint of a model: weights, config, and disabled heads."""
     about = (reader or _reader(model)).about()
     config = {k: v for k, v in model.hf_model.config.to_dict().items() if k not in _OF_FILES}
     said = json.dumps(config, sort_keys=True, default=str)
@@ -269,7 +269,7 @@ def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list
     def keep(first: int, found: Tensor) -> None:
         stored = found.to(getattr(torch, layout.dtype)).cpu().numpy()  # [B, ..., ..., ...]
         for own, of_text in zip(values, stored, strict=True):
-            # A text without special tokens after it has none there: its last column stays 0.
+            # A text without special tokens after it has zeros in the last column.
             rows, columns = np.minimum(own.shape, of_text.shape)[1:]
             own[first : first + len(of_text), :rows, :columns] = of_text[:, :rows, :columns]
 

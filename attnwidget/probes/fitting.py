@@ -63,7 +63,7 @@ class Examples(Sequence["Example"]):
 
     @property
     def digest(self) -> str:
-        """What tells them from others."""
+        """A fingerprint of the trainings."""
         read = [
             None if self.features is None else self.features.path.parent.name,
             None if self.vectors is None else self.vectors.digest,
@@ -106,11 +106,11 @@ class Fitted:
 
 
 class Fits:
-    """Several trainings that one file keeps, and one Ctrl-C ends.
+    """Several trainings with one file, which one Ctrl-C ends.
 
     Args:
-        checkpoint: an .npz file that keeps them, or None.
-        about: what they are, as JSON; a file about others is refused.
+        checkpoint: An .npz file for the trainings, or None.
+        about: A description of the trainings, as JSON; a file about others is refused.
         progress: show a bar for each.
 
     Attributes:
@@ -141,8 +141,8 @@ class Fits:
         """Train a probe for each seed, all in one pass over the sentences, in their order.
 
         Adam, a step a sentence; the loss is the cross entropy summed over the sentence's words.
-        `blocks` are the bounds of the online code's blocks: each is coded, before it is trained on,
-        with what was learned from all sentences before it.
+        `blocks` are the bounds of the online code's blocks: before training on a block, it is coded
+        with the parameters learned from all earlier blocks.
 
         Raises:
             KeyboardInterrupt: before anything was learned.
@@ -205,7 +205,7 @@ class Fits:
 
 
 def train_on(form: Form, parameters: Tensor, adam: torch.optim.Adam, example: Example) -> None:
-    """One step on one sentence; every seed's probe by itself."""
+    """One step on one sentence, separately for the probe of each seed."""
     scores = form.scores(form.named(parameters), example.maps, example.vectors)
     loss = cross_entropy(
         scores.flatten(0, 1), example.governors.repeat(len(scores)), reduction="sum"

@@ -41,7 +41,7 @@ def chosen_layers(model: AttentionModel, layers: Sequence[int] | Literal["all"])
 
 @contextmanager
 def cache_folder(cache: str | Path | None) -> Iterator[Path]:
-    """The folder that features are kept in: one that is given, or one for the time of the block."""
+    """The folder of the features: the given folder, or a temporary folder for this block."""
     if cache is not None:
         yield Path(cache)
         return

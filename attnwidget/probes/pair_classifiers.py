@@ -59,11 +59,11 @@ def train_classifiers(
 ) -> tuple[dict[tuple[str, str], PairClassifier], bool]:
     """The classifier of each task and predictor, by their names, and whether all epochs were read.
 
-    Logistic losses, one against the rest where there are several classes, with an L2 penalty whose
-    strength is the best of `ALPHAS` on a tenth of the sentences, which is not trained on; of equals
-    the strongest. The rate is the inverse of a vector's mean squared length, at which no step goes
-    too far, and weights are the mean over the steps after the first epoch (Polyak and Juditsky
-    1992).
+    Logistic losses, one against the rest for several classes, with an L2 penalty. Its strength is
+    the best of `ALPHAS` on a tenth of the sentences, which is left out of training; ties go to the
+    strongest penalty. The learning rate is the inverse of a vector's mean squared length, so that
+    no step overshoots, and weights are averaged over the steps after the first epoch (Polyak and
+    Juditsky 1992).
 
     Args:
         examples: what is trained on.
@@ -106,7 +106,8 @@ def train_classifiers(
     complete = True
     try:
         for epoch in range(epochs):
-            # Those of epochs that are done are drawn too, so that the others are as ever.
+            # Draw the permutations of finished epochs too, so that a resumed run sees the same
+            # order.
             order = random.permutation(kept).tolist()
             for block in examples.blocks(order if epoch >= done else []):
                 for (task, predictor, _), one in tried.items():

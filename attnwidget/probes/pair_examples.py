@@ -1,4 +1,4 @@
-"""Pairs of words that have a dependency and as many that have none, read block by block."""
+"""Pairs of words with a dependency, and equally many pairs without, read block by block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SENTENCES = 128
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """P pairs of words of one sentence, the dependencies before the others.
+    """P pairs of words of one sentence, dependencies first.
 
     Attributes:
         dependents: [P], the word, from 0, that depends; of a pair without a dependency the first.
@@ -44,8 +44,8 @@ def pairs_of(
 ) -> WordPairs:
     """All dependencies of a sentence, and as many ordered pairs of words that have none.
 
-    Those are drawn uniformly without replacement from the pairs that depend on each other in
-    neither direction. Sentences of one or two words have none.
+    Pairs without a dependency in either direction are drawn uniformly without replacement.
+    Sentences of one or two words have no such pair.
 
     Args:
         sentence: whose root's dependency is left out: it has no second word.

@@ -55,10 +55,10 @@ def probe_pairs(
     A pair of words is the vector of all heads' weights between them (Coenen et al. 2019, section
     3), of the word maps of Clark et al.: sums over the attended word's tokens, means over the
     attending one's. Two linear classifiers are trained: whether the first word depends on the
-    second, with as many pairs that have no dependency in either direction, drawn from the same
-    sentence; and which relation a dependency is. Beside them stand classifiers that are trained in
-    the same way on the offset between the words alone (-10 to 10, what is farther as these) and on
-    the distance alone, and the most frequent class.
+    second, with equally many pairs without a dependency in either direction, drawn from the same
+    sentence; and the relation of a dependency. Two baselines are trained in the same way, on the
+    offset between the words (-10 to 10, with larger offsets cut) and on the distance alone; a third
+    baseline is the most frequent class.
 
     The paper leaves open which direction is read, how words of several tokens and pairs without a
     dependency are treated, the split and the penalty. Here: `direction`; word maps; drawn
@@ -92,8 +92,8 @@ def probe_pairs(
         RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
             or the same file in `cache`.
         OSError: too little space; the checkpoint cannot be written.
-        KeyboardInterrupt: before the first epoch was done, or while what was learned is scored;
-            between these Ctrl-C keeps what was learned until the last one, and the result says so.
+        KeyboardInterrupt: before the end of the first epoch, or during the evaluation; at other
+            times Ctrl-C keeps the parameters learned so far, and the result says so.
 
     Example:
         >>> from attnwidget import demo_treebank, load_model, probe_pairs

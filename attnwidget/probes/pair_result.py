@@ -54,15 +54,15 @@ class PairProbe(Result):
         alphas: float64 [2, 3], strength of the penalty that was chosen for each trained predictor.
         dependency_weights: float64 [D, L, H]: how much more likely (in log odds) a pair is a
             dependency for a weight larger by one standard deviation.
-        relation_weights: float64 [R, D, L, H], the same of each relation against all others.
-        confusion: int64 [R, R], dev dependencies of one relation (row) that attention takes for
-            another (column).
-        n_train: sentences trained on, with the tenth that chose the penalties.
+        relation_weights: float64 [R, D, L, H], the same for each relation against the rest.
+        confusion: int64 [R, R], number of dev dependencies by true relation (row) and predicted
+            relation (column).
+        n_train: Number of training sentences, with the tenth that chose the penalties.
         n_dev: sentences scored.
         n_skipped: sentences left out of both: too long, or a word without tokens.
         complete: False where Ctrl-C ended training: it is what was learned until the last epoch.
         model_name: what was probed.
-        model_digest: what tells it from any other model.
+        model_digest: A fingerprint of the model.
         stack: "self", or "encoder" of an encoder-decoder.
     """
 
@@ -160,7 +160,7 @@ class PairProbe(Result):
         """The probe, where it is of this model.
 
         Raises:
-            ValueError: it is another model than the one it was trained on.
+            ValueError: the model differs from the model in training.
         """
         refuse_other_model(model, self.model_name, self.model_digest)
         return self

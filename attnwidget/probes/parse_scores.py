@@ -22,11 +22,11 @@ OFFSETS = range(-3, 3)
 
 @dataclass(frozen=True, eq=False)
 class JudgedWords:
-    """All words of N sentences, one after the other, W in all.
+    """The words of N sentences in order, W in all.
 
     Attributes:
-        relations: the R relations there are, the most frequent first.
-        relation: int64 [W], which of them each word has.
+        relations: the R relations, the most frequent first.
+        relation: int64 [W], the relation of each word.
         sentence: int64 [W], the sentence of each word.
     """
 
@@ -59,7 +59,7 @@ class ParseScores:
     """The words whose governor a predictor finds.
 
     Attributes:
-        hits: bool [S, W], for each of its seeds; one row where nothing was drawn.
+        hits: bool [S, W], one row per seed, or one row for predictors without a random part.
         words: the words.
     """
 
@@ -96,7 +96,7 @@ class ParseScores:
         return bootstrap_ratio_interval(right, np.bincount(own, minlength=n))
 
     def by_relation(self) -> dict[str, tuple[int, float]]:
-        """Words of each relation, and the share of them whose governor is found."""
+        """The number of words of each relation, and the share with a correct governor."""
         counts = np.bincount(self.words.relation, minlength=len(self.words.relations))
         right = np.bincount(self.words.relation, self.hits.mean(0), len(counts))
         rows = zip(self.words.relations, counts.tolist(), (right / counts).tolist(), strict=True)
@@ -112,7 +112,7 @@ def judged(
 
 
 def offset_governors(n_words: int, offset: int) -> Integers:
-    """The governor of each word were it always so many places away, cut to 0 and the last word.
+    """Return the governor of each word at a fixed offset, clipped to 0 and the last word.
 
     Example:
         >>> from attnwidget.probes.parse_scores import offset_governors
@@ -155,6 +155,6 @@ def control_governors(sentence: Sentence, seed: int = 0) -> tuple[int, ...]:
 
 
 def _draw(word: str, seed: int) -> int:
-    # A hash and no generator: what a type draws depends on no other type.
+    # A hash and no random generator: the draw of a type depends on no other type.
     said = f"{seed} {word}".encode("utf-8", "surrogatepass")
     return blake2b(said, digest_size=8).digest()[0] % 4

@@ -1,4 +1,4 @@
-"""Trained probes out of their files, which hold arrays and JSON and nothing that runs."""
+"""Trained probes from files, which contain only arrays and JSON and no code."""
 
 from __future__ import annotations
 

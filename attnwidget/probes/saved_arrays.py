@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def write_probe(
     path: str | Path, kind: str, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> Path:
-    """Write a probe of a kind; returns the path. A file that is there stays until it is done.
+    """Write a probe of a kind, and return the path.
+
+    An existing file is kept until the new file is complete.
 
     Raises:
         ValueError: the file would not be called .npz.

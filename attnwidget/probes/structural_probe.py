@@ -49,21 +49,21 @@ def structural_probe(
 ) -> StructuralProbe:
     """Whether a linear map turns a layer's vectors into trees (Hewitt and Manning 2019).
 
-    For every layer two maps B are trained: one whose squared distances |B^T (h_i - h_j)|^2 are to
-    be the numbers of edges between words i and j of the tree, one whose squared lengths |B^T h_i|^2
-    are to be the edges from the root. h is the mean of the vectors of a word's tokens. The loss is
-    the absolute error, of all ordered pairs of words divided by m^2 or of all words divided by m, m
-    the words of the sentence; punctuation takes part. Adam begins at `learning_rate`, which is
-    divided by ten after each epoch whose loss on `dev` is not lower; the best map is kept, and
-    training ends when it is more than four epochs old.
+    For every layer two maps B are trained: for one, squared distances |B^T (h_i - h_j)|^2
+    approximate the numbers of edges between words i and j of the tree; for the second, squared
+    lengths |B^T h_i|^2 approximate the depths. h is the mean of the vectors of a word's tokens. The
+    loss is the absolute error, of all ordered pairs of words divided by m^2 or of all words divided
+    by m, m the words of the sentence; punctuation takes part. Adam starts at `learning_rate`, which
+    is divided by ten after each epoch without a lower loss on `dev`; the best map is kept, and
+    training ends when the best map is more than four epochs old.
 
     Scored on `dev`, as the authors' code does: UUAS, the share of edges of the tree that are in the
     minimum spanning tree of the predicted distances, both without punctuation; DSpr, for each word
     Spearman's correlation of its predicted and its true distances, averaged over sentences of one
     length and then over lengths 5 to 50; root accuracy, how often the least deep word that is no
-    punctuation is the root; NSpr, the correlation of depths, averaged like DSpr. `dev` also chose
-    when to stop: score on a third part with another call for numbers that are not favoured by it.
-    Beside them stands the chain, which hangs every word on the one before.
+    punctuation is the root; NSpr, the correlation of depths, averaged like DSpr. `dev` also decides
+    when to stop: for unbiased numbers, call `score` on a third part. The baseline is the chain, in
+    which every word hangs on the word before it.
 
     Args:
         model: what `load_model` gave; of an encoder-decoder the encoder is read.
@@ -72,8 +72,8 @@ def structural_probe(
         layers: which, from 0, or "all". Layer 0 is what the first block gives, as in the paper's
             BERTbase7.
         rank: columns of B; None = as many as the vectors have; or several, each trained on its own.
-        seeds: how often each is trained, from other beginnings and in another order.
-        epochs: how many times the sentences are read at most.
+        seeds: Number of trainings, with different initial values and orders.
+        epochs: Maximum number of passes over the sentences.
         batch_size: sentences a step.
         learning_rate: of Adam, at the beginning.
         untrained: probe the same architecture with random weights too, embeddings of words and

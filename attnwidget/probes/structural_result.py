@@ -1,4 +1,4 @@
-"""What the structural probe finds, and the trees that it predicts."""
+"""The result of a structural probe, and the trees that it predicts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PUNCTUATION = {
 
 @dataclass(frozen=True, eq=False)
 class PredictedTree:
-    """What a structural probe predicts for the m words of a sentence, and what is right.
+    """The predictions of a structural probe for the m words of a sentence, and the annotated tree.
 
     Attributes:
         sentence: the sentence.
@@ -115,7 +115,7 @@ class StructuralProbe:
         punctuation: what told punctuation: "xpos", "upos" or "relation".
         complete: False where training was interrupted: runs have the best until then.
         model_name: what was probed.
-        model_digest: what tells it from any other model.
+        model_digest: A fingerprint of the model.
         model: the same, for `predictions`; None where it is not at hand.
     """
 
@@ -140,7 +140,7 @@ class StructuralProbe:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it was trained with, and on what."""
+        """The training options and a description of the training data."""
         told = ("layers", "ranks", "n_seeds", "n_train", "n_dev", "n_skipped")
         return {name: getattr(self, name) for name in told}
 
@@ -153,7 +153,7 @@ class StructuralProbe:
         """The probe with a model at hand, for one that was loaded without.
 
         Raises:
-            ValueError: it is another model than the one it was trained on.
+            ValueError: the model differs from the model in training.
         """
         refuse_other_model(model, self.model_name, self.model_digest)
         return replace(self, model=model)
@@ -245,7 +245,7 @@ class StructuralProbe:
             rank: None = the largest.
 
         Raises:
-            ValueError: no such layer or rank, the model is not at hand or is another one by now,
+            ValueError: the layer or rank does not exist, the model is missing or has changed, or
                 the sentence is too long or has a word without tokens.
             TypeError: no `Sentence`.
         """

@@ -1,4 +1,4 @@
-"""Structural probes of several ranks and seeds: trained one after the other, kept, and scored."""
+"""Structural probes of several ranks and seeds: trained in turn, saved, and scored."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class StructuralRun:
         rank: columns of each map, r.
         seed: of the start and of the order of sentences.
         epochs: how many times the sentences were read.
-        distance: float32 [L, D, r], the maps B whose squared distances are near those of trees.
-        depth: float32 [L, D, r], the maps whose squared lengths are near depths.
+        distance: float32 [L, D, r], the maps B for distances.
+        depth: float32 [L, D, r], the maps B for depths.
         dev_losses: float64 [2, L], the losses of both on the dev sentences.
         complete: False where it was interrupted before its end.
     """
@@ -86,9 +86,9 @@ class StructuralRuns:
     def run(
         self, name: str, trees: Sequence[VectorTrees], rank: int, seed: int
     ) -> StructuralRun | None:
-        """The probes of a rank and seed; None where an interruption leaves nothing to keep.
+        """Return the probes of a rank and seed, or None if an interruption leaves no usable state.
 
-        `trees` are those to train on and those of dev; `name` says whose vectors they have.
+        `trees` are the trees of the training and dev sentences; `name` names their vectors.
         """
         if self.interrupted:
             return None

@@ -97,7 +97,8 @@ class TreeScores:
     def __init__(self, trees: Sequence[GoldTree], n_layers: int) -> None:
         self._trees = trees
         self._lengths = np.array([len(tree.depths) for tree in trees])
-        # What each sentence adds to each measure, [4, L, N], and how much that counts, [4, N].
+        # Return the contribution of each sentence to each measure, [4, L, N], and its weight, [4,
+        # N].
         self._sums = np.zeros((len(MEASURES), n_layers, len(trees)))
         counted = np.isin(self._lengths, LENGTHS).astype(float)
         edges = np.array([float(len(tree.edges)) for tree in trees])

@@ -1,4 +1,4 @@
-"""Training of structural probes: all layers side by side, each with its own rate and its own end.
+"""Training of structural probes: all layers side by side, each with its own rate and end.
 
 As in the authors' code: Adam, the learning rate divided by ten whenever the loss on the dev
 sentences does not fall, the best parameters kept, and an end once the best is too long ago.
@@ -112,7 +112,7 @@ class TreeBatch:
 
 
 class MapDescent:
-    """Adam for the map of one layer, with a rate, a best state and an end of its own.
+    """Adam for the map of one layer, with a separate rate, best state and end.
 
     Args:
         start: [D, r], where it begins.
@@ -212,7 +212,8 @@ class StructuralTraining:
         for start in range(0, len(order), self._size):
             batch = self._train.batch(order[start : start + self._size])
             for task, active, losses in self._losses(batch):
-                # Layers share no parameter: the gradient of the sum is each one's own.
+                # Layers share no parameter, so the gradient of the sum contains each layer's
+                # gradient.
                 losses.mean(-1).sum().backward()
                 for layer in active:
                     self.tasks[task][layer].step()

@@ -1,4 +1,4 @@
-"""The sentences that a probe learns from and those that judge it: none is in both."""
+"""The training sentences of a probe and the disjoint sentences for its evaluation."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ def common_subsequence(
 ) -> list[tuple[int, int]]:
     """Places of a longest common subsequence, in order: (in the first, in the second) of each.
 
-    Of several that are as long, one whose elements come as early as can be. Takes time and memory
-    for every pair between the common beginning and the common end.
+    Among alignments of equal length, return the earliest. Time and memory are quadratic in the part
+    between the common beginning and the common end.
 
     Example:
         >>> from attnwidget.text.alignment import common_subsequence
@@ -54,10 +54,10 @@ def common_subsequence(
 
 @dataclass(frozen=True)
 class SharedAxis:
-    """The tokens of two axes on one: those that both have once, the others where they stand.
+    """Put the tokens of two axes on one axis: common tokens once, and all others at their places.
 
-    Tokens are the same where their texts and sentences are; special tokens where their kinds are,
-    so that words can be compared that two tokenizers have put between tokens of their own.
+    Tokens are equal if their texts and sentences are equal; special tokens are equal if their kinds
+    are equal, so that words of different tokenizers can be compared.
 
     Attributes:
         first: n tokens of the one.
@@ -116,7 +116,7 @@ class SharedAxis:
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The common axis; a word is what is one in the axis that its tokens come from."""
+        """The common axis; its words are the words of the original axes."""
         if self.is_same:
             return self.first
         sources = [
@@ -137,7 +137,7 @@ class SharedAxis:
 
 
 def _names(tokens: Tokens) -> list[tuple[str, int]]:
-    """What tells a token of an axis from the others."""
+    """Return the key by which tokens of two axes are compared."""
     kinds = [kind if kind in ("cls", "sep") else "" for kind in tokens.special]
     return [
         (f"[{kind}]" if kind else text, segment)

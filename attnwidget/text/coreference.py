@@ -37,8 +37,8 @@ def load_coreference(path: str | Path) -> list[Document]:
         path: UTF-8 file, plain or .gz.
 
     Returns:
-        The documents in the order of the file, every mention among them, also those that corefer
-        with no other.
+        The documents in the order of the file, with every mention, also mentions without a
+        coreferent mention.
 
     Raises:
         ValueError: the file is of another format, broken or empty; the message names the line.

@@ -1,4 +1,4 @@
-"""The texts that come with the package, each with a head that does something visible on it."""
+"""The texts of the package, each with a head that shows a visible behaviour on it."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def _treebank() -> tuple[Sentence, ...]:
 def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
     """300 minimal pairs of BLiMP (Warstadt et al. 2020), 60 of each of five paradigms.
 
-    Spread evenly over each file's pairs from the 200th on, counted from 0, whose differing words
-    are one piece each of the embedded model's vocabulary. BLiMP has the licence CC BY 4.0; LICENSE
-    names what was taken. A pair's `phenomenon` is its paradigm.
+    The pairs are spread evenly over each file's pairs from the 200th on, counted from 0, in which
+    the differing words are one wordpiece each in the embedded vocabulary. BLiMP has the licence CC
+    BY 4.0; LICENSE names the chosen pairs. A pair's `phenomenon` is its paradigm.
 
     Args:
-        paradigm: the pairs of one alone, such as "anaphor_number_agreement"; None = all.
+        paradigm: A single paradigm, such as "anaphor_number_agreement"; None = all paradigms.
 
     Raises:
         ValueError: no such paradigm.
@@ -115,9 +115,9 @@ def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
 def demo_genres() -> list[tuple[str, str]]:
     """80 short texts with their genre, 16 of each that `load_model("attnwidget/genre")` tells.
 
-    (text, genre), as `ablate` and `head_importance` take them. Written for the package in the
-    manner of the five kinds of web text of UD English EWT, on which that model was fine-tuned; none
-    is from it, and none was chosen by what the model says of it.
+    (text, genre), as `ablate` and `head_importance` take them. The texts were written for the
+    package in the manner of the five kinds of web text of UD English EWT, on which the model was
+    fine-tuned; they are not part of that treebank, and were not chosen by the model's predictions.
 
     Example:
         >>> from attnwidget import demo_genres

@@ -12,7 +12,7 @@ def windows(
 ) -> list[Window]:
     """Words `start` to `end` (exclusive) of windows whose tokens are at most `room`.
 
-    A window ends with a sentence wherever one ends within it, and the next begins there.
+    A window ends at the last end of a sentence inside it, and the next window begins there.
 
     Args:
         pieces: tokens of each of m words.

@@ -25,15 +25,15 @@ def load_framenet(
 ) -> list[LinkedSentence]:
     """Frame elements linked to their target, as Kovaleva et al. 2019 chose them (section 4.2).
 
-    Exemplar sentences of lexical units are taken that have at most `max_words` words, one target
-    span, frame elements (first layer) of at most `max_element` words each, and none of these, core
-    or not, nearer to the target than `min_distance` words. Of their frame elements those are linked
-    that are in a core set of the frame; at least one has to be. Words are cut as in the Penn
-    Treebank; spans are found where they are annotated, not by their spelling, so that sentences may
-    differ from the paper's 473 of FrameNet 1.7.
+    Selected are exemplar sentences of lexical units with at most `max_words` words, one target
+    span, and frame elements (first layer) of at most `max_element` words each, all at least
+    `min_distance` words from the target. Frame elements in a core set of the frame are linked; a
+    sentence needs at least one of them. Words are split as in the Penn Treebank; spans come from
+    the annotation and not from the spelling, so sentences may differ from the paper's 473 of
+    FrameNet 1.7.
 
     Args:
-        source: FrameNet's folder (the one that holds frameIndex.xml), or nltk's reader of it.
+        source: FrameNet's folder (with frameIndex.xml), or nltk's reader of it.
         max_words: words of a sentence at most.
         max_element: words of a frame element at most.
         min_distance: words from the target to the nearest word of an element at least; 3 leaves two
@@ -45,8 +45,7 @@ def load_framenet(
 
     Raises:
         ImportError: nltk is not installed.
-        ValueError: `source` is no such folder, one of its files cannot be read, or no sentence
-            passes.
+        ValueError: `source` is no such folder, a file cannot be read, or no sentence qualifies.
 
     Example:
         >>> from attnwidget.text.framenet import load_framenet
@@ -89,10 +88,11 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
     for path in (*folder.glob("*.xml"), *folder.glob("frame/*.xml"), *folder.glob("lu/*.xml")):
         refuse_no_file(path)
     for name in _LISTS:
-        # nltk takes what it finds in a list: of one cut between two entries, those before the cut.
+        # nltk returns the entries as a list: for a file cut between two entries, the entries before
+        # the cut.
         with _naming(folder, name), (folder / name).open("rb") as file:
             ParserCreate().ParseFile(file)
-    # Later versions of nltk read nothing outside of the folders that are listed there.
+    # Later versions of nltk read only files inside the folders listed there.
     nltk.data.path.append(str(folder))
     try:
         yield FramenetCorpusReader(str(folder), _FILES)

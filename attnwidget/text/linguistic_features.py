@@ -31,13 +31,13 @@ def feature_words(sentence: Sentence, feature: str) -> list[int]:
     """Indices, from 0, of the words of a sentence that have a feature.
 
     NOUN: tagged NN, NNS, NNP or NNPS. PRON: PRP or PRP$. VERB: VB, VBD, VBG, VBN, VBP or VBZ, so
-    auxiliaries but no modals. Sentences without one of these tags are read by their universal ones:
-    NOUN and PROPN; PRON, relative and demonstrative ones too; VERB and AUX, modals too. SUBJ:
-    depends by nsubj, csubj (with all subtypes), expl or obl:agent; OBJ: by obj or iobj; of Stanford
+    auxiliaries but no modals. For sentences without these tags, universal tags count: NOUN and
+    PROPN; PRON, relative and demonstrative ones too; VERB and AUX, modals too. SUBJ: depends by
+    nsubj, csubj (with all subtypes), expl or obl:agent; OBJ: by obj or iobj; of Stanford
     Dependencies and spaCy nsubjpass, csubjpass, agent, dobj, dative, attr and oprd as well. UD has
-    nothing that spaCy calls attr or oprd. NEG: the words of negation that the paper's code lists,
-    with their "n't" where a treebank cuts it off; whole words, where the code finds them within
-    others ("not" in "another"). PUNCT: tagged PUNCT, else with one of Penn's tags for it.
+    nothing that spaCy calls attr or oprd. NEG: the negation words in the paper's code, with their
+    "n't" if the treebank splits it off; whole words only, while their code also matches parts of
+    words ("not" in "another"). PUNCT: tagged PUNCT, else with one of Penn's tags for it.
 
     Raises:
         ValueError: no such feature, or the sentence has no tags to find it by.

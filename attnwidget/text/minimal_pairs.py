@@ -1,4 +1,4 @@
-"""Minimal pairs: two sentences that differ in what makes one of them wrong."""
+"""Minimal pairs: an acceptable sentence and a minimally different, unacceptable sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnwidget.text.segments import read_lines
 
 @dataclass(frozen=True)
 class MinimalPair:
-    """An acceptable sentence, and one that differs from it in a word or two and is not acceptable.
+    """An acceptable sentence, and an unacceptable sentence that differs in a word or two.
 
     Attributes:
         good: the acceptable one.
@@ -38,7 +38,7 @@ class MinimalPair:
 
     @property
     def differing(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The words, parted by spaces, between what both begin with and what both end with."""
+        """Return the words, joined by spaces, between the common beginning and the common end."""
         good, bad = self.good.split(), self.bad.split()
         start, end = common_ends(good, bad)
         return tuple(good[start : len(good) - end]), tuple(bad[start : len(bad) - end])
@@ -67,7 +67,7 @@ def load_pairs(path: str | Path) -> list[MinimalPair]:
 
     Raises:
         OSError: no such file.
-        ValueError: a line is no such JSON, or the file has none.
+        ValueError: a line is no such JSON object, or the file is empty.
 
     Example:
         >>> import tempfile

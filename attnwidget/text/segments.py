@@ -15,9 +15,9 @@ class Segment:
     """One input of a study: the vocabulary entries of text A and, in a pair, of text B.
 
     Special tokens are not among them: the tokenizer of the model that reads the segment puts its
-    own before, between and after the two. `document` numbers the text that it was cut from, where
-    that is known: segments of one text are not independent of each other. It is no part of what a
-    segment is, so that two that read the same are equal.
+    own before, between and after the two. `document` is the index of the source text, if known:
+    segments of one text are not independent of each other. `document` does not count in
+    comparisons, so segments with the same content are equal.
 
     Example:
         >>> from attnwidget.text.segments import Segment
@@ -40,7 +40,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
         ValueError: a line is not UTF-8, or the .gz file is cut short or none.
         OSError: the file cannot be read.
     """
-    # Here, so that a `Segment` is there without what reads files.
+    # Import here, so that `Segment` can be used without the modules that read files.
     from attnwidget.text.decoded_lines import decoded_lines
 
     for line in decoded_lines(Path(path)):
@@ -82,9 +82,9 @@ def cut_segments(
     """Pairs of consecutive pieces of text, as Clark et al. 2019 prepared Wikipedia (section 2).
 
     Paragraphs are collected until they fill a segment or the document ends; A is a random number of
-    the first ones, B the rest; one token after the other is then taken off the longer of the two,
-    from its front or its end as a coin falls, until both fit. Where A or B stays empty, the rest of
-    the document is left out. Segments are shuffled at the end.
+    the first ones, B the rest; tokens are then removed from the longer of the two, at its front or
+    end at random, until both fit. Where A or B stays empty, the rest of the document is left out.
+    Segments are shuffled at the end.
 
     Args:
         documents: each an iterable of paragraphs, each its tokens; read no further than needed.

@@ -32,7 +32,7 @@ _SEAL = "seal"
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write an .npz file with a seal, a hash of all arrays, which `stored_arrays` can check.
 
-    The file is replaced at once: whoever is killed here leaves the old one or the new one.
+    The file is replaced at once: a killed process leaves the old file or the new one.
 
     Raises:
         OSError: it cannot be written; the old one stands.
@@ -47,8 +47,8 @@ def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArra
     """All arrays of an .npz file by name; with `sealed`, of one that `write_arrays` wrote.
 
     Raises:
-        ValueError: it is no whole .npz file, holds pickled objects, says that it holds more than it
-            does, or has not the seal of its arrays.
+        ValueError: it is no complete .npz file, holds pickled objects, states a wrong size, or
+            fails the check of its arrays.
         OSError: it cannot be read, or is a folder, a pipe or a device.
 
     Example:
@@ -63,7 +63,7 @@ def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArra
     """
     path = Path(path)
     refuse_no_file(path)
-    # Opened here: what cannot be opened is an OSError, what is in it cannot be.
+    # Open the file here: only opening it may raise OSError, its content raises ValueError.
     with path.open("rb") as file:
         try:
             _refuse_more_than_there_is(file, path.stat().st_size)

@@ -13,8 +13,8 @@ def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> lis
     A token belongs to the word of its first character; the space between two words belongs to the
     second, as in vocabularies that mark where a word begins. A word may itself hold spaces.
 
-    `offsets` has for each token the characters of the joined text that it stands for, first and end
-    (what a fast tokenizer returns as its offset mapping, whatever it normalised before).
+    `offsets` gives the characters of the joined text behind each token, first and end (the offset
+    mapping of a fast tokenizer, which refers to the original text).
 
     Example:
         >>> from attnwidget.text.token_words import token_words
@@ -33,7 +33,7 @@ def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> lis
 
 
 def words_without_tokens(owners: Iterable[int | None], n_words: int) -> list[int]:
-    """The words, from 0, that none of `owners`, the word of each token, names.
+    """Return the words, from 0, that have no token in `owners`, the word of each token.
 
     Example:
         >>> from attnwidget.text.token_words import words_without_tokens

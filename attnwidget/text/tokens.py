@@ -10,11 +10,11 @@ from dataclasses import dataclass
 class Tokens:
     """One axis of an attention map: what each position stands for.
 
-    All fields have one entry a token. `text` is readable, `raw` is as the vocabulary has it, `ids`
-    are vocabulary ids (empty where there are none, as for image patches). `special` is "cls",
+    All fields have one entry per token. `text` is readable, `raw` the entry of the vocabulary,
+    `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is "cls",
     "sep", "first" (position 0 of a model without [CLS]), "other" (padding-like) or "". `segments`
-    is 0 for sentence A, 1 for B. `words` is the index of the word a token belongs to; None is a
-    special token, a word of its own.
+    is 0 for sentence A, 1 for B. `words` is the index of the token's word; for None, a special
+    token, the token counts as a word.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens

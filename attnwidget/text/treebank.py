@@ -22,8 +22,8 @@ class Sentence:
         space_after: False where the next word follows without a space; empty = spaces everywhere.
 
     Raises:
-        ValueError: no words or an empty one, fields of other lengths, or no tree: a governor that
-            there is not, a cycle, no root or several.
+        ValueError: no words, an empty word, fields of other lengths, or no tree: a missing
+            governor, a cycle, or not exactly one root.
 
     Example:
         >>> from attnwidget.text.treebank import Sentence

@@ -28,8 +28,8 @@ def fetch_treebank(
 ) -> Path:
     """The file of a Universal Dependencies treebank, for `load_treebank`; needs a network once.
 
-    It comes from the treebank's repository on GitHub, is checked against the checksum there, and
-    is kept with its licence, which says what may be done with it.
+    The treebank is downloaded from its repository on GitHub, checked against a stored checksum, and
+    saved with its licence.
 
     Args:
         name: such as "UD_English-EWT".

@@ -34,8 +34,8 @@ def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentenc
         limit: the first so many sentences; the rest is not looked at.
 
     Raises:
-        ValueError: the file is neither, or holds what is no sentence with one tree; the message
-            names file and line. Or it is empty, not UTF-8, or cut short.
+        ValueError: the file is in neither format, or contains a sentence that is not a single tree;
+            the message names file and line. Or it is empty, not UTF-8, or cut short.
         OSError: it cannot be read.
 
     Example:
@@ -77,7 +77,7 @@ def _read_sentences(path: Path) -> Iterator[Sentence]:
 
 @dataclass
 class _Block:
-    """Consecutive lines of a file with no empty one among them, the first one's number."""
+    """Yield blocks of consecutive non-empty lines of a file, with the number of the first line."""
 
     path: Path
     first: int
@@ -93,7 +93,7 @@ class _Block:
 
 @dataclass
 class _Rows:
-    """A sentence as it is read, with the line that each word stands on."""
+    """A sentence while it is read, with the line number of each word."""
 
     block: _Block
     name: str = ""

@@ -15,7 +15,7 @@ def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
     "root" as in treebanks; English pipelines name the others as Stanford Dependencies do ("dobj").
 
     Args:
-        docs: what a pipeline with a parser returned, one `Doc` or several.
+        docs: The output of a pipeline with a parser, one `Doc` or several.
 
     Raises:
         ValueError: a `Doc` was not parsed, or none has a word.

@@ -68,7 +68,7 @@ def remove_unfinished(path: Path) -> None:
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Errors of writing in the block say what file was to be written, and what to do.
+    """Errors in the block name the file that was to be written, and the next step.
 
     Raises:
         OSError: of the same number, and so of the same class.

@@ -101,8 +101,8 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
 def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
     """Links "SUBJ to VERB" and "VERB to SUBJ" of a treebank (Kovaleva et al. 2019, section 4.5).
 
-    A subject depends by nsubj without a subtype on a word tagged VERB (UPOS; where there is none,
-    with a Penn tag that begins with VB). Sentences without one are kept, with no links.
+    A subject depends by nsubj without a subtype on a word tagged VERB (UPOS; or, without UPOS, a
+    Penn tag that begins with VB). Sentences without one are kept, with no links.
 
     Example:
         >>> from attnwidget.text.word_links import subject_verb_links
@@ -128,8 +128,8 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
 def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
     """Links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
 
-    From the head word of each pronoun to that of the nearest earlier mention of its cluster in the
-    sentence that is no pronoun. Sentences without such a pair are kept, with no links.
+    A pronoun's head word is linked to the head word of the nearest earlier mention in the cluster
+    that is not a pronoun. Sentences without such a pair are kept, with no links.
 
     Example:
         >>> from attnwidget.text.word_links import noun_pronoun_links

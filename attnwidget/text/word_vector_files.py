@@ -36,8 +36,8 @@ def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
         limit: the first so many words; the rest is not read. GloVe files begin with frequent words.
 
     Raises:
-        ValueError: a line has more or fewer numbers than the first, or one that is none or not
-            finite; the message names file and line. Or no words, or another kind of file.
+        ValueError: a line has more or fewer numbers than the first line, or an invalid or infinite
+            number; the message names file and line. Or no words, or another kind of file.
         OSError: it cannot be read.
         ImportError: spaCy is needed and not there.
 

@@ -87,7 +87,7 @@ class WordVectors:
 
     @cached_property
     def digest(self) -> str:
-        """What tells these vectors from others."""
+        """A fingerprint of the vectors."""
         digest = blake2b("\n".join(self._rows).encode("utf-8", "surrogatepass"), digest_size=16)
         digest.update(self.matrix.data)
         return digest.hexdigest()
