@@ -25,7 +25,7 @@ export interface OwnCoreference {
   correct: number[];
 }
 
-/** What one of `all` heads chooses in a window, by variant, as a kernel sends it. */
+/** The choices of `all` heads in a window, by variant, as sent by a kernel. */
 function choices({ drawn, words, weights }: HeldWindow, index: number, all: number) {
   const count = drawn.evaluated.length;
   const items = count * VARIANTS.length * all;

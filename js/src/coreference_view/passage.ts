@@ -68,7 +68,7 @@ export interface PassageLayout {
   pitch: number;
 }
 
-/** The room beside the text; null where what is said of it has its place under it. */
+/** Width of the column beside the text; null if its content is drawn under the text. */
 export function asideOf(at: PassageLayout, room: number): number | null {
   const left = room - at.width - GUTTER;
   return left >= LEAST_ASIDE ? left : null;
@@ -81,7 +81,10 @@ export const topOf = (at: PassageLayout, line: number) => TOP + line * at.pitch;
 const underlineOf = (at: PassageLayout, line: number, level: number) =>
   topOf(at, line) + BOX + LEVEL * level + 2;
 
-/** Lines under the words: no mention shares a line with one that it meets, and what lies within a mention is drawn above it. */
+/**
+ * Lines under the words: overlapping mentions have separate lines, and nested mentions are drawn
+ * above the longer mention.
+ */
 export function levels(mentions: Mention[]): Map<number, number> {
   const level = new Map<number, number>();
   const lines: Set<number>[] = [];
@@ -316,7 +319,7 @@ function paintChoice(
 const turned = (text: string) => (ONLY_LETTERS.test(text) ? text : `\u200f${text}\u200f`);
 const ONLY_LETTERS = /^[\p{L}\p{M}]*$/u;
 
-/** The text, with the numbers of clusters, where a page has none of its own. */
+/** The text with the numbers of the clusters, for output without cluster labels. */
 export function paintText(pen: Pen, { theme, font, at }: Placed): void {
   const write = (text: string, start: number, y: number) =>
     pen.fillText(text, at.rightToLeft ? at.width - start : start, y);

@@ -27,7 +27,7 @@ import {
 const LINE = 16;
 const BETWEEN = 16;
 
-/** The text of a window, its mentions, and what was chosen for the one in question. */
+/** The text of a window, its mentions, and the choices for the selected mention. */
 export const drawPicture: DrawPicture<CoreferenceState> = (state, request) => {
   const scene = sceneOf(state);
   if (!scene) throw new Error("no window of a document has been read");
@@ -78,7 +78,7 @@ function placeReadout(sheet: Sheet, lines: Line[]): void {
   });
 }
 
-/** What the marks mean, one beside the other. */
+/** The meaning of the marks, side by side. */
 function placeLegend(sheet: Sheet): void {
   const { theme, room } = sheet;
   const font = labelFont(FONT, false, AXIS_LABEL_SIZE);

@@ -30,7 +30,7 @@ export interface Mention {
   kind: string;
 }
 
-/** The text of one window, and what the shown head chooses for its E evaluated mentions. */
+/** The text of one window, and the shown head's choices for its E evaluated mentions. */
 export interface DrawnWindow {
   document: number;
   window: number;
@@ -42,12 +42,12 @@ export interface DrawnWindow {
   length: number;
   words: string[];
   mentions: Mention[];
-  /** The mention that each rule chooses is -1 for nothing. */
+  /** The mention chosen by each rule, or -1 for no choice. */
   evaluated: { mention: number; antecedents: number[]; baselines: Record<string, number> }[];
   head: Head | null;
   /** int32 [2, E], float32 [2, E], and how many are right in all documents, by variant. */
   chosen: { words: WireArray; weights: WireArray; correct: number[] } | null;
-  /** Why there is nothing to draw, on a page that holds a part of the documents. */
+  /** The message of a page that lacks the data of this document. */
   problem?: string;
 }
 
@@ -77,7 +77,7 @@ export interface Scene {
   /** Mentions of clusters of several, in the order of the text: what can be asked about. */
   asked: Mention[];
   evaluated: Evaluated[];
-  /** The mention in question; what is chosen for it, where it is evaluated. */
+  /** The selected mention, with its choices if it is evaluated. */
   marked: Mention | undefined;
   own: Evaluated | undefined;
 }
@@ -125,7 +125,9 @@ function mentionName({ drawn }: Scene, mention: Mention | undefined): string {
 export const mentionLabel = (scene: Scene, mention: Mention) =>
   `${mentionName(scene, mention)}, ${mention.kind}`;
 
-/** The shown head and what it chooses among, how often it is right: here, and in the whole study; "" without a head. */
+/**
+ * The shown head, its candidates, and its accuracy here and in the whole study; "" without a head.
+ */
 export function titleParts({ drawn, evaluated, state }: Scene): [head: string, accuracy: string] {
   if (!drawn.head || !drawn.chosen) return ["", ""];
   const { variant, _source } = state;
@@ -173,7 +175,7 @@ export function captionOf(scene: Scene): Caption {
   });
 }
 
-/** What was chosen for the window's evaluated mentions, the one in question first. */
+/** The choices for the window's evaluated mentions, the selected mention first. */
 export function tableOf(scene: Scene): Table {
   const { drawn, evaluated, own } = scene;
   const ordered = [...(own ? [own] : []), ...evaluated.filter((one) => one !== own)];

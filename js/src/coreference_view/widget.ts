@@ -216,7 +216,7 @@ function coreferenceFigure(
   const onClick = ({ target }: Event) => {
     const hit = (target as Element).closest<HTMLElement>("[data-mention], [data-word]");
     const { mention, word } = hit?.dataset ?? {};
-    // Where mentions lie within each other, one click after the other goes outwards.
+    // Repeated clicks on nested mentions select the mentions from the inside out.
     const here = over[Number(word)] ?? [];
     const next =
       here[(here.findIndex(({ mention }) => mention === marked?.mention) + 1) % here.length];
@@ -312,7 +312,7 @@ function coreferenceFigure(
       const { at, theme } = placed;
       const { drawn, asked } = scene;
       const { document, start, words, mentions } = drawn;
-      // From one head to the next the text, what is selected of it and what has the focus stay.
+      // A change of the head keeps the text, the selected text and the focus.
       const next = JSON.stringify([document, start, words, mentions]);
       const places = JSON.stringify(at.pieces);
       if (next !== written || places !== writtenAt) {

@@ -2,7 +2,7 @@ import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from ".
 import { type Annotated, type Arc, type Predicted, ROOT, type Tree } from "./scene.js";
 
 export const WORD_SIZE = 14;
-/** Of a governor that is named at the edge because it stands in another row. */
+/** A label for a governor in another row, drawn at the edge. */
 export const NAME_SIZE = 10;
 const NAME_ROOM = 72;
 const EDGE = 12;
@@ -77,7 +77,10 @@ export const isIn = ({ start, end }: Row, word: number) => word >= start && word
 export const centreOf = (row: Row, word: number) => row.centres[word - row.start] ?? 0;
 const length = (arc: Arc) => Math.abs(arc.governor - arc.dependent);
 
-/** Levels from 1: an arc lies above all that it spans, so that arcs of a projective tree never cross. */
+/**
+ * Levels from 1: an arc is higher than all arcs below it, so that arcs of a projective tree never
+ * cross.
+ */
 export function arcLevels(ends: (readonly [number, number])[]): number[] {
   const spans = ends.map(([a, b], i) => ({ i, low: Math.min(a, b), high: Math.max(a, b) }));
   const levels = ends.map(() => 0);
@@ -91,8 +94,8 @@ export function arcLevels(ends: (readonly [number, number])[]): number[] {
 }
 
 /**
- * The sentence in rows of at most `room` pixels; a word that is wider has a row of its own. An arc whose governor stands in another
- * row begins at the edge on that side, where its governor is named.
+ * The sentence in rows of at most `room` pixels; a wider word has a row to itself. An arc from a
+ * governor in another row begins at the edge of its row, with the governor's name.
  */
 export function rowsOf(tree: Tree, widths: Widths, room: number): Row[] {
   const count = tree.words.length;

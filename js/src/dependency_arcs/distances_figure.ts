@@ -8,7 +8,7 @@ import { DISTANCES, type Scene } from "./scene.js";
 import { edges } from "./structure.js";
 
 interface Actions {
-  /** The words of the cell under the pointer; none where there is none. */
+  /** The words of the cell under the pointer; empty outside the cells. */
   point(row?: number, col?: number): void;
   pin(word: number): void;
 }

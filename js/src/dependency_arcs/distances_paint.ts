@@ -121,7 +121,10 @@ export function matricesOf(
   };
 }
 
-/** Both matrices; the row and the column of a word are framed, and its cells with another one, whose distance is printed. */
+/**
+ * Both matrices; a word's row and column are framed, and so is its cell with a second word, whose
+ * distance is printed.
+ */
 export function paintMatrices(
   pen: Pen,
   { words, layout, pixels, printed }: Matrices,

@@ -19,7 +19,7 @@ export interface HeldSentence {
     /** uint8 [L, H, m, m] as in `EmbeddedMaps`, and the maximum of each map. */
     maps: Text64;
     maxima: number[];
-    /** What they hold, once it has been asked for. */
+    /** The content of the matrices, after the first request. */
     read?: { governors: Uint16Array; weights: Float32Array; maps: Uint8Array };
   } | null;
 }

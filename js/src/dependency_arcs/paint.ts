@@ -29,7 +29,7 @@ const CORNER = 7;
 const BEND = 24;
 /** Between a relation's name and whatever passes by. */
 const CLEAR = 3;
-/** Lines of one pixel lie on whole ones. */
+/** Lines of one pixel lie on whole pixels. */
 const CRISP = 0.5;
 const DASH = "5 3";
 /** Of the weakest arc: so much keeps blue and vermillion 3:1 from either ground. */
@@ -58,7 +58,7 @@ export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): S
   return line(d.join(""), theme[outcome], { "stroke-width": 1.5 });
 }
 
-/** What is drawn of an arc, by which a page finds it again. */
+/** The drawn parts of an arc, by which a page finds the arc again. */
 const group = ({ governor, dependent }: Arc, parts: Shape[], kind = "attnw-annotated") =>
   shape("g", { class: kind, "data-governor": governor, "data-dependent": dependent }, parts);
 
@@ -184,7 +184,7 @@ function markOn(arc: HangingArc, theme: Theme): Shape[] {
   return onGround(verdict(x, y, outcomeOf(arc), theme), 14, x, y, theme);
 }
 
-/** How strong other arcs stay beside those of a word. */
+/** Opacity of the remaining arcs while the arcs of one word are highlighted. */
 const OTHERS = 0.12;
 
 /** Shapes with the arcs of a word as they are, and the others pale, as on a page while the word is held. */

@@ -43,7 +43,7 @@ export interface Predicted extends Arc {
   weight: number;
   /** Whether the governor is the annotated one. */
   right: boolean;
-  /** Of a structural probe: two words that belong together, and not which of them is the governor. */
+  /** For a structural probe: two connected words, without a direction. */
   isLink?: boolean;
 }
 
@@ -56,11 +56,14 @@ export interface Tree {
   root: number;
 }
 
-/** One attention head, or a probe, on one tree. */
+/** The name of the attention head or probe, and of the tree. */
 export interface Reading {
   /** Of every word but the root, in their order. */
   predicted: Predicted[];
-  /** Attention from a word to another; of a probe the probability that the one depends on the other, -1 for the root. */
+  /**
+   * Attention from the first word to the second; for a probe, the probability that the first word
+   * depends on the second, with -1 for the root.
+   */
   weight(from: number, to: number): number;
   /** Of a probe: the heads that spoke for a word's governor, and against it. */
   votes?: ((word: number) => string) | undefined;
@@ -142,13 +145,13 @@ export function hasRelation(chosen: string, relation: string): boolean {
   return chosen.endsWith(POOLED) && relation.split(":")[0] === chosen.slice(0, -POOLED.length);
 }
 
-/** A sentence with what an attention head predicts for it, and what of it is asked for. */
+/** A sentence with the predictions of an attention head, and the user's filter. */
 export interface Scene {
   state: ArcsState;
   drawn: DrawnSentence;
   tree: Tree;
   reading: Reading | undefined;
-  /** Predicted arcs of the relation, and those of them that are drawn: from the threshold on. */
+  /** Predicted arcs of the relation, and the drawn arcs: those above the threshold. */
   own: Predicted[];
   shown: Predicted[];
   /** What is shown; how often the head is right, here and where it was measured. */
@@ -201,7 +204,7 @@ function rightnessText(outcomes: boolean[], measured: ArcsState["_measured"]): s
   );
 }
 
-/** Whose sentence it is, and what its words are. */
+/** The source of the sentence, and the units of its words. */
 export const sourceTexts = ({ drawn, state: { _source } }: Scene) =>
   [_source.model, drawn.name, _source.note].filter(Boolean);
 
@@ -350,7 +353,7 @@ function strongest(tree: Tree, word: number, weight: (other: number) => number):
   return named.join(" · ");
 }
 
-/** What a word attends to and who attends to it, and the governor that follows. */
+/** The words that a word attends to, the words that attend to it, and the predicted governor. */
 export function wordTexts({ tree, reading }: Scene, word: number, other?: number) {
   const textOf = (i: number) => tree.words[i] ?? "";
   const governor = tree.governors[word] ?? -1;

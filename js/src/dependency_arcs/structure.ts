@@ -56,7 +56,7 @@ export function readingOfStructure(sent: Structure, tree: Tree): Reading {
 /** A distance or a depth as texts have it. */
 export const edges = (x: number) => x.toFixed(1);
 
-/** The words that a word is linked to, "root" for the one that is taken for the root. */
+/** The words that a word is linked to, with "root" for the predicted root. */
 export const linkedTo = ({ predicted }: Reading, word: number): number[] =>
   predicted.flatMap(({ governor, dependent }) =>
     dependent === word ? [governor] : governor === word ? [dependent] : [],

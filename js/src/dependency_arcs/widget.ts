@@ -174,7 +174,7 @@ function render(context: RenderContext<ArcsState>): void {
   function update(look: Look): void {
     const before = JSON.stringify(scene?.tree);
     scene = sceneOf(snapshot(model, WATCHED));
-    // What points at a word stays from one head to the next.
+    // The word under the pointer stays highlighted when the head changes.
     if (JSON.stringify(scene?.tree) !== before) hovered = beside = held = cursor = undefined;
     if (scene?.state._source.probe) held = scene.state.word ?? undefined;
     frame.update();
@@ -263,7 +263,7 @@ function render(context: RenderContext<ArcsState>): void {
 const hintOf = ({ reading, state }: Scene) =>
   reading?.structure ? STRUCTURE_HINT : state._source.probe ? PROBE_HINT : HINT;
 
-/** What the bars under the words are, while one is pointed at. */
+/** The meaning of the bars under the words, while the pointer is on a word. */
 function whoseBars({ _source, direction }: ArcsState): string {
   if (_source.probe) return "how likely each is its governor";
   return direction === DIRECTIONS[0] ? "what the word attends to" : "who attends to the word";
@@ -278,7 +278,7 @@ interface FigureActions {
   chooseRelation(relation: string): void;
 }
 
-/** Words in one row, annotated arcs above, predicted ones below; wider sentences scroll. */
+/** Words in one row, annotated arcs above, predicted arcs below; wide sentences scroll. */
 function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureActions) {
   const scroller = element(parent, "div", { class: "attnw-arcs-scroll" });
   const stage = element(scroller, "div", { class: "attnw-arcs-stage attnw-drawn" });

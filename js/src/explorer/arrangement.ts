@@ -18,8 +18,9 @@ const MAIN: Panel[] = ["grid", "view"];
 const BROAD: Panel[] = ["table", "arcs"];
 
 /**
- * "one" panel of all at a time, "two" columns with the details below, or "under" the grid where the view is high, "three"
- * columns, a "broad" grid above the others, or a broad grid with the details "beside" the view.
+ * "one" panel at a time, "two" columns with the details below, or "under" the grid if the view is
+ * high, "three" columns, a "broad" grid above the remaining panels, or a broad grid with the
+ * details "beside" the view.
  */
 export type Plan = (typeof PLANS)[number];
 export const PLANS = ["one", "two", "under", "three", "broad", "beside"] as const;
@@ -37,7 +38,7 @@ export function planFor(
   return width < HALF || (tokens <= LOW_VIEW && layers <= LOW_GRID) ? "two" : "under";
 }
 
-/** The panels that there are, or will be once they are measured. */
+/** The panels that exist now, or will exist after the measurements. */
 export const present = (
   state: Pick<ExplorerState, "panels" | "progress" | "_offer" | "_problems" | Panel>,
 ): Panel[] =>
@@ -47,7 +48,7 @@ export const present = (
     return state.panels.includes(name) && (state[name] !== null || expected);
   });
 
-/** The panels of a plan that are in sight at any time, and the groups of which one is open at a time. */
+/** The panels that a plan always shows, and the groups in which a single panel is open. */
 export function groupsFor(plan: Plan, there: Panel[]): { fixed: Panel[]; groups: Panel[][] } {
   if (plan === "one") return { fixed: [], groups: [there] };
   const details = there.filter((name) => !MAIN.includes(name));

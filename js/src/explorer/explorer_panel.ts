@@ -20,7 +20,7 @@ export interface Standing {
   open: boolean;
   /** Whether a tab of a list opens it. */
   tab: boolean;
-  /** Whether it is as high as what stands beside it. */
+  /** Whether the panel takes the height of its neighbour. */
   fills: boolean;
   /** Whether the figures still show another text than the one asked for. */
   behind: boolean;

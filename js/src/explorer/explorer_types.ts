@@ -19,7 +19,7 @@ type ByPanel<T> = Partial<Record<Panel, T>>;
 export interface Input {
   text: string;
   pair: string | null;
-  /** What a decoder of its own reads. */
+  /** The separate text of a decoder. */
   target: string | null;
 }
 
@@ -30,7 +30,9 @@ export interface Example {
   pair: string | null;
 }
 
-/** Each panel's trait names its widget, "anywidget:…", or is null while there is none. */
+/**
+ * Each panel's trait is the name of its widget, "anywidget:…", or null before the widget exists.
+ */
 export interface ExplorerState
   extends HeadsState,
     Omit<SharedState, "_axes">,
@@ -55,7 +57,7 @@ export interface ExplorerState
   _accepted: boolean;
   /** How often the sentence of the arcs was asked for. */
   _sentence_asked: number;
-  /** What a panel's numbers are of, and why it has none. */
+  /** The source of a panel's numbers, or the reason for its absence. */
   _notes: ByPanel<string>;
   _problems: ByPanel<string>;
   _painted: boolean;

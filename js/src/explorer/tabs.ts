@@ -1,7 +1,7 @@
 import { element } from "../shared/dom.js";
 import { type Panel, TITLES } from "./explorer_types.js";
 
-/** A list of tabs, one of which is open, with what is said of that one; returns how to say which there are. */
+/** A list of tabs with a description of the open tab; returns a function that sets the tabs. */
 export function tabList(
   parent: HTMLElement,
   name: string,

@@ -29,7 +29,10 @@ export function isBehind(model: Model<ExplorerState>): boolean {
   );
 }
 
-/** The text box with a second one where the model reads two, the examples, and what is to be seen; returns how to update them. */
+/**
+ * The text box (two boxes for pairs), the examples, and a description of the current example;
+ * returns a function that updates them.
+ */
 export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signal: AbortSignal) {
   const form = element(parent, "form", { class: "attnw-ex-form" });
   const on = (node: HTMLElement, type: string, listener: (event: Event) => void) =>
@@ -45,7 +48,7 @@ export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signa
     });
     on(area, "keydown", (event) => {
       const { key, ctrlKey, metaKey } = event as KeyboardEvent;
-      // The host has shortcuts of its own for what is typed here.
+      // Keep the host's shortcuts away from typed text.
       event.stopPropagation();
       if (key !== "Enter" || !(ctrlKey || metaKey)) return;
       event.preventDefault();
@@ -119,7 +122,7 @@ export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signa
   });
   on(select, "change", () => {
     const chosen = model.get("_examples").find(({ name }) => name === select.value);
-    // The text goes with its name, so that the page knows at once that the figures are behind.
+    // Send the text with its name, so that the page knows at once that the figures are outdated.
     if (chosen)
       save(model, { example: chosen.name, text: chosen.text, pair: chosen.pair, target: null });
   });

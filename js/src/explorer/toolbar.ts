@@ -21,7 +21,7 @@ const KEYS = [
 ] as const;
 const SORTS = { none: "by number", rows: "within layers", all: "all heads" };
 const ORDERS = Object.keys(SORTS) as MetricState["sort"][];
-/** Of the grid, whose metrics and order are its own. */
+/** Traits of the grid, which keeps its metrics and order to itself. */
 const OF_GRID = ["metric", "sort", "stack", "_metrics", "_axes"] as const;
 
 /** The one row of all controls that figures share; `grid` is the model of the grid, once there is one. */
@@ -50,7 +50,8 @@ export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal
     (value) => grid && save(grid, { stack: value }),
   );
   const hide = hideTicks(row, model, signal);
-  // A lock is a position on the axis: on the other unit's axis it would be another token.
+  // A lock is a position on the axis: on the axis of the second unit the position means a different
+  // token.
   const unit = choice<ExplorerState["unit"]>(row, "unit", signal, (value) =>
     save(model, { tokens: [], unit: value }),
   );

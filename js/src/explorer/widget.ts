@@ -81,7 +81,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   let plan: Plan = "two";
   /** In one column: what is in sight where that is no detail. */
   let main: Panel | undefined = "grid";
-  /** The last one that was open of each group. */
+  /** The panel of each group that was last open. */
   const opened = new Set<Panel>();
   let before = model.get("tab");
 

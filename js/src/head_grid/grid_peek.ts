@@ -18,7 +18,10 @@ function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
   };
 }
 
-/** Returns how to show a head in the linked figures, or none, and whether one of them shows it. */
+/**
+ * Returns a function that shows a head (or null) in the linked figures, and reports whether a
+ * figure shows it.
+ */
 export function gridPeek(signal: AbortSignal, circle: () => string) {
   let last: readonly [SmallMaps, number, number] | undefined;
   let shown = false;

@@ -63,7 +63,7 @@ export function gridPreview(parent: HTMLElement) {
     if (floats && box.matches(":popover-open")) box.hidePopover();
   }
 
-  /** Show the head of a cell; nothing where there is no cell, no head or no map of it. */
+  /** Show the head of a cell, if there is a cell with a head and a map of this head. */
   return (
     grid: HTMLElement,
     canvas: HTMLCanvasElement,

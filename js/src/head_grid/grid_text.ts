@@ -37,7 +37,7 @@ export function strongest(maps: SmallMaps, axes: Axes, [row, col]: Cell) {
   };
 }
 
-/** What switching heads off has made of one. */
+/** The change of a head after heads were switched off. */
 export function editText(
   { off, changes, maps }: Pick<Scene, "off" | "changes" | "maps">,
   [row, col]: Cell,
@@ -127,7 +127,7 @@ export function legendOf(state: GridState, maps: SmallMaps | null) {
   return { texts, words: words("per head") };
 }
 
-/** What the grid shows, and what was left out, merged or made smaller. */
+/** A description of the grid, with all omitted, merged or reduced parts. */
 export function captionOf(scene: Scene): Caption {
   const { state, maps, stack, metric, order, bands } = scene;
   const { hidden, _source: source, _axes: axes } = state;
@@ -200,7 +200,10 @@ function pooled({ maps, state: { _axes: axes, hidden } }: Scene): string {
     .join(" · ");
 }
 
-/** The selected heads and those that are off, then the first ones in the order of the metric, or of the largest values. */
+/**
+ * The selected and the disabled heads, then the first heads in the order of the metric, or of the
+ * largest values.
+ */
 export function tableOf(scene: Scene): Table {
   const { state, maps, metric, off, changes } = scene;
   const columns = [

@@ -81,7 +81,7 @@ export function metricControls(
   const stepOf = (of: Metric, value: number) =>
     of.high > of.low ? Math.round((STEPS * (value - of.low)) / (of.high - of.low)) : 0;
 
-  /** The ends push each other along, so that the range is never upside down. */
+  /** Each end pushes the opposite end, so that the range is never reversed. */
   function keep(moved: HTMLInputElement): void {
     if (!metric) return;
     if (Number(from.value) > Number(to.value)) {
@@ -122,7 +122,7 @@ export function metricControls(
       input.setAttribute("aria-valuetext", figures(value));
       input.disabled = metric.high <= metric.low;
     }
-    // Of two thumbs in one place the one that can still move is on top.
+    // If two thumbs overlap, the thumb that can still move is on top.
     from.classList.toggle("attnw-metric-top", Number(from.value) > STEPS / 2);
     [lowest.textContent, highest.textContent] = [figures(low), figures(high)];
     const heads = metrics?.values.shape[2] ?? 0;

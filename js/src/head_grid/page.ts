@@ -65,7 +65,7 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
 /** Cells of a thumbnail along an axis, at most. */
 const SIDE = 64;
 
-/** One side of a thumbnail: the tokens that are left in, and which of them each cell covers. */
+/** One side of a thumbnail: the visible tokens, and the tokens of each cell. */
 interface Side {
   kept: number[];
   cells: [from: number, end: number][];

@@ -73,7 +73,7 @@ const CHANGES = [
   [3, 1],
 ] as const;
 
-/** A line through the heads that are off, and an outline round those that this changes. */
+/** A line through disabled heads, and an outline around heads that this choice changes. */
 function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
   const most = changes?.reduce((a, b) => Math.max(a, b), 0) ?? 0;
   for (const [i, head] of order.heads.entries()) {
@@ -227,8 +227,9 @@ export function decimals({ low, high }: Metric, digits: number): (x: number) => 
 }
 
 /**
- * Name and number under each cell, in the longest spelling that fits under all of them: numbers lose a digit first, then
- * names their letters, then the numbers go. Names are only needed where the order does not tell them.
+ * Name and number under each cell, in the longest spelling that fits under all cells: numbers lose
+ * a digit first, then names their letters, then the numbers go. Names are only needed where the
+ * order does not tell them.
  */
 export function badgeTexts(
   order: Order,

@@ -11,7 +11,7 @@ import type { GridState } from "./state.js";
 
 /** All that a grid draws of a state. */
 export interface Scene extends Omit<Page, "width"> {
-  /** Width there is, and what is taken of it. */
+  /** The available width, and the used part of it. */
   room: number;
   width: number;
   state: GridState;
@@ -21,7 +21,7 @@ export interface Scene extends Omit<Page, "width"> {
   metric: Metric | undefined;
   order: Order;
   look: Look;
-  /** How many heads have keys of their own, where others share them and stand side by side; else 0. */
+  /** The number of heads with separate keys, if groups of adjacent heads share keys; else 0. */
   bands: number;
   layout: GridLayout;
   height: number;
@@ -105,7 +105,7 @@ function sortingText(order: Order, metric: Metric | undefined, descending: boole
 export const composed = ({ maps, layout, order, look }: Scene): Raster | undefined =>
   maps?.values.length ? compose(layout, maps, order, look) : undefined;
 
-/** Whether the maps are those of what the state asks for. */
+/** Whether the maps belong to the requested state. */
 export function areCurrent(maps: SmallMaps | null, state: GridState): maps is SmallMaps {
   const set = (kinds: (string | Head)[]) => kinds.map(String).sort().join();
   return (

@@ -2,7 +2,7 @@ import type { MetricState } from "../shared/head_types.js";
 import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** What is different in two attentions, or the one or the other alone. */
+/** The first attention, the second, or the difference. */
 export const OF_TWO = ["difference", "first", "second"] as const;
 export type OfTwo = (typeof OF_TWO)[number];
 export const nextOfTwo = (now: OfTwo): OfTwo =>
@@ -13,7 +13,7 @@ export interface Edited {
   disabled: Head[];
   method: string;
   versus: GridState["versus"];
-  /** Which of two that are compared they are of. */
+  /** Which of the two compared attentions the thumbnails show. */
   of_two: OfTwo;
   /** Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values farthest from 0. */
   signed: boolean;

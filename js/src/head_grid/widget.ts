@@ -132,7 +132,7 @@ function render(context: RenderContext<GridState>): void {
   }
 
   function choose(cell: Cell, add: boolean): void {
-    // While another stack's picture is still up, what is under the pointer is not what would be selected.
+    // While the picture still shows another stack, the pointer selects no head.
     const at = scene && maps?.stack === model.get("stack") && headIn(scene.order, cell);
     if (!at) return;
     select(chosenHeads(model.get("selected"), [...at, model.get("stack")], add));
@@ -173,7 +173,7 @@ function render(context: RenderContext<GridState>): void {
     return at && [...at, model.get("stack")];
   }
 
-  /** Select the shown head with those most like it; it stays the one that is shown. */
+  /** Select the shown head with the most similar heads; the shown head does not change. */
   function selectSimilar(): void {
     const shown = shownHead(model);
     if (!shown) return;

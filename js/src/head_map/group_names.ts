@@ -25,13 +25,16 @@ const LONGEST = 160;
 const HEIGHT = 16;
 /** Places that are tried: so many steps to each side of the core. */
 const [STEP, STEPS] = [12, 10];
-/** What a place costs: a head under the name, a head of another group beside it, another name. */
+/**
+ * The cost of a place: a head under the name, a head of a foreign group beside it, another name.
+ */
 const COST = { covered: 60, others: 12, name: 1e6 };
 const NEAR = 14;
 
 /**
- * Where each behaviour is named: beside the core of its group, on as few heads as can be, never on another name. Measured with the
- * table on a page too, so that a picture has the names where the page has them.
+ * The place of each name: beside the core of its group, over as few heads as possible, never over
+ * another name. The width includes the table on pages too, so that pictures and pages have the
+ * names at the same places.
  */
 export function groupNames(
   points: Point[],
@@ -44,7 +47,7 @@ export function groupNames(
   const members = groups.map((_, i) => points.filter(({ group }) => group === i));
   const named = groups
     .map(({ name, slot }, i) => ({ name, slot, own: members[i] ?? [] }))
-    // What is grey has nothing in common.
+    // Grey heads form no group.
     .filter(({ slot, own }) => slot >= 0 && own.length >= FEWEST)
     .sort((a, b) => b.own.length - a.own.length);
   const boxes = [...taken];
@@ -75,7 +78,7 @@ export function groupNames(
   });
 }
 
-/** The heads round the one that is nearest to all others. */
+/** The heads around the medoid, the head nearest to all heads of the group. */
 function coreOf(own: Point[]): Point[] {
   const away = (to: Point) =>
     own.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);

@@ -96,8 +96,8 @@ const WAYS: Record<string, [number, number]> = {
 };
 
 /**
- * The point that a key moves to: arrows to the nearest one in their direction, the other keys in the order of heads,
- * so that every head can be reached. Undefined for other keys.
+ * The point that a key moves to: arrows move to the nearest point in their direction, further keys
+ * in the order of heads, so that every head can be reached. Undefined for unused keys.
  */
 export function movedPoint(key: string, points: Point[], from: Point): Point | undefined {
   const index = points.findIndex(({ head }) => sameHead(head, from.head));
@@ -115,7 +115,8 @@ export function movedPoint(key: string, points: Point[], from: Point): Point | u
     const ahead = dx * way[0] + dy * way[1];
     // Heads in one place are told apart by their order, or some of them could not be reached.
     const forward = away === 0 ? (i - index) * (way[0] + way[1]) > 0 : ahead > 0;
-    // A head straight ahead costs its distance, one at 45 degrees twice that, one further to the side much more.
+    // A head straight ahead costs its distance, a head at 45 degrees twice its distance, and more
+    // to the side much more.
     const cost = away === 0 ? 0 : away * (away / ahead) ** 2;
     const nearer = cost < least || (cost === least && Math.abs(i - index) < Math.abs(best - index));
     if (forward && nearer) [best, least] = [i, cost];
@@ -141,7 +142,7 @@ export interface MapScene {
   layout: MapLayout;
   /** In pixels of the map. */
   points: Point[];
-  /** Heads whose numbers touch one drawn before. */
+  /** Heads whose numbers overlap the number of an earlier head. */
   touching: Set<Point>;
   /** The last one is the head that a view shows. */
   selected: Point[];

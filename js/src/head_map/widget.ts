@@ -64,7 +64,7 @@ function render(context: RenderContext<MapState>): void {
     const heads = chosen.map(({ head }) => head);
     const others = before.filter((head) => !heads.some((other) => sameHead(head, other)));
     const isToggle = add && heads.length === 1 && others.length < before.length;
-    // The head that is shown stays the shown one where it is among the chosen.
+    // The shown head stays shown if it is among the chosen heads.
     const shown = before.at(-1);
     if (shown && !add) heads.sort((a, b) => +sameHead(a, shown) - +sameHead(b, shown));
     const after = !add ? heads : isToggle ? others : [...others, ...heads];

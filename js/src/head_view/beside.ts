@@ -18,7 +18,7 @@ const [LEAST_PLOT, WIDEST_PLOT] = [120, 320];
 /** A matrix needs so much beside its cells. */
 const OVERHANG = 48;
 
-/** One head among others, and where its name and its figure lie. */
+/** A head in a row of heads, with the places of its name and figure. */
 export interface Panel {
   scene: Scene;
   name: string;

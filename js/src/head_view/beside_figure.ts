@@ -13,7 +13,10 @@ interface Place {
   matrix: Figure;
 }
 
-/** Several heads side by side, each drawn as one head is; what is pointed at or locked in one is so in all. */
+/**
+ * Several heads side by side, each drawn like a single head; pointing and locking apply to all of
+ * them.
+ */
 export function besideFigure(
   parent: HTMLElement,
   signal: AbortSignal,
@@ -62,7 +65,7 @@ export function besideFigure(
         const label = `only ${panel.name}`;
         if (name.title !== label) name.title = label;
         name.setAttribute("aria-label", label);
-        // One head in two attentions cannot be narrowed down to one.
+        // A comparison of two attentions cannot be reduced to one side.
         name.hidden = Boolean(scene.several?.names);
         holder.style.transform = `translate(${panel.x}px, ${panel.y}px)`;
         [name.style.left, name.style.height] = [`${panel.middle}px`, `${TITLE}px`];

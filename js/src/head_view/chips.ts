@@ -4,7 +4,7 @@ import { type Head, headName, type Model, sameHead } from "../shared/types.js";
 import { drawnHeads, shownStack } from "./several.js";
 import type { ViewState } from "./state.js";
 
-/** A head that can be drawn with the others, and whether it is. */
+/** A head that can be drawn, and whether it is drawn. */
 export interface Chip {
   head: Head;
   drawn: boolean;
@@ -29,14 +29,14 @@ export function chipsOf(
   }));
 }
 
-/** What is selected after a head joins those that are drawn, or leaves them: the last one stays. */
+/** A head selected later joins the drawn heads or leaves them: the last head stays. */
 export function toggledHeads(state: Parameters<typeof chipsOf>[0], head: Head): Head[] {
   const now = state.of === "layer" ? drawnHeads(state).heads : state.selected;
   const next = chosenHeads(now, head, true);
   return next.length ? next : now;
 }
 
-/** Select heads that are drawn as they are chosen, and not because they are of the layer. */
+/** Draw the selected heads from now on, instead of the heads of the layer. */
 export function drawThese(model: Model<ViewState>, heads: Head[]): void {
   const last = heads.at(-1);
   model.set("of", "selected");
@@ -45,7 +45,10 @@ export function drawThese(model: Model<ViewState>, heads: Head[]): void {
   model.save_changes();
 }
 
-/** A button for each head: it joins or leaves the drawing, twice or with Shift it is alone in it; returns how to show them. */
+/**
+ * A button per head: a click adds or removes the head, a double click or Shift shows it alone;
+ * returns a function that updates the buttons.
+ */
 export function chipRow(
   parent: HTMLElement,
   signal: AbortSignal,

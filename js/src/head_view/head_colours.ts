@@ -12,8 +12,9 @@ const OKABE_ITO = {
 export const LEVELS = 256;
 
 /**
- * A colour for each head. Within a layer a head has the colour of its number as long as no other has it, so that colours stay where
- * a head is taken away; heads of several layers have colours in their order. What has no colour left is grey, and never the `last`.
+ * A colour for each head. A head keeps the colour of its number within a layer unless another head
+ * has this colour, so that removing a head changes no colour; heads of several layers have colours
+ * in their order. Heads without a free colour are grey, but never the `last`.
  */
 export function headColours(theme: Theme, heads: Head[], last: number): string[] {
   const palette = OKABE_ITO[theme.dark ? "dark" : "light"].map((colour) => colour || theme.text);
@@ -35,7 +36,9 @@ export function headColours(theme: Theme, heads: Head[], last: number): string[]
   return heads.map((head) => palette[slots.get(head) ?? -1] ?? theme.muted);
 }
 
-/** One table after the other for the heads that are drawn over one another, each from the background to its head's colour. */
+/**
+ * The colour tables of overlaid heads, one per head, each from the background to the head's colour.
+ */
 function headTables(theme: Theme, colours: string[]): Tables {
   const whole = new Uint32Array(LEVELS * colours.length);
   for (const [i, colour] of colours.entries()) whole.set(rampTo(theme, colour), i * LEVELS);
@@ -45,7 +48,7 @@ function headTables(theme: Theme, colours: string[]): Tables {
 /** Tables of colours that are in use: what follows the pointer is drawn with them again and again. */
 const made = new WeakMap<string[], Tables>();
 
-/** What a scene's weights are drawn with; other colours, as of another theme, are in another list. */
+/** The colour table of a scene's weights; each theme has separate tables. */
 export function tablesOf({
   theme,
   colours,

@@ -21,7 +21,10 @@ export const MOST_LINES = 12_000;
 
 const BINS = 256;
 
-/** The weight from which on each row's lines are drawn, so that they make up `mass` of the row. */
+/**
+ * The smallest weight in each row whose lines are drawn, so that the lines make up `mass` of the
+ * row.
+ */
 export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
   const cutoffs = new Float32Array(map.rows.length);
   if (mass >= 1) return cutoffs;
@@ -34,7 +37,7 @@ export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
   return cutoffs;
 }
 
-/** Bins find where the wanted sum is reached, so that only one bin's weights need sorting. */
+/** Bins locate the wanted sum, so that the weights of a single bin need sorting. */
 function cutoff(row: Float32Array, mass: number): number {
   let [peak, total] = [0, 0];
   for (let i = 0; i < row.length; i++) {

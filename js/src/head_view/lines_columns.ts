@@ -12,7 +12,7 @@ const BAR_HEIGHT = 7;
 
 interface Column {
   side: Side;
-  /** Where labels start, at the lines' end, and which way they run from it. */
+  /** The start of the labels at the lines' end, and their direction. */
   x: number;
   way: 1 | -1;
   shown: number[];

@@ -24,8 +24,9 @@ import {
 import type { Figure, Scene, Target } from "./scene.js";
 
 /**
- * Tokens in two columns joined by lines. All lines are on one canvas, redrawn when the map, the scale or the scroll position
- * changes; what follows the pointer is on a second one over it, so that hovering never redraws the many.
+ * Tokens in two columns joined by lines. All lines are on one canvas, redrawn when the map, the
+ * scale or the scroll position changes; a second canvas above it follows the pointer, so hovering
+ * never redraws all lines.
  */
 export function linesFigure(parent: HTMLElement): Figure {
   const scroller = element(parent, "div", { class: "attnw-figure attnw-lines-figure" });

@@ -1,13 +1,13 @@
 import { isPair, type Positions, type Scene, weightAt } from "./scene.js";
 import { OF_BOTH } from "./two_maps.js";
 
-/** The values that colours span, and whose they are. */
+/** The range of the colours, and its source. */
 export interface Range {
   maximum: number;
   of: string;
 }
 
-/** The tokens whose lines stand out: the locked ones, and the one pointed at. */
+/** The tokens with highlighted lines: the locked tokens, and the token under the pointer. */
 export function focusOf({ active, locked }: Scene): Positions | undefined {
   const token = isPair(active) ? {} : active;
   const focus = { query: new Set(locked.query), key: new Set(locked.key) };

@@ -51,7 +51,7 @@ export function linesLayout(
   const pitch = Math.max(size + 1, Math.min(Math.round(1.5 * size), Math.floor(TALLEST / count)));
   const fullHeight = Math.max(rows, cols) * pitch + 2 * PADDING;
   const height = whole ? fullHeight : Math.min(fullHeight, TALLEST + 2 * PADDING);
-  // Whole pixels, so that lines begin and end at the same places whatever draws them.
+  // Whole pixels, so that lines have the same ends on every backend.
   const large = size / LABEL_SIZE;
   const labelWidth = Math.ceil(
     Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))),
@@ -87,7 +87,7 @@ export function rowsInSight(layout: LinesLayout): Span {
   return { start: Math.max(0, first), end: Math.min(Math.max(layout.rows, layout.cols), last) };
 }
 
-/** Scroll position that brings a row into sight, the present one if it is. */
+/** Scroll position that makes a row visible; unchanged for a visible row. */
 export function scrollTo(layout: LinesLayout, index: number): number {
   const top = PADDING + index * layout.pitch;
   return Math.min(
@@ -96,7 +96,7 @@ export function scrollTo(layout: LinesLayout, index: number): number {
   );
 }
 
-/** Scroll position that has a row in the middle, the present one if it is in sight. */
+/** Scroll position with a row in the middle; unchanged for a visible row. */
 export function scrollToMiddle(layout: LinesLayout, index: number): number {
   const top = scrollTo(layout, index);
   if (top === layout.scrollTop) return top;

@@ -23,7 +23,7 @@ import type { VisibleMap } from "./visible_map.js";
 const MOST_CURVES = 4000;
 /** Room that is left for a scroll bar. */
 export const SCROLLBAR = 16;
-/** How strong other lines stay beside those of a token. */
+/** Opacity of the remaining lines while the lines of one token are highlighted. */
 export const FADED = 0.1;
 
 /** Where everything lies; `whole`: with all rows in sight. */
@@ -49,7 +49,7 @@ export interface Chosen {
   all: Lines;
 }
 
-/** One, or those of the heads that lie over one another. */
+/** The table of one head, or of all overlaid heads. */
 const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
 
 function linesOf(
@@ -140,9 +140,9 @@ function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, cu
 type Only = (query: number, key: number) => boolean;
 
 /**
- * Stroke lines weakest first, each in its level's colour of `table`. Colours are opaque, so that a line looks as on the
- * colour bar however many others it crosses; `only` picks some of the lines. Each is a path of its own: browsers smooth the edges of
- * paths of many lines more coarsely.
+ * Stroke lines weakest first, each in its level's colour of `table`. Colours are opaque, so that a
+ * line has the colour of the colour bar wherever it crosses other lines; `only` picks some of the
+ * lines. Each is a path of its own: browsers smooth the edges of paths of many lines more coarsely.
  */
 function paintLines(
   pen: Pen,
@@ -182,7 +182,8 @@ function paintBoth(pen: Pen, layout: LinesLayout, lines: Lines, found: Tables, s
   }
   paintLines(pen, layout, lines, found.first, (query, key) => !lit(query, key));
   if (!some) return;
-  // The second colours come last: a pale one must not cut through a strong one of the first.
+  // The second colours come last, so that a pale line never cuts through a strong line of the first
+  // colour.
   pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
   paintLines(pen, layout, lines, found.second, lit, true);
   pen.globalCompositeOperation = "source-over";

@@ -4,7 +4,7 @@ import type { Theme } from "../shared/theme.js";
 import type { Lines } from "./lines_choose.js";
 import { alongAt, EASED, type LinesLayout, rowCentre, STRAIGHT } from "./lines_layout.js";
 
-/** Browsers draw lines of one pixel otherwise than all wider ones. */
+/** Browsers draw lines of one pixel differently from wider lines. */
 export const lineWidth = (curved: boolean, lit = false): number =>
   (curved ? 1.5 : 1.2) + (lit ? 0.75 : 0);
 
@@ -16,9 +16,9 @@ const THINNER = { eased: 0.025, straight: 0.0435 };
 const MOST_PIECES = 4;
 
 /**
- * The area between the columns with all lines as pixels, clear where there is none, for readers that need seconds for thousands of
- * strokes. What is stroked
- * last is painted first, so that a pixel that is covered takes no more: of thousands of lines most lie under others.
+ * The area between the columns with all lines as pixels, transparent elsewhere, for readers that
+ * need seconds for thousands of strokes. Paint the last stroke first, so that covered pixels need
+ * no more work: most of thousands of lines are covered.
  */
 export function rasterLines(
   layout: LinesLayout,
@@ -65,11 +65,11 @@ export function rasterLines(
   return { across, down, words };
 }
 
-/** Pixels that are painted from the front: what light there is, and how much of each is still free. */
+/** Pixels painted from the front: the collected light, and the free share of each pixel. */
 class Layer {
   readonly light: Float32Array;
   readonly free: Float32Array;
-  /** How far along a line is in each column, and how much further it goes within it. */
+  /** The position of a line in each column, and its slope within the column. */
   private along: Float64Array;
   private rise: Float64Array;
   private red = 0;

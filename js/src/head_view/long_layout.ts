@@ -8,7 +8,7 @@ const LEAST_PLOT = 256;
 /** The column of the first key, beside the others. */
 export const STRIP = 10;
 export const GAP = 6;
-/** Over the plot: which side it is, and the tokens of columns, which rise at an angle. */
+/** Above the plot: the name of the side, and the slanted tokens of the columns. */
 const HEADING = 16;
 const RISE = 48;
 export const MINIMAP = 128;

@@ -112,7 +112,10 @@ function paintRules(pen: Pen, at: LongLayout, { part, theme, density }: LongScen
     pen.fillRect(0, (q - part[0]) * height, at.across, line);
 }
 
-/** Both axes in tokens where they can be read, else in positions; what is locked and what is pointed at. */
+/**
+ * Both axes, with tokens if they are readable, otherwise with positions; with the locked and the
+ * hovered token.
+ */
 export function paintAxes(pen: Pen, at: LongLayout, scene: LongScene): void {
   const { theme, font, head, active, locked, part } = scene;
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
@@ -216,7 +219,7 @@ function paintAxis(pen: Pen, at: LongLayout, scene: LongScene, side: Side): void
         APART_ACROSS,
       );
     } else if (side === "query") {
-      // The first one keeps clear of what is over it.
+      // The first label avoids the label above it.
       drawToken(
         pen,
         text,
@@ -267,7 +270,9 @@ export function paintMinimap(pen: Pen, scene: LongScene, { cells }: Pixels, side
   pen.strokeRect(left + 1, top + 1, width - 2, height - 2);
 }
 
-/** One query's weights to all keys, as high as the scale has them, and which of them are in sight. */
+/**
+ * The weights of one query to all keys, as heights on the scale, with a mark for the visible part.
+ */
 export function paintCurve(pen: Pen, at: LongLayout, scene: LongScene, row: Row): void {
   const { theme, font, state, head, part, print } = scene;
   const values = asFloat32(row.values);

@@ -57,7 +57,7 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
       paintCurve(pen, at, scene, row),
     );
   if (room < sheet.room) sheet.aside(ASIDE);
-  // Of all that is in sight it would be another picture.
+  // A full-size picture would differ from the visible part.
   if (!isWhole(head, part))
     sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene, pixels, MINIMAP));
   sheet.colourBar(scaleTexts(scene), `${state.scale} · this head`);

@@ -3,14 +3,16 @@ import type { Part } from "./long_types.js";
 import { lacks } from "./long_window.js";
 import type { ViewState } from "./state.js";
 
-/** The kernel hears of a window that needs no other tile when it has stood still for so many milliseconds. */
+/**
+ * Milliseconds without movement after which the kernel learns of a window that needs no new tile.
+ */
 const STILL = 250;
 /** An answer that has not come by then is no longer waited for. */
 const LATE = 10_000;
 
 /**
- * Asks the kernel for what is in sight: one request at a time, the next one for what is in sight when the answer is there. So windows
- * that were only passed through are never asked for.
+ * Requests the visible part from the kernel: one request at a time, and after each answer a request
+ * for the current window. Windows passed during a request are never requested.
  */
 export function longRequests(
   model: Model<ViewState>,
@@ -22,7 +24,10 @@ export function longRequests(
   let late: ReturnType<typeof setTimeout> | undefined;
   /** The window that is asked for; none where nothing is. */
   let asked: string | undefined;
-  /** What is to be in sight, and what the page last heard of or said itself: a kernel repeats what it was told, later. */
+  /**
+   * The wanted window, and the last window that the page sent or received: a kernel repeats values
+   * later.
+   */
   let wanted = model.get("window");
   let known = JSON.stringify(wanted);
   const now = () => JSON.stringify(wanted);
@@ -70,7 +75,7 @@ export function longRequests(
       if (lacks(model.get("_tile"), part)) send();
       else wait();
     },
-    /** Whether the window is another one than the page has chosen: it is then that one's turn. */
+    /** Whether the window differs from the page's choice and therefore comes from elsewhere. */
     isMoved(): boolean {
       const found = JSON.stringify(model.get("window"));
       if (found === known) return false;

@@ -20,7 +20,7 @@ export interface Cells {
   first: Float32Array;
 }
 
-/** One block, or at a step of 1 one cell. */
+/** One block, or one cell at a step of 1. */
 export interface Block extends Place {
   step: number;
   weight: number;

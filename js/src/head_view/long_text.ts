@@ -28,7 +28,7 @@ const spans = (scene: LongScene) => {
   return `queries ${q0}–${q1 - 1} and keys ${k0}–${k1 - 1}`;
 };
 
-/** What lines show, and what they do not. */
+/** A description of the lines, and of omitted lines. */
 export function linksNote({ state, links, head }: LongScene): string {
   if (state.mode !== "lines") return "";
   if (!links) return "";
@@ -94,7 +94,7 @@ export function longSaid(scene: LongScene): string {
   return active ? described(scene, active) : "";
 }
 
-/** What the keyboard's cursor is on, with what there is beside it. */
+/** A description of the cell under the keyboard cursor, with its neighbours. */
 export const inSightText = (scene: LongScene): string => {
   const { tile, overview } = scene;
   const { step } = tile ?? overview;

@@ -30,7 +30,9 @@ export interface LongHead extends OfHead, Blocks {
   links: Link[];
 }
 
-/** What is in sight, and what is beside it; with a step of 1 the weights themselves, and their tokens. */
+/**
+ * The visible part with its surroundings; at a step of 1 the weights themselves, and their tokens.
+ */
 export interface Tile extends OfHead, Blocks {
   /** The window that was asked for, and as far as the stack has it; null for all. */
   asked: Part | null;

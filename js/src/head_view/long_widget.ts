@@ -219,7 +219,7 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     if (pen) paintCurve(pen, at, now, now.row);
   }
 
-  /** What stands beside the figure, and what is read aloud. */
+  /** The text beside the figure, and the text for screen readers. */
   function tell(now: LongScene, at: LongLayout): void {
     const { x0, y0, across, down } = at;
     const { step = 0 } = now.tile ?? {};
@@ -382,7 +382,7 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     schedule();
   }
 
-  /** One picture for what does not change while it is moved. */
+  /** A picture of the parts that do not change during a movement. */
   function pictured(cells: (now: LongScene) => LongScene["tile"]) {
     let now: LongScene | undefined;
     const made = remembered((_: unknown) => {

@@ -23,7 +23,7 @@ export function partOf(of: Sizes, window: Part | null): Part {
   return [window[0], Math.min(of.n_query, window[1]), window[2], Math.min(of.n_key, window[3])];
 }
 
-/** So many tokens from `start` on, moved to where there are so many. */
+/** A range of `n` tokens from `start`, shifted to lie inside the axis. */
 function span(start: number, count: number, all: number): [number, number] {
   const from = Math.max(0, Math.min(all - count, start));
   return [from, from + count];
@@ -92,7 +92,9 @@ export function windowOf(of: Sizes, part: Part): Part | null {
 export const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: Part): boolean =>
   queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
 
-/** Whether another tile would show a part better: one that has all of it, or smaller blocks. */
+/**
+ * Whether another tile shows a part better: a tile that contains all of it, or has smaller blocks.
+ */
 export function lacks(tile: Tile | null, part: Part): boolean {
   if (!tile || !covers(tile, part)) return true;
   const [q0, q1, k0, k1] = part;

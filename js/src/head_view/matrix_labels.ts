@@ -90,7 +90,7 @@ function paintAxis(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): vo
   if (scene.highlighted[side].size <= MOST_KEPT)
     for (const index of scene.highlighted[side]) kept.add(index);
   for (const index of kept) if (index < start || index >= end) kept.delete(index);
-  // These are always printed; the plain ones that they would touch give way.
+  // Labels that are always printed; plain labels that overlap them are dropped.
   const clear = (i: number) => [...kept].every((other) => Math.abs(other - i) * cell >= needed);
   for (let i = Math.ceil(start / step) * step; i < end; i += step)
     if (!kept.has(i) && clear(i)) paintLabel(pen, layout, scene, side, i, false);

@@ -7,7 +7,7 @@ const LARGEST_CELL = 40;
 const TALLEST_PLOT = 600;
 const LEAST_PLOT = 96;
 const READABLE_CELL = 8;
-/** Cells are square unless one axis is so many times longer than the other. */
+/** Cells are square unless one axis is longer than the other by this factor. */
 const SQUARE_UP_TO = 4;
 const GAP = 6;
 /** Beside cells whose tokens are not named: room for the frame of a locked row. */
@@ -142,7 +142,7 @@ export function pixelSize(
   return { width, height, across: Math.min(cols, width), down: Math.min(rows, height) };
 }
 
-/** Print every so many labels, so that they do not touch. */
+/** Print every n-th label, so that labels do not overlap. */
 export function labelStep(cell: number, needed: number): number {
   return EVERY.find((step) => step * cell >= needed) ?? 1000;
 }

@@ -17,7 +17,10 @@ const SIDES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 /** Fewer rows and columns than this are not zoomed to. */
 const FEWEST = 4;
 
-/** What of a map a window shows: all of it without one, or where the window has none of its tokens. */
+/**
+ * The part of a map in a window: the whole map without a window, or if the window contains none of
+ * its tokens.
+ */
 export function inSightOf({ rows, cols }: VisibleMap, window: Window): InSight {
   const whole = { query: { start: 0, end: rows.length }, key: { start: 0, end: cols.length } };
   if (!window) return whole;
@@ -86,7 +89,7 @@ export function stepped(at: MatrixLayout, by: 1 | -1, place: Place): InSight {
   return found.find((each) => (cells(each) - cells(now)) * by < 0) ?? now;
 }
 
-/** The rows and columns that two places and what is between them touch, and as many beside them as fit. */
+/** The rows and columns between two positions, with as many neighbours as fit. */
 export function framed(at: MatrixLayout, a: Place, b: Place): InSight {
   const { whole, dpr } = at;
   const touched = (side: keyof Place) =>

@@ -11,7 +11,10 @@ const WIDEST_CELL = 12;
 /** Over the cells, in the colours of their heads. */
 const KEY_HEIGHT = 3;
 
-/** Lines of several heads as one, weakest first: their levels are entries of the heads' tables, which follow each other. */
+/**
+ * Lines of several heads together, weakest first: their levels are entries in the heads'
+ * concatenated tables.
+ */
 export function together(lists: Lines[]): Lines {
   const [only] = lists;
   if (only && lists.length === 1) return only;
@@ -52,7 +55,10 @@ export function cellsBeside(
   return { cell, x: side === "query" ? at.x0 - near - count * cell : at.x1 + near };
 }
 
-/** What the leading token gives to each token of the other side, or takes from it: a column of cells a head. */
+/**
+ * The weights from the leading token to each token of the opposite side, or back: a column of cells
+ * per head.
+ */
 export function paintHeadCells(pen: Pen, at: LinesLayout, scene: Scene, table: Uint32Array): void {
   const members = scene.map.members ?? [];
   const lead = leads(scene);

@@ -7,7 +7,9 @@ import type { ViewState } from "./state.js";
 /** Positions of highlighted words on the axes of a stack. */
 type Highlighted = ViewState["_highlighted"] & { stack: string; unit: string };
 
-/** A view of the maps that the page holds; where that is one head's, no other can be chosen. */
+/**
+ * A view of the maps on the page; if the page has the map of a single head, the selection is fixed.
+ */
 export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
   { state, own },
   { maps: alone = [], two },
@@ -41,7 +43,7 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
   return model;
 };
 
-/** A head of a long input: the page has the one that it was saved with, as far as it was in sight. */
+/** A head of a long input: the page has the visible part of the saved head. */
 function onePart(state: ViewState): Model<ViewState> {
   const model = localModel<ViewState>(state);
   const { selected, layer } = state;

@@ -24,11 +24,12 @@ function blocks(axis: Axis, places: number[], count: number): Axis {
 }
 
 /**
- * A head that another figure points at, drawn from the bytes that are on the page already; null where `last`, which is shown now, has
- * not its tokens. Where bytes stand for blocks of tokens it is a matrix of blocks.
+ * A head that another figure points at, drawn from the bytes on the page; null if the tokens of
+ * `last`, which is shown now, differ. Where bytes stand for blocks of tokens it is a matrix of
+ * blocks.
  */
 export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) {
-  // Beside another attention a head of this one alone would say nothing.
+  // In a comparison, the head of a single attention would be misleading.
   if (isTwo(state)) return null;
   if (!last || last.axes.stack !== peeked.head[2] || last.axes.unit !== peeked.unit) return null;
   const { query, key } = last.axes;

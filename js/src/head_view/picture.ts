@@ -130,7 +130,7 @@ function readOut(sheet: Sheet, scene: Scene): void {
   sheet.gap();
 }
 
-/** A figure of one scene: its size, how it is painted, what it leaves out. */
+/** A figure of one scene: its size, its painter, its omissions. */
 interface Drawing extends Record<"width" | "height", number> {
   paint(pen: Pen): void;
   notes: string[];

@@ -53,9 +53,12 @@ export interface Scene extends Ground {
   print: Print;
   locked: Positions;
   highlighted: Positions;
-  /** Heads that are drawn together; of heads side by side, all in one scene and each in one of its own. */
+  /**
+   * Heads that are drawn together; for heads side by side, all in one scene and each in a separate
+   * scene.
+   */
   several?: Several | undefined;
-  /** The colours of heads that lie over one another. */
+  /** The colours of overlaid heads. */
   colours?: string[];
   /** The largest weight of any head, where lines of several are on one scale. */
   reach?: VisibleMap | undefined;
@@ -128,7 +131,7 @@ export function visibleOf({ hidden, sentences, renormalise }: ViewState, shown: 
   return shown.several ? severalMap(shown.several, visible) : visible(shown.values);
 }
 
-/** The token that was locked last, of those that are visible. */
+/** The last locked token among the visible tokens. */
 export function lastLock({ state, locked }: Scene): Target {
   const last = state.tokens.at(-1);
   return last ? { [last[0]]: [...locked[last[0]]].at(-1) } : {};

@@ -15,7 +15,7 @@ export const nextArrangement = (now: Arrangement): Arrangement =>
   ARRANGEMENTS[(ARRANGEMENTS.indexOf(now) + 1) % ARRANGEMENTS.length] ?? "one";
 export type Arrangement = (typeof ARRANGEMENTS)[number];
 
-/** Heads that can be told from each other; as in Python, which sends their maps. */
+/** The maximum number of distinguishable heads, the same as in Python, which sends their maps. */
 const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
 /** More cells than these are not held on a page. */
 const MOST_CELLS = 16_000_000;
@@ -47,7 +47,10 @@ export function shownStack({
   return last && _stacks.find(({ name }) => name === last[2]);
 }
 
-/** The heads that are drawn together, the last one selected among them, and how many were asked for. */
+/**
+ * The heads that are drawn together, with the last selected head, and the number of requested
+ * heads.
+ */
 export function drawnHeads(state: Choice): { heads: Head[]; wanted: number } {
   const { selected, arrangement, of } = state;
   const last = selected.at(-1);
@@ -135,7 +138,7 @@ function valuesOf(maps: Maps, place: number): Float32Array {
   return values;
 }
 
-/** What is shown of several maps, all on one scale; `visible` says what is shown of each. */
+/** The drawing of several maps on one scale; `visible` is the drawn part of each map. */
 export function severalMap(
   { arrangement, values, last, names }: Several,
   visible: (values: Float32Array) => VisibleMap,
@@ -158,7 +161,7 @@ export function severalMap(
     : { ...shown, members, most };
 }
 
-/** The largest value of each pair, and which of the maps has it. */
+/** The largest value of each pair, and the index of its map. */
 function strongestOf(members: VisibleMap[]) {
   const values = new Float32Array(members[0]?.values.length ?? 0).fill(Number.NaN);
   const strongest = new Uint8Array(values.length);

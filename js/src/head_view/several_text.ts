@@ -43,7 +43,7 @@ export function shareOf({ heads, wanted, arrangement, names }: Several): string 
   return `${heads.length} of ${wanted} heads ${how}`;
 }
 
-/** What a drawing of several heads does not show, and what its colours are. */
+/** A description of omissions in a drawing of several heads, and of its colours. */
 export function severalNotes({ several, colours = [], theme, state }: Scene): string[] {
   if (!several) return [];
   const overlay = several.arrangement === "overlay";
@@ -56,7 +56,7 @@ export function severalNotes({ several, colours = [], theme, state }: Scene): st
   ].filter(Boolean);
 }
 
-/** What tells a drawing from the others in few letters. */
+/** A short name that distinguishes the drawing. */
 const shortName = (names: string[] | undefined, heads: Head[], i: number) =>
   names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head);
 

@@ -2,13 +2,15 @@ import { element } from "../shared/dom.js";
 import type { Scene, Target } from "./scene.js";
 import { strongestOf } from "./view_text.js";
 
-/** Weights, each with what is there. */
+/** Weights with their labels. */
 interface Listing {
   of: string;
   listed: { label: string; weight: string }[];
 }
 
-/** Weights under a heading, each a button that goes there; returns how to bring them up to date. */
+/**
+ * Weights under a heading, as buttons that go to their cells; returns a function that updates them.
+ */
 export function goList(parent: HTMLElement, signal: AbortSignal) {
   const box = element(parent, "div", { class: "attnw-strongest", hidden: true });
   const heading = element(box, "p", { class: "attnw-strongest-of" });

@@ -8,7 +8,7 @@ export const DIFFERENCE = "A − B";
 export const OF_BOTH = "A and B";
 const MOST_ALONE = 6;
 
-/** What stands over one head in two attentions of these names, and over the difference. */
+/** The headings over a head in two attentions with these names, and over the difference. */
 export const twoNames = (of: string[] = []): string[] => [
   ...LETTERS.map((letter, i) => `${letter}: ${of[i] ?? ""}`),
   DIFFERENCE,
@@ -22,7 +22,7 @@ export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap 
   return { ...first, values, maximum, signed: true };
 }
 
-/** What is drawn of two maps on one scale, with their difference on its own. */
+/** A drawing of two maps on one scale, with their difference on a second scale. */
 export const withDifference = (members: VisibleMap[]): VisibleMap[] => {
   const [first, second] = members;
   return first && second ? [...members, differenceOf(first, second)] : members;
@@ -42,7 +42,7 @@ export function absentIn(
   return { query: of("query", rows), key: of("key", cols) };
 }
 
-/** The first input's own map, out of one on common axes: what it masks is no matter of what the second has alone. */
+/** The first input's map, cut from the common axes; masks of the second input do not matter. */
 export function ownPart(
   values: Float32Array,
   { query, key }: Axes,

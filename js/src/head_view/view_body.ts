@@ -15,7 +15,7 @@ import { tooltip } from "./tooltip.js";
 import { DIFFERENCE, differenceScale } from "./two_maps.js";
 
 const UNATTACHED = 640;
-/** Of what is read of one head, about. */
+/** About the time to read the text of a head. */
 const [READ_WIDTH, READ_LINE] = [150, 16];
 const HINT = "Point at a token for its values, click to lock it.";
 /** Of a matrix: how it is zoomed, and how to get lines. */
@@ -71,7 +71,7 @@ export function viewBody(
       const width = parent.clientWidth || UNATTACHED;
       const room = roomFor(width, several);
       body.classList.toggle("attnw-wide", room < width);
-      // What many heads say is long: what is below it stays where it is while the pointer moves.
+      // The text of many heads is long: keep the page below it still while the pointer moves.
       const lines = Math.ceil(
         ((several?.heads.length ?? 0) * READ_WIDTH) / (room < width ? ASIDE : width),
       );
@@ -89,7 +89,7 @@ export function viewBody(
       plate.classList.toggle("attnw-busy", busy);
       plate.setAttribute("aria-busy", String(busy));
     },
-    /** Keep the height while another head is shown, so that what is below stays where it is. */
+    /** Keep the height while a head is previewed, so that the page below does not move. */
     hold(still: boolean): void {
       plate.style.minHeight = still ? `${plate.offsetHeight}px` : "";
     },

@@ -29,7 +29,8 @@ export function viewControls(
   const quantity = choice<string>(row, "quantity", signal, (value) =>
     save(model, { quantity: value }),
   );
-  // A lock is a position on the axis: on the other unit's axis it would be another token.
+  // A lock is a position on the axis: on the axis of the second unit the position means a different
+  // token.
   const unit = choice<ViewState["unit"]>(row, "unit", signal, (value) =>
     save(model, { tokens: [], window: null, unit: value }),
   );

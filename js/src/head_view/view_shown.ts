@@ -16,9 +16,9 @@ export interface Shown {
   highlighted: ViewState["_highlighted"];
   rowSums: [number, number];
   mask: string;
-  /** The heads that are drawn together; without them it is one. */
+  /** The heads that are drawn together; absent for a single head. */
   several?: Several | undefined;
-  /** Said of a head that another figure points at; none of one that is selected. */
+  /** A note about a head that another figure points at; empty for a selected head. */
   peek?: string;
   /** What it was made from: to know the next one from it. */
   source: unknown[];

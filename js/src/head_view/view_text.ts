@@ -170,7 +170,7 @@ export function strongest(map: VisibleMap, of: Target, count: number, within?: I
   return best;
 }
 
-/** One of the strongest of a locked token: what is at the other end, and where. */
+/** A strong weight of a locked token: the token at the opposite end, and its position. */
 export interface Listed {
   label: string;
   weight: string;

@@ -7,7 +7,7 @@ export interface Choice {
   renormalise: boolean;
 }
 
-/** The part of a map that is shown, and what was left out of it. */
+/** The shown part of a map, with a description of the rest. */
 export interface VisibleMap {
   /** Query and key indices on the full axes, in order. */
   rows: number[];
@@ -22,15 +22,15 @@ export interface VisibleMap {
   renormalised: boolean;
   /** Values are differences: below 0 too, and the maximum is the largest of either sign. */
   signed?: boolean;
-  /** Of all heads that are drawn together, on one maximum; none where one head is. */
+  /** The common maximum of all heads drawn together; absent for a single head. */
   members?: VisibleMap[];
-  /** The largest value that any of them has of each pair. */
+  /** The largest value of each pair over all heads. */
   most?: VisibleMap;
   /** Where heads lie over one another: which of them has the value. */
   strongest?: Uint8Array;
 }
 
-/** The special tokens that can be hidden, each with the texts it has on either axis. */
+/** The special tokens that can be hidden, with their texts on both axes. */
 export function hideable(axes: Axes): Map<Special, string[]> {
   const found = new Map<Special, string[]>();
   for (const special of SPECIALS) {

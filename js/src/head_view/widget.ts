@@ -54,7 +54,10 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   const list = strongestList(body.listing, signal, go);
   const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
 
-  /** What the selection shows, and what is drawn: meanwhile it may be a head that another figure points at. */
+  /**
+   * The figure of the selection, and the drawn figure: while another figure points at a head, the
+   * drawing shows that head.
+   */
   let selected: Shown | null = null;
   let shown: Shown | null = null;
   let peeked: Peeked | null = null;
@@ -216,7 +219,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   }
 
   function lock(target: Target, add: boolean): void {
-    // While another stack's picture is still up, its tokens are not those that would be locked.
+    // While the picture still shows another stack, its tokens cannot be locked.
     if (peeked) return;
     const stays = shown?.head[2] === shownHead(model)?.[2] && shown?.unit === model.get("unit");
     if (!scene || !stays || isEmpty(target)) return;
@@ -316,7 +319,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   });
 }
 
-/** Inputs too long for a whole map have a figure of their own, also where another input takes the place of this one. */
+/** Inputs without a whole map have a separate figure, also after a change of the input. */
 function render({ model, el, signal }: RenderContext<ViewState>): void {
   const isLong = () => Boolean(model.get("_long"));
   let [shown, end] = [isLong(), new AbortController()];

@@ -67,7 +67,7 @@ function tableRow(body: HTMLElement) {
   const plot = element(line, "td", { class: "attnw-strip-plot" });
   const track = element(plot, "div", { class: "attnw-strip-track" });
   const canvas = element(track, "canvas", { "aria-hidden": "true" });
-  // What the strip's ends are, for those who cannot see it and for those who can.
+  // The ends of the strip, as text for screen readers and for the figure.
   const range = element(plot, "span", { class: "attnw-strip-ends" });
   const low = element(range, "span");
   element(range, "span", { class: "attnw-unseen" }, " to ");

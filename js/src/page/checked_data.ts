@@ -44,8 +44,8 @@ export function checkedFigure(stored: unknown, isKnown: (name: string) => boolea
 }
 
 /**
- * What figures answer from. A part is read when a figure first asks for it, so that damage in one
- * part leaves the figures that do not need it.
+ * The data behind the figures. Each part is read at its first use, so damage in one part does not
+ * affect figures that do not need it.
  */
 export function checkedHeld(stored: Fields): Held {
   const held: Held = {};

@@ -8,7 +8,7 @@ export interface EmbeddedMaps {
   shape: [layers: number, heads: number, queries: number, keys: number];
   maxima: number[];
   values: Uint8Array;
-  /** The one head that they are of, where the page has no room for all. */
+  /** The head of the map, if the page has space for a single map. */
   only?: Head | null;
 }
 

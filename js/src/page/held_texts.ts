@@ -2,7 +2,10 @@ import type { HeadsState } from "../shared/head_types.js";
 import type { Head } from "../shared/types.js";
 import type { Limits } from "./page_data.js";
 
-/** The head that is shown of a page's one stack, and its index of layers times heads; no head where the page has none such. */
+/**
+ * The shown head of the page's only stack, as layer x heads + head; undefined if the page does not
+ * have the head.
+ */
 export function shownIn({ selected }: HeadsState, shapes: Limits["shapes"]) {
   const [stack, [layers, heads]] = Object.entries(shapes)[0] ?? ["", [0, 0]];
   const last = selected.at(-1);

@@ -21,7 +21,7 @@ export const SHARED = [
 ] as const;
 type Shared = SharedState & RelationsState & { token_size: TokenSize };
 
-/** A model of the page, and what it takes of others. */
+/** A model of the page, and the values that it accepts from other models. */
 export interface Linked extends Limits {
   model: Model<HeadsState>;
 }
@@ -44,7 +44,7 @@ export function fitting(name: string, value: unknown, { shapes, relations }: Lim
 /** All figures of a page are linked. */
 const CIRCLE = "page";
 
-/** Let models follow each other in every trait that they share, as `attnwidget.link` does in Python. */
+/** Let models follow each other in all shared traits, like `attnwidget.link` in Python. */
 export function link(linked: Linked[]): void {
   // A model may be given fewer heads than another has: that is no news to bring back.
   let busy = false;

@@ -9,7 +9,7 @@ import { localModel } from "./local_model.js";
 import type { Held, Kernel, PageFigure } from "./page_data.js";
 
 const of = <S, Own>(kernel: Kernel<S, Own>) => kernel as unknown as Kernel;
-/** What plays the kernel's part, by the figure's name; of any other nothing is left to answer. */
+/** The local kernels, by the name of the figure; figures without an entry get no answers. */
 const KERNELS: Record<string, Kernel> = {
   coreference_view: of(coreferenceView),
   dependency_arcs: of(dependencyArcs),
@@ -19,7 +19,7 @@ const KERNELS: Record<string, Kernel> = {
   token_lens: of(tokenLens),
 };
 
-/** A figure's model, and what it takes of other figures. */
+/** A figure's model, and the values that it accepts from other figures. */
 export function pageModel(figure: PageFigure, held: Held): Linked {
   const kernel = KERNELS[figure.name];
   const model = kernel ? kernel(figure, held) : localModel(figure.state);

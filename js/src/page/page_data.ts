@@ -5,7 +5,10 @@ import type { EmbeddedMaps } from "./embedded_maps.js";
 /** Bytes as base64 text. */
 export type Text64 = string;
 
-/** What a figure takes of another's values: heads of its stacks, relations that it can show, all of them first. */
+/**
+ * The values that a figure accepts from others: heads of its stacks, and relations that it can
+ * show, with "all" first.
+ */
 export interface Limits {
   shapes: Record<string, [layers: number, heads: number]>;
   relations: string[] | null;
@@ -19,11 +22,11 @@ export interface PageFigure<S = HeadsState, Own = unknown> extends Limits {
   remark: string;
   /** Without what its kernel computes. */
   state: S;
-  /** What its own answers are made from, beside what is held. */
+  /** The source of its computed answers, beside the stored data. */
   own: Own;
 }
 
-/** What figures answer from, by name: maps of an attention, and what one figure alone reads. */
+/** The data behind the figures, by name: maps of an attention, and data for a single figure. */
 export interface Held {
   maps?: EmbeddedMaps[];
   /** Of the attention that heads are compared with. */

@@ -46,7 +46,7 @@ function place(parent: HTMLElement, source: string): Placed[] {
 
 function start(main: HTMLElement, source: string): void {
   const parent = element(main, "div", { class: "attnw-page-figures" });
-  // What fails in an event has no place of its own: one sentence stands above all figures.
+  // Errors in event handlers belong to no figure: show one sentence above all figures.
   const fail = (event: Event) => {
     event.preventDefault();
     if (!parent.querySelector("[role=alert]:not([hidden])"))

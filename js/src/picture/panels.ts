@@ -1,7 +1,7 @@
 import { type Caption, caption, captionText, type Table } from "../shared/caption.js";
 import { type Drawn, type DrawPicture, Sheet } from "./sheet.js";
 
-/** One figure of several; `width` is its own, null for a share of what its row has left. */
+/** One figure of several; `width` is its fixed width, or null for a share of the free width. */
 interface Panel {
   figure: string;
   state: never;
@@ -21,7 +21,7 @@ const GAP = 16;
 /** Widths of pictures that ask for none: of each column, and of all at least. */
 const OWN = { column: 480, whole: 640 };
 
-/** Several figures as one, each laid out for its place by the code that draws it alone. */
+/** Several figures as one picture, each laid out for its place by its ordinary drawing code. */
 export const drawPanels =
   (figures: Record<string, DrawPicture<never>>): DrawPicture<PanelsState> =>
   ({ rows }, request) => {
@@ -51,7 +51,7 @@ export const drawPanels =
     return { sheet, caption: captionOf(all), table: tableOf(all) };
   };
 
-/** Panels without a width of their own share what the others leave. */
+/** Panels without a fixed width share the free width. */
 function widthsOf(row: Panel[], whole: number): number[] {
   const taken = row.reduce((sum, { width }) => sum + (width ?? 0), GAP * (row.length - 1));
   const open = row.filter(({ width }) => width === null).length;

@@ -24,7 +24,7 @@ export interface Request {
   /** Of the whole picture, in pixels; null for the figure's own. */
   width: number | null;
   theme: Theme;
-  /** Pixels that the picture will have for each of its own: cells fall on whole ones. */
+  /** Pixels of the picture per pixel of the figure, so that cells fall on whole pixels. */
   density: number;
   /** Only the size is asked for. */
   blank: boolean;
@@ -106,7 +106,10 @@ export class Sheet {
     return this.request.theme;
   }
 
-  /** The name of the figure, and under it in grey whose it is: what `title` and `letter` of the request are about. */
+  /**
+   * The name of the figure, with its source in grey below: the request's `title` and `letter` refer
+   * to them.
+   */
   title(name: string, ...lines: string[]): void {
     const { title = true, letter } = this.request;
     const top = this.y;
@@ -119,7 +122,7 @@ export class Sheet {
     this.indent = 0;
   }
 
-  /** What a part of the figure is called, and under it in grey what it is of. */
+  /** The name of a part of the figure, with its source in grey below. */
   heading(name: string, ...lines: string[]): void {
     this.text(name, HEADING(this.theme));
     for (const line of lines.filter(Boolean)) this.text(line);
@@ -132,7 +135,7 @@ export class Sheet {
     this.figures.push({ x: this.x, y: this.y - height - GAP, width, height });
   }
 
-  /** What follows stands beside the last figure, in a column of its own. */
+  /** The next parts stand beside the last figure, in a second column. */
   aside(width: number): void {
     const last = this.figures.at(-1);
     if (!last) return;
@@ -232,7 +235,7 @@ export class Sheet {
     this.lowest = Math.max(this.lowest, this.y + GAP);
   }
 
-  /** What the figure leaves out or merged, as one paragraph; then its space. */
+  /** The omissions of the figure as one paragraph, with the space after it. */
   notes(...sentences: string[]): void {
     const said = sentences.filter(Boolean);
     if (!said.length || this.request.caption) return;

@@ -42,8 +42,8 @@ interface Wish extends Omit<Request, "theme" | "density" | "blank"> {
 let rasters: PlacedRaster[] = [];
 
 /**
- * Draw a figure from its widget's state, whose arrays name where their bytes lie in `bytes`; the answer is JSON, pixels are asked
- * for one by one.
+ * Draw a figure from its widget's state, whose arrays are places in `bytes`; the answer is JSON,
+ * and pixels follow one request per image.
  */
 export function draw(wish: Wish, bytes: Uint8Array): string {
   const { figure, state: stored, theme } = wish;

@@ -11,7 +11,7 @@ export const escaped = (text: string): string =>
 /** More pixels than this are an image. */
 const MOST_CELLS = 900;
 
-/** At most three decimals, none that say nothing. */
+/** At most three decimals, without trailing zeros. */
 export const number = (x: number): string => String(Math.round(x * 1000) / 1000 || 0);
 
 /** A shape as text. */
@@ -100,7 +100,7 @@ export class SvgPen implements RasterPen {
     this.write(`<g transform="translate(${number(x)} ${number(y)})"`, `${other.body}</g>`);
   }
 
-  /** What is drawn meanwhile, as far as it lies in a rectangle from here on. */
+  /** Clip the following drawing to a rectangle. */
   clipped(width: number, height: number, draw: () => void): void {
     const [x, y] = this.matrix.slice(4) as [number, number];
     const outside = this.matrix;
@@ -183,7 +183,7 @@ export class SvgPen implements RasterPen {
     if (this.path.length) this.write(`<path d="${this.path.join("")}"${this.fills()}`);
   }
 
-  /** Lines of one look that follow each other are one element. */
+  /** Consecutive lines with the same style become one element. */
   stroke(): void {
     if (!this.path.length) return;
     const look = `" fill="none"${this.strokes()}${this.place()}/>`;
@@ -245,7 +245,7 @@ export class SvgPen implements RasterPen {
     );
   }
 
-  /** Few pixels are drawn one by one: they can be changed in an editor. */
+  /** Few pixels are drawn as separate elements, which an editor can change. */
   private cells({ across, words }: Raster, x0: number, y0: number, dx: number, dy: number): void {
     const boxes = new Map<number, string>();
     for (const [i, word] of words.entries()) {
@@ -277,7 +277,9 @@ export class SvgPen implements RasterPen {
     ].join("");
   }
 
-  /** What is drawn with one operation is one group: readers take long for each that is blended. */
+  /**
+   * Everything drawn with one blend mode is one group: readers need long for each blended element.
+   */
   private blend(operation: GlobalCompositeOperation): void {
     if (operation === this.blended) return;
     if (this.blended !== "source-over") this.parts.push("</g>");

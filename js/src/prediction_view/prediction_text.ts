@@ -20,7 +20,7 @@ export function chosenToken({ _predictions }: PredictionState): number | undefin
   return _predictions.position - (_predictions.task === "next" ? 1 : 0);
 }
 
-/** What is asked, in one sentence. */
+/** The question in one sentence. */
 export function questionOf(state: PredictionState): string {
   const { task = "masked", masks } = state._predictions ?? {};
   const index = chosenToken(state);

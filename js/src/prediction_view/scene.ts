@@ -59,7 +59,7 @@ export interface Scene extends Look {
   height: number;
 }
 
-/** A change with its sign; one that rounds to nothing is none. */
+/** A change with its sign; no text for a change that rounds to 0. */
 export function signedChange(change: number, largest: number): string {
   if (Math.abs(change) < 0.0005) return change ? "≈0" : "0";
   return `${change < 0 ? "−" : "+"}${alignedWeights(largest)(Math.abs(change))}`;

@@ -10,12 +10,12 @@ export interface Answer {
   after: number;
 }
 
-/** What the model answered to one question. */
+/** The model's answers to one question. */
 export interface Answered {
   task: "masked" | "next" | "class";
   /** Of the token that is predicted; the number of tokens for the next one, -1 for a class. */
   position: number;
-  /** The answer that the effects are of, as the vocabulary spells it, and as readers see it. */
+  /** The answer behind the effects, in the spelling of the vocabulary and as readers see it. */
   followed: string;
   name: string;
   model: string;

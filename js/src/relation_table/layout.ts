@@ -29,7 +29,7 @@ export const TITLES: Record<Column, string> = {
   baseline: "offset %",
   gain: "gain",
 };
-/** What a heading is where every column has to fit beside the others. */
+/** The short heading for narrow tables. */
 const SHORT: Partial<Record<Column, string>> = {
   head: "head",
   direction: "dir.",
@@ -38,8 +38,9 @@ const SHORT: Partial<Record<Column, string>> = {
 };
 
 /**
- * How much of a row there is room for, by the width of the figure from which on it may be chosen: bars go before numbers. Where
- * not even those fit, the offset goes, whose accuracy is that of the head less the gain, and long names are cut short.
+ * The parts of a row, by the smallest width of the figure that has room for them: bars go before
+ * numbers. In the narrowest figure the offset column is dropped (its accuracy is the head's minus
+ * the gain), and long names are cut short.
  */
 const LOOKS = [
   {
@@ -120,7 +121,10 @@ export interface TableLayout {
   shown: Column[];
   /** Relations as there is room for them. */
   names: string[];
-  /** Start and end of each column's texts; what it takes of the table with the space before it. */
+  /**
+   * Start and end of each column's texts; the share of the table that the column takes with the
+   * space before it.
+   */
   columns: Record<Column, { left: number; right: number; whole: number }>;
   /** Columns whose texts end alike; the others start alike. */
   toTheRight: ReadonlySet<Column>;

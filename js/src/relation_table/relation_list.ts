@@ -7,7 +7,7 @@ import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
 import { INNER, paintAccuracy } from "./paint.js";
 import { LEVEL, NOTHING, printed, type Row, rowText, type Scene } from "./scene.js";
 
-/** More rows scroll; a part of the next one shows that there is one. */
+/** Long tables scroll; a part of the next row shows that more rows follow. */
 const IN_SIGHT = 14.5;
 const MEANINGS: Record<Column, string> = {
   relation: "kind of dependency, with its subtype",
@@ -27,8 +27,8 @@ interface Listed {
 }
 
 /**
- * The table of relations: one tab stop for the headings' buttons each, and one for all rows. Its texts stand where the layout says,
- * as in a picture.
+ * The table of relations: each heading's button is a tab stop, and all rows together are a tab
+ * stop. Its texts stand where the layout says, as in a picture.
  */
 export function relationList(
   parent: HTMLElement,

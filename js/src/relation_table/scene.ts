@@ -151,7 +151,7 @@ export const printed = (row: Row) => ({
   star: row.p <= LEVEL ? "*" : "",
 });
 
-/** One head on one relation, in words. */
+/** The result of a head on a relation, in words. */
 export function scoreText(score: Score, row: Row): string {
   const { n, accuracy, low, high, p } = score;
   const interval = `${percent(low, n)} to ${percent(high, n)}`;
@@ -186,7 +186,9 @@ export interface Scene {
   heat: Heat | undefined;
 }
 
-/** What to show of a state: all rows that were asked for, or in brief the first ones and the chosen one. */
+/**
+ * The rows of a state: all requested rows, or in the short form the first rows and the chosen row.
+ */
 export function sceneOf(state: TableState, found: Decoded | undefined, brief = false): Scene {
   const all = found?.rows ?? [];
   const chosen = all.find(({ relation }) => relation === state.relation);

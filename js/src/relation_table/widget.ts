@@ -97,7 +97,7 @@ function render(context: RenderContext<TableState>): void {
     },
   );
 
-  /** Choose a relation, a direction or heads, so that Escape can take it back. */
+  /** Choose a relation, a direction or heads, and let Escape undo the choice. */
   const change = (next: Partial<Choice>) =>
     decide({ ...snapshot(model, ["relation", "direction", "selected"]), ...next });
 

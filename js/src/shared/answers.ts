@@ -5,13 +5,16 @@ export const LOST = "Not connected: run the cell again";
 export const WAITING = "Waiting for the kernel";
 const UNSURE = "No answer from the kernel: unless it is busy, run the cell again";
 
-/** Milliseconds after which it is said that nothing came; and from the kernel's "done" to its last answer on the page. */
+/**
+ * Milliseconds without an answer before a warning; and from the kernel's "done" to its last answer
+ * on the page.
+ */
 const PATIENCE = 1000;
 const ON_ITS_WAY = 200;
-/** Waits after which a host that says nothing of its kernel may have none. */
+/** Waiting times after which a host without news of its kernel may have lost the kernel. */
 const LONG = 5;
 const GONE = new Set(["dead", "terminating", "restarting", "autorestarting"]);
-/** One for all figures of a page, each of which has a bundle of its own. */
+/** Shared by all figures of a page, although each figure has its own bundle. */
 const PAGE = Symbol.for("attnwidget.answers");
 const ASK = "attnw-ask";
 
@@ -41,9 +44,10 @@ function pageEvents(): EventTarget {
 }
 
 /**
- * Asks the kernel after every change that the page saves whether it is there, and says so where it is not: the figure no longer
- * shows what was chosen. A kernel that is busy answers later. `inner` is what is dimmed. The other figures of the page ask then
- * too, so that no two of them show different choices as if both held.
+ * Asks after every saved change whether the kernel is alive, and if not, warns that the figure no
+ * longer shows the choice. A kernel that is busy answers later. `inner` is the part that is dimmed.
+ * The remaining figures of the page ask as well, so that no two figures show different choices
+ * without a warning.
  */
 export function watchAnswers<T>(
   model: Model<T>,
@@ -108,7 +112,7 @@ export function watchAnswers<T>(
     }
     show("waiting", kernel === undefined && waits > LONG ? UNSURE : WAITING);
     timer = setTimeout(wait, PATIENCE);
-    // The one that was asked may have ended meanwhile, and another be here.
+    // Meanwhile the asked kernel may have ended, and a new kernel may have started.
     if (kernel?.status === "idle") send();
   }
 

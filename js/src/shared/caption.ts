@@ -26,7 +26,7 @@ export const caption = (figure: string, parts: Partial<Caption> = {}): Caption =
   notes: (parts.notes ?? []).filter(Boolean),
 });
 
-/** All that it says in one line. */
+/** The whole caption in one line. */
 export const captionText = ({ notes, ...parts }: Caption): string =>
   [...Object.values(parts), ...notes].filter(Boolean).join(" · ");
 

@@ -16,7 +16,7 @@ export interface CellActions {
   undo?(): boolean;
 }
 
-/** A finger that stays so long points at a cell; one that is lifted before selects it. */
+/** Milliseconds after which a touch points at a cell; a shorter touch selects it. */
 const HOLD_MS = 400;
 
 /** Where the pointer and the keyboard are among cells. */

@@ -78,7 +78,10 @@ export function canvasSize(layout: GridLayout): [width: number, height: number] 
   return [x + MARGIN, y + MARGIN];
 }
 
-/** The cell under a point; a gap belongs to the cell before it, so that the hovered cell does not flicker. */
+/**
+ * The cell under a point; a gap belongs to the cell before it, so that the highlight does not
+ * flicker.
+ */
 export function cellAt(layout: GridLayout, x: number, y: number): Cell | undefined {
   const [across, down] = pitches(layout);
   const row = Math.floor((y - layout.y0) / down);
@@ -106,7 +109,7 @@ const STEPS: Record<string, Cell> = {
   PageDown: [4, 0],
 };
 
-/** The cell that a key moves to from `cell`, or undefined where the key is not one that moves. */
+/** The cell that a key moves to from `cell`, or undefined for keys that do not move. */
 export function moved(
   key: string,
   ends: boolean,

@@ -44,8 +44,9 @@ export function ramp(theme: Theme): Uint32Array {
 export const NO_CHANGE = 128;
 
 /**
- * The scale of differences: from what became less over grey to what became more. Where the reader asks for the system's colours it
- * runs from that of what is selected over the ground to the text.
+ * The scale of differences: from decreases over grey to increases. With the system's colours
+ * (forced colours), the scale runs from the highlight colour over the background to the text
+ * colour.
  */
 export function diverging({ dark, forced, accent, background, text }: Theme): Uint32Array {
   const points = forced ? [accent, background, text] : palette[dark ? "dark" : "light"].diverging;

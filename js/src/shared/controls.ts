@@ -55,7 +55,10 @@ export function slider(parent: HTMLElement, range: { max: number; step: number }
   return input;
 }
 
-/** A box for each kind of special token, ticked while that kind is hidden; returns how to name those that there are. */
+/**
+ * A box for each kind of special token, checked while the kind is hidden; returns a function that
+ * names the present kinds.
+ */
 export function hideTicks(
   parent: HTMLElement,
   model: Model<Pick<SharedState, "hidden">>,
@@ -108,7 +111,7 @@ export function controlRow(parent: HTMLElement, signal: AbortSignal) {
     return node;
   }
 
-  /** A number between a button that steps back and one that steps on; returns how to bring it up to date. */
+  /** A number between a step-back and a step-forward button; returns a function that updates it. */
   function stepper(name: string, go: (index: number) => void) {
     const place = group(name);
     let index = 0;

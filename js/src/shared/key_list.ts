@@ -2,7 +2,10 @@ import { element } from "./dom.js";
 
 type Keys = readonly (readonly [key: string, meaning: string])[];
 
-/** What the keys do, with the button that shows it; Escape hides it first. Returns how to show and hide it. */
+/**
+ * The list of keys, with the button that shows it; Escape hides it first. Returns a function that
+ * shows and hides the list.
+ */
 export function keyHelp(
   parent: HTMLElement,
   keys: Keys,
@@ -33,7 +36,7 @@ export function keyHelp(
   return toggle;
 }
 
-/** Keys that every figure of heads has; whether it was one of them. */
+/** Handle the keys of every figure of heads; returns whether the key was one of them. */
 export function commonKey(
   event: KeyboardEvent,
   toggleKeys: () => void,
@@ -48,6 +51,6 @@ export function commonKey(
   return true;
 }
 
-/** Whether what is pressed or clicked is to join what is selected. */
+/** Whether a key or click adds to the selection. */
 export const adds = (event: MouseEvent | KeyboardEvent): boolean =>
   event.shiftKey || event.ctrlKey || event.metaKey;

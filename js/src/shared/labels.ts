@@ -12,7 +12,7 @@ const MARK = "##";
 export const labelFont = (family: string, bold = false, size = LABEL_SIZE) =>
   `${bold ? "600 " : ""}${size}px ${family}`;
 
-/** Text in one colour, from `x` on, up to it or round it. */
+/** Text in one colour, starting at `x`, ending at `x` or centred on `x`. */
 export function write(
   pen: Pen,
   text: string,
@@ -41,7 +41,10 @@ export function specialName(axes: Axes, kind: Special): string | undefined {
   return undefined;
 }
 
-/** A label among others in a line: punctuation stands in quotes, so that it is not taken for the line's own. */
+/**
+ * A label in a line of labels: punctuation stands in quotes, to separate it from the line's
+ * punctuation.
+ */
 export const quoted = (label: string): string =>
   /[\p{L}\p{N}]/u.test(label) ? label : `“${label}”`;
 

@@ -47,7 +47,7 @@ export function mixed(theme: Theme, table: Uint32Array, strength: number): Uint3
   return table.map((colour) => mix(background, colour, strength));
 }
 
-/** Ramps that were made: heads have few colours, and hovering over them must not make each of them again. */
+/** Cached ramps: heads have few colours, and hovering must not recompute the ramps. */
 const ramps = new Map<string, Uint32Array>();
 
 /** From the background to a colour, "#rrggbb". */

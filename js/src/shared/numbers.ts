@@ -15,7 +15,7 @@ export function figures(x: number): string {
   return String(Number(x.toPrecision(3))).replace("-", "−");
 }
 
-/** Prints numbers that stand with each other: with as many decimals as the largest of them needs for its digits. */
+/** Format numbers for one list, with as many decimals as the largest number needs. */
 export function aligned(largest: number, significant = 3): (x: number) => string {
   const places = significant - 1 - Math.floor(Math.log10(largest || 1));
   if (places > 5 || places < -2) return (x) => figures(Number(x.toPrecision(significant)));
@@ -26,7 +26,7 @@ export function aligned(largest: number, significant = 3): (x: number) => string
       .replace("-", "");
 }
 
-/** Prints weights that stand with each other: three decimals, more where all of them are small. */
+/** Format weights for one list: three decimals, or more if all weights are small. */
 export function alignedWeights(largest: number): (x: number) => string {
   if (largest < 0.001) return digits;
   const print = aligned(Math.min(largest, 0.5));

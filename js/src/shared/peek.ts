@@ -1,6 +1,6 @@
 import type { Head } from "./types.js";
 
-/** A head that one figure points at, as far as its page has it, for linked figures to show meanwhile. */
+/** A head that a figure points at, with the data on the page, for linked figures to preview. */
 export interface Peeked {
   head: Head;
   quantity: string;
@@ -28,7 +28,10 @@ function calls(): EventTarget {
   return page[PLACE];
 }
 
-/** Show a head in the linked figures of `circle`, null for their own again; returns whether one of them shows it. */
+/**
+ * Preview a head in the linked figures of `circle`, null to end the preview; returns whether a
+ * figure shows it.
+ */
 export function peekOut(circle: string, peeked: Peeked | null): boolean {
   if (!circle) return false;
   const detail: Call = { circle, peeked, shown: false };

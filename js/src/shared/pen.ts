@@ -1,6 +1,6 @@
 /**
- * The part of a canvas's context that figures draw with. A page hands over a canvas's own, a picture one that writes SVG, so that
- * both run the same code.
+ * The part of a canvas context that figures use: a page passes a real canvas context, a picture
+ * passes a context that writes SVG, so that both run the same code.
  */
 export type Pen = Pick<
   CanvasRenderingContext2D,
@@ -40,7 +40,7 @@ export interface Raster {
   across: number;
   down: number;
   words: Uint32Array;
-  /** What a page made of it, so that it is made once. */
+  /** The result on a page, kept so that it is computed once. */
   canvas?: HTMLCanvasElement;
 }
 
@@ -84,7 +84,8 @@ export function fresh(
   const ratio = globalThis.devicePixelRatio || 1;
   const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
   const context = canvas.getContext("2d");
-  // A new size means new memory, also where it is the old one: a figure that follows the pointer keeps what it has.
+  // A new size allocates new memory, even if it equals the old size: a figure that follows the
+  // pointer keeps its size.
   if (canvas.width === across && canvas.height === down && context?.reset) context.reset();
   else [canvas.width, canvas.height] = [across, down];
   canvas.style.width = `${width}px`;

@@ -4,7 +4,7 @@ import { aligned, alignedWeights, digits, figures } from "./numbers.js";
 interface Named {
   /** One value, beside its number. */
   symbol: string;
-  /** What is measured, and that rows are not shares of one. */
+  /** The name of the quantity, with a remark if rows do not sum to 1. */
   note: string;
 }
 
@@ -28,7 +28,10 @@ export function quantityName(quantity: string, loss = ""): string {
   return quantity === "gradients" && loss ? `${note} · L: ${loss}` : note;
 }
 
-/** Prints a value: weights are shares of one, other quantities have any size; `largest` is that of those it stands with. */
+/**
+ * Format a value: weights are at most 1, further quantities have any size; `largest` is the largest
+ * value of the same list.
+ */
 export function printValue(quantity: string, largest?: number): (x: number) => string {
   if (largest === undefined) return quantity === "weights" ? digits : figures;
   return quantity === "weights" ? alignedWeights(largest) : aligned(largest);
@@ -38,7 +41,7 @@ export function printValue(quantity: string, largest?: number): (x: number) => s
 export const signedValue = (print: (x: number) => string) => (x: number) =>
   (x < 0 ? "−" : x > 0 ? "+" : "") + print(Math.abs(x));
 
-/** Prints a value of a quantity, alone or with others, of which one is the largest. */
+/** Format a value of a quantity, alone or in a list with a largest value. */
 export type Print = (value: number, largest?: number) => string;
 
 /** Prints values of a quantity; rounded ones say so. */

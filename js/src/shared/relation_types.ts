@@ -80,7 +80,7 @@ export interface DrawnSentence {
 /** The tree of m words that a structural probe reads out of a layer. */
 export interface Structure {
   layer: number;
-  /** int32 [E, 3]: two words, from 0, and 1 where the annotated tree has them beside each other. */
+  /** int32 [E, 3]: two words, from 0, and 1 for an edge of the annotated tree. */
   links: WireArray;
   /** int32 [m]: 1 where a word is linked to its governor, or is the root that was found, 0 where not; -1 is not counted. */
   found: WireArray;
@@ -93,7 +93,7 @@ export interface Structure {
   depths: WireArray;
 }
 
-/** For each of m words the K heads that spoke most for its governor, or against it. */
+/** For each of m words, the K heads with the strongest votes for or against its governor. */
 export interface Votes {
   /** Of a layer. */
   heads: number;

@@ -1,8 +1,8 @@
 import type { RenderContext } from "./types.js";
 
 /**
- * An `initialize` that empties large state when its model is closed: JupyterLab holds on to closed
- * models, so that each run of a cell would leave its arrays behind.
+ * An `initialize` that clears large state when its model is closed: JupyterLab keeps closed models,
+ * so each run of a cell would keep its arrays.
  */
 export function releasing<T>(...names: (keyof T)[]) {
   return ({ model, signal }: Pick<RenderContext<T>, "model" | "signal">) =>

@@ -1,4 +1,4 @@
-/** `make`, which is called again only where it is given another value. */
+/** A cached `make`, which runs again for a new argument. */
 export function remembered<T, U>(make: (value: T) => U): (value: T) => U {
   let last: { of: T; made: U } | undefined;
   return (value) => {

@@ -1,6 +1,6 @@
 import { element, listening } from "./dom.js";
 
-/** What a figure can be saved as, and what the menu calls it. */
+/** The formats of saved figures, and their labels in the menu. */
 const FORMATS = [
   ["svg", "SVG"],
   ["pdf", "PDF"],
@@ -26,7 +26,7 @@ interface Answer {
   type?: string;
 }
 
-/** What a model has that speaks with a kernel; a page of its own has none. */
+/** The kernel's part of a model; absent on saved pages. */
 interface Kernel {
   send(content: object): void;
   on(

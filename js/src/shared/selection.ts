@@ -18,7 +18,7 @@ export function selectHeads(model: Model<HeadsState>, heads: Head[]): void {
 export type Layers = Pick<StackInfo, "n_layers" | "without_attention">;
 
 /**
- * The layer that a step from one layer towards another ends on: the next one with attention, or the last one
+ * The layer after one step towards another layer: the next layer with attention, or the last layer
  * before the end.
  */
 export function reachedLayer(layers: Layers | undefined, from: number, target: number): number {
@@ -42,7 +42,9 @@ export function stepTo(model: Model<HeadsState>, layer: number, layers: Layers |
   model.save_changes();
 }
 
-/** The selection after a head is chosen: alone, or added to the others, or taken from them where it is one. */
+/**
+ * The selection after a click on a head: the head alone, or added to or removed from the selection.
+ */
 export function chosenHeads(before: Head[], head: Head, add: boolean): Head[] {
   const others = before.filter((other) => !sameHead(other, head));
   if (!add) return [head];
@@ -68,7 +70,10 @@ export function switchedOff(before: Head[], heads: Head[]): Head[] {
   return isOff ? others : [...others, ...heads];
 }
 
-/** Choices that Escape takes back, one by one: those made here, and what the kernel or a linked figure chose. */
+/**
+ * The choices that Escape undoes one by one: choices made here, and choices of the kernel or a
+ * linked figure.
+ */
 export function undoable<T>(now: () => T, apply: (choice: T) => void) {
   const history: T[] = [];
   let last = now();

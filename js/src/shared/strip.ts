@@ -65,7 +65,10 @@ function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): v
   pen.globalAlpha = 1;
 }
 
-/** The share of the other values that are smaller than one of them, ties by half, in per cent; NaN without others. */
+/**
+ * The percentile of a value: the share of smaller values in per cent, counting ties by half; NaN
+ * for a single value.
+ */
 export function percentile(values: Float32Array, index: number): number {
   const own = values[index] ?? 0;
   let below = 0;

@@ -15,8 +15,8 @@ export function svgElement<K extends keyof SVGElementTagNameMap>(
 }
 
 /**
- * An SVG element that stands nowhere yet: a page places it, a picture writes it, so that both have the same. Classes and data are
- * the page's alone.
+ * A detached SVG element: a page inserts it and a picture writes it, so both have the same content.
+ * Classes and data attributes belong to pages alone.
  */
 export interface Shape {
   tag: keyof SVGElementTagNameMap;

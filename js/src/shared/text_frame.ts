@@ -7,7 +7,7 @@ import { shownHead, stepTo } from "./selection.js";
 import { save } from "./snapshot.js";
 import type { Head, RenderContext } from "./types.js";
 
-/** Traits of every widget that shows one annotated text after the other, and one head on it. */
+/** Traits of widgets that step through annotated texts and show one head on each text. */
 export interface TextState extends HeadsState {
   /** `problem`: why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
@@ -27,14 +27,17 @@ export interface TextState extends HeadsState {
 export interface TextFrame<T> {
   /** Begins the classes on the page. */
   name: string;
-  /** Traits that say which text is shown, and how many there are of each; Page Up and Page Down step the first. */
+  /**
+   * Traits with the index of the shown text, and the number of texts; Page Up and Page Down step
+   * the first trait.
+   */
   places: (keyof T & string)[];
   counts(): number[];
   /** "mention", "for which the head": what is right or wrong on it. */
   sought: [what: string, which: string];
   /** What the reader may have called the widget. */
   variable: string;
-  /** What to say after a jump that found nothing. */
+  /** The message after a search without a result. */
   missed(jumped: TextState["_jumped"]): string;
   onJump?(outcome: Outcome): void;
   /** Controls of this widget alone; returns how to bring them up to date. */

@@ -14,7 +14,7 @@ export interface Axis {
   raw: string[];
   special: string[];
   segments: number[];
-  /** Places that the one of two inputs has alone, and those that the other has; where two are compared. */
+  /** Positions that occur in only the first or only the second input of a comparison. */
   alone?: [number[], number[]];
   /** How many are of a prompt, where a model wrote the rest. */
   prompt?: number;
@@ -69,7 +69,9 @@ export interface SharedState {
   _error: string;
   /** Why what was asked for last was not done; what was shown is still shown. */
   _refused?: string;
-  /** The same in all figures that are linked to each other, directly or not; "" in one alone. */
+  /**
+   * A name shared by all figures that are linked, also indirectly; "" for a figure without links.
+   */
   _circle: string;
 }
 

@@ -25,7 +25,7 @@ function offered(axis: Axis, hidden: LensState["hidden"]): string[] {
   );
 }
 
-/** The row above the lens, which says from where to where it looks, and the one below it. */
+/** The row above the lens with the direction of attention, and the row below it. */
 export function lensControls(
   parent: HTMLElement,
   { model, signal }: RenderContext<LensState>,

@@ -47,7 +47,7 @@ function which(scene: Scene): string {
   return lens.layer === null ? `all ${count}` : `the ${count} of layer ${lens.layer}`;
 }
 
-/** What is seen, in one sentence. */
+/** A description of the lens in one sentence. */
 export function titleOf(scene: Scene): string {
   const [from, to] = [tokenOf(scene, "query"), tokenOf(scene, "key")];
   if (scene.side === "query") return `From ${from}: where ${which(scene)} look`;
@@ -57,7 +57,7 @@ export function titleOf(scene: Scene): string {
   return `${of} ${count === 1 ? "goes" : "go"} from ${from} to ${to}`;
 }
 
-/** The heads that go from the one token to the other, the largest weight first. */
+/** The heads that go from the first token to the second, the largest weight first. */
 export function goers({ heads, goes, values }: Scene): Head[] {
   const found = [...heads.keys()].filter((i) => goes?.[i]);
   return found.sort((a, b) => (values[b] ?? 0) - (values[a] ?? 0)).map((i) => heads[i] as Head);
@@ -78,7 +78,7 @@ export function describe(scene: Scene, cell: Cell): string {
   return `${headName(head)} (${paperName(head)}): ${from} → ${to} ${weight}${goes}`;
 }
 
-/** What is read where nothing is pointed at: the selected head, or the largest value of all. */
+/** The text without a pointer: the selected head, or the largest value. */
 export function leadCell(scene: Scene): Cell {
   const { values, layout, maximum, selected, side } = scene;
   const chosen = selected.at(-1);
@@ -103,7 +103,7 @@ export function isNone({ state, axes }: Pick<Scene, "state" | "axes">): boolean 
   return query === null && key === null;
 }
 
-/** What the lens shows, and what was left out, merged or masked. */
+/** A description of the lens, with all omitted, merged or masked parts. */
 export function captionOf(scene: Scene): Caption {
   const { state, lens, axes, side, tokens, leftOut, values, maximum, print } = scene;
   const source = state._source;

@@ -4,7 +4,7 @@ import type { Kernel } from "../page/page_data.js";
 import { type Asked, askedOf, isHidden } from "./asked.js";
 import type { Lens, LensState } from "./state.js";
 
-/** What every head of the maps that the page holds gives from a token or to it. */
+/** The weights of all maps on the page from a token, or to it. */
 export const pageModel: Kernel<LensState> = ({ state }, { maps = [] }) => {
   const model = localModel<LensState>({ ...state, _lens: null });
   const draw = () => {

@@ -185,7 +185,7 @@ function paintTokenLabels(
   pen.font = labelFont(scene.font, false, AXIS_LABEL_SIZE);
   pen.fillStyle = theme.background;
   if (x && y) pen.fillRect(x, y, x0 - 1, y0 - 1);
-  // Its own row: on which side of it the others are is then seen.
+  // The token's own row, as a reference for the sides of the remaining rows.
   const own =
     scene.lens.stack === "cross"
       ? -1
@@ -212,7 +212,7 @@ function paintTokenLabels(
   write(pen, corner, [x + x0 - 8, y + LABEL_LINE], theme.muted, "right");
 }
 
-/** The rows that are labelled: those pointed at, then the strongest, none of them touching another. */
+/** The labelled rows: the rows under the pointer, then the strongest rows, without overlaps. */
 function labelled({ layout, values }: Scene, first: (number | undefined)[]): Set<number> {
   const { rows, cols } = layout;
   const [, pitch] = pitches(layout);
@@ -269,7 +269,7 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
   paintNames(pen, scene, { hovered, focused, scrolled: [x, 0] });
 }
 
-/** Two decimals: in a square there is room for no more, and none is needed for next to nothing. */
+/** Two decimals: squares have no space for more, and values near 0 have no label. */
 const brief = (value: number) =>
   value >= 100 ? figures(value) : value < 0.005 ? "" : value.toFixed(2);
 

@@ -66,13 +66,13 @@ export interface Scene extends Omit<Page, "width"> {
   /** rows x columns, NaN where masked. */
   values: Float32Array;
   maximum: number;
-  /** Between two tokens whether each head goes from the one to the other. */
+  /** For two tokens, whether each head goes from the first to the second. */
   goes: Uint8Array | null;
   selected: Cell[];
   print: (value: number) => string;
 }
 
-/** Whether what the kernel answered is what the state asks for. */
+/** Whether the kernel's answer belongs to the current state. */
 export function isCurrent(
   { stack, quantity, unit, layer, ...lens }: Lens,
   state: LensState,

@@ -1,12 +1,12 @@
 import type { SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** What every head gives from a query, to a key, or from the one to the other where both are there. */
+/** The weights of every head from a query, to a key, or from the query to the key. */
 export interface Lens {
   stack: string;
   quantity: string;
   unit: string;
-  /** With what hidden it was computed which heads go there. */
+  /** Kinds of tokens that were hidden when `goes` was computed. */
   hidden: string[];
   query: number | null;
   key: number | null;

@@ -151,7 +151,7 @@ function render(context: RenderContext<LensState>): void {
   }
 
   function select(cell: Cell, add: boolean): void {
-    // While another stack's picture is still up, what is under the pointer is not what would be selected.
+    // While the picture still shows another stack, the pointer selects no head.
     const head = scene?.lens.stack === model.get("stack") ? headAt(scene, cell) : undefined;
     if (head) set({ selected: chosenHeads(model.get("selected"), head, add) });
   }
