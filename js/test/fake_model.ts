@@ -1,6 +1,8 @@
 type State = Record<string, unknown>;
 
-/** An anywidget model for tests: `sent` holds what the page saved, `fromKernel` plays Python's side. */
+/**
+ * An anywidget model for tests: `sent` holds what the page saved, `fromKernel` plays Python's side.
+ */
 export function fakeModel<T extends object>(state: T) {
   const handlers = new Map<string, Set<() => void>>();
   let dirty: State = {};

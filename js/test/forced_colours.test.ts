@@ -67,7 +67,8 @@ test.each(["lines", "matrix"] as const)(
     const { painted, words } = forced();
     await mounted(headView(), state(mode));
     const { background, text, muted, hairline, accent } = THEMES.light;
-    // What this page calls its system's colours are the fallbacks; the indigo of the scale is none of them.
+    // What this page calls its system's colours are the fallbacks; the indigo of the scale is none
+    // of them.
     const system = new Set<unknown>([background, text, muted, hairline, accent]);
     const greys = [...painted].filter((colour) => !system.has(colour)).map(String);
     for (const colour of greys) {

@@ -143,37 +143,41 @@ test("the keyboard moves, selects, adds, and Escape goes back", async () => {
   expect(model.get("selected")).toEqual([[1, 5, "self"]]);
 });
 
-test("a key switches the head under the cursor off and on, or its layer, and Escape takes back what was done last", async () => {
-  const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
-  await press("x");
-  expect(model.sent.at(-1)).toEqual({ disabled: [[0, 2, "self"]] });
-  expect(find("[aria-live]").textContent).toBe("1 head off: L0 H2");
-  await press("ArrowDown");
-  await press("x");
-  expect(model.get("disabled")).toEqual([
-    [0, 2, "self"],
-    [1, 0, "self"],
-  ]);
-  expect(find("[role=gridcell]").getAttribute("aria-label")).toContain("layer 1 head 0, off,");
-  await press("Enter");
-  await press("X", { shiftKey: true });
-  expect(model.get("disabled")).toHaveLength(7);
-  await press("X", { shiftKey: true });
-  expect(model.get("disabled")).toEqual([[0, 2, "self"]]);
-  await press("x", { ctrlKey: true });
-  expect(model.get("disabled")).toHaveLength(1);
-  await press("Escape");
-  expect(model.get("disabled")).toHaveLength(7);
-  await press("Escape");
-  expect(model.get("disabled")).toHaveLength(2);
-  expect(model.get("selected")).toEqual([[1, 0, "self"]]);
-  await press("Escape");
-  expect(model.get("selected")).toEqual([[0, 2, "self"]]);
-  await press("Escape");
-  await press("Escape");
-  expect(model.get("disabled")).toEqual([]);
-  expect(find("[aria-live]").textContent).toBe("all heads on");
-});
+test(
+  "a key switches the head under the cursor off and on, or its layer, and Escape takes " +
+    "back what was done last",
+  async () => {
+    const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
+    await press("x");
+    expect(model.sent.at(-1)).toEqual({ disabled: [[0, 2, "self"]] });
+    expect(find("[aria-live]").textContent).toBe("1 head off: L0 H2");
+    await press("ArrowDown");
+    await press("x");
+    expect(model.get("disabled")).toEqual([
+      [0, 2, "self"],
+      [1, 0, "self"],
+    ]);
+    expect(find("[role=gridcell]").getAttribute("aria-label")).toContain("layer 1 head 0, off,");
+    await press("Enter");
+    await press("X", { shiftKey: true });
+    expect(model.get("disabled")).toHaveLength(7);
+    await press("X", { shiftKey: true });
+    expect(model.get("disabled")).toEqual([[0, 2, "self"]]);
+    await press("x", { ctrlKey: true });
+    expect(model.get("disabled")).toHaveLength(1);
+    await press("Escape");
+    expect(model.get("disabled")).toHaveLength(7);
+    await press("Escape");
+    expect(model.get("disabled")).toHaveLength(2);
+    expect(model.get("selected")).toEqual([[1, 0, "self"]]);
+    await press("Escape");
+    expect(model.get("selected")).toEqual([[0, 2, "self"]]);
+    await press("Escape");
+    await press("Escape");
+    expect(model.get("disabled")).toEqual([]);
+    expect(find("[aria-live]").textContent).toBe("all heads on");
+  },
+);
 
 test("what the kernel refused is said, and Escape does not ask for it again", async () => {
   const { model, find, press } = await show({ selected: [[0, 2, "self"]] });
@@ -190,27 +194,31 @@ test("what the kernel refused is said, and Escape does not ask for it again", as
   expect(find<HTMLElement>("[role=alert]").hidden).toBe(true);
 });
 
-test("buttons switch the shown head, and all of them on again; the method and the difference are offered while one is off", async () => {
-  const { model, find } = await show({ selected: [[2, 3, "self"]] });
-  const [button, row] = [find(".attnw-grid-switch"), find(".attnw-off-controls")];
-  expect([button.textContent, row.hidden]).toEqual(["switch off L2 H3", true]);
-  button.click();
-  await frame();
-  expect([button.textContent, row.hidden]).toEqual(["switch on L2 H3", false]);
-  expect(row.textContent).toContain("off: L2 H3");
-  await pick(find<HTMLSelectElement>("[data-control=method]"), () => {
-    find<HTMLSelectElement>("[data-control=method]").value = "zero";
-  });
-  expect(model.get("method")).toBe("zero");
-  const box = find<HTMLInputElement>("[data-control='difference from the intact model']");
-  await pick(box, () => {
-    box.checked = true;
-  });
-  expect(model.get("versus")).toBe("intact");
-  find(".attnw-off-controls .attnw-grid-switch").click();
-  await frame();
-  expect([model.get("disabled"), row.hidden]).toEqual([[], true]);
-});
+test(
+  "buttons switch the shown head, and all of them on again; the method and the " +
+    "difference are offered while one is off",
+  async () => {
+    const { model, find } = await show({ selected: [[2, 3, "self"]] });
+    const [button, row] = [find(".attnw-grid-switch"), find(".attnw-off-controls")];
+    expect([button.textContent, row.hidden]).toEqual(["switch off L2 H3", true]);
+    button.click();
+    await frame();
+    expect([button.textContent, row.hidden]).toEqual(["switch on L2 H3", false]);
+    expect(row.textContent).toContain("off: L2 H3");
+    await pick(find<HTMLSelectElement>("[data-control=method]"), () => {
+      find<HTMLSelectElement>("[data-control=method]").value = "zero";
+    });
+    expect(model.get("method")).toBe("zero");
+    const box = find<HTMLInputElement>("[data-control='difference from the intact model']");
+    await pick(box, () => {
+      box.checked = true;
+    });
+    expect(model.get("versus")).toBe("intact");
+    find(".attnw-off-controls .attnw-grid-switch").click();
+    await frame();
+    expect([model.get("disabled"), row.hidden]).toEqual([[], true]);
+  },
+);
 
 test("where no head can be switched off there is no button, and the key says why", async () => {
   const source = { model: "m", note: "", loss: "", fixed: "Heads are switched off by a kernel." };
@@ -226,35 +234,39 @@ test("where no head can be switched off there is no button, and the key says why
   expect([model.sent, model.get("disabled")]).toEqual([[], [[1, 1, "self"]]]);
 });
 
-test("heads that are off are struck through, changed ones outlined by how far they changed, in pictures too", () => {
-  const changes = Float32Array.from({ length: 24 }, (_, i) => [0, 0.1, 0.2][i] ?? 0);
-  const off: GridState["disabled"] = [[2, 3, "self"]];
-  const edited = {
-    ...thumbnails("self", 4, 6),
-    disabled: off,
-    changes: wire(changes, "<f4", [4, 6]),
-  };
-  const request = {
-    width: 480,
-    theme: THEMES.light,
-    density: 2,
-    blank: false,
-    dense: true,
-    brief: false,
-    caption: false,
-  };
-  const { sheet, caption, table } = drawPicture(
-    state({ disabled: off, _thumbnails: edited }),
-    request,
-  );
-  const drawn = sheet.pen.body;
-  const outlines = drawn.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
-  expect(outlines.map((line) => /stroke-width="(.)"/.exec(line)?.[1] ?? "1")).toEqual(["1", "3"]);
-  expect(captionText(caption)).toContain("struck through: switched off");
-  expect(captionText(caption)).toContain("Jensen-Shannon divergence up to 0.2");
-  expect(table.columns).toContain("changed");
-  expect(table.rows[0]?.slice(0, 3)).toEqual(["L2 H3 (3-4)", "", "off"]);
-});
+test(
+  "heads that are off are struck through, changed ones outlined by how far they changed, " +
+    "in pictures too",
+  () => {
+    const changes = Float32Array.from({ length: 24 }, (_, i) => [0, 0.1, 0.2][i] ?? 0);
+    const off: GridState["disabled"] = [[2, 3, "self"]];
+    const edited = {
+      ...thumbnails("self", 4, 6),
+      disabled: off,
+      changes: wire(changes, "<f4", [4, 6]),
+    };
+    const request = {
+      width: 480,
+      theme: THEMES.light,
+      density: 2,
+      blank: false,
+      dense: true,
+      brief: false,
+      caption: false,
+    };
+    const { sheet, caption, table } = drawPicture(
+      state({ disabled: off, _thumbnails: edited }),
+      request,
+    );
+    const drawn = sheet.pen.body;
+    const outlines = drawn.match(/<[^>]*stroke="#c8102e"[^>]*>/g) ?? [];
+    expect(outlines.map((line) => /stroke-width="(.)"/.exec(line)?.[1] ?? "1")).toEqual(["1", "3"]);
+    expect(captionText(caption)).toContain("struck through: switched off");
+    expect(captionText(caption)).toContain("Jensen-Shannon divergence up to 0.2");
+    expect(table.columns).toContain("changed");
+    expect(table.rows[0]?.slice(0, 3)).toEqual(["L2 H3 (3-4)", "", "off"]);
+  },
+);
 
 test("differences have one range to both sides, and are not shown as maps elsewhere", async () => {
   const maxima = Float32Array.from({ length: 24 }, (_, i) => (i === 7 ? -0.4 : 0.1));
@@ -361,30 +373,34 @@ async function peeks(circle: string) {
   return { heard, ...(await show({ _circle: circle })) };
 }
 
-test("a linked figure is shown the head that the keyboard is on, from the page's own bytes, and no preview is", async () => {
-  const { heard, model, find, press } = await peeks("here");
-  await press("ArrowRight");
-  expect(heard).toEqual([
-    {
-      head: [0, 1, "self"],
-      quantity: "weights",
-      unit: "tokens",
-      hidden: [],
-      rows: 3,
-      cols: 3,
-      values: new Uint8Array(9).fill(255),
-      maximum: Math.fround(0.8312),
-    },
-  ]);
-  expect(find(".attnw-grid-preview").hidden).toBe(true);
-  expect(model.sent).toEqual([]);
-  model.fromKernel({ layer: 2 });
-  await frame();
-  expect(heard).toHaveLength(1);
-  find("[role=grid]").dispatchEvent(new FocusEvent("blur"));
-  await frame();
-  expect(heard.slice(1)).toEqual([null]);
-});
+test(
+  "a linked figure is shown the head that the keyboard is on, from the page's own bytes, " +
+    "and no preview is",
+  async () => {
+    const { heard, model, find, press } = await peeks("here");
+    await press("ArrowRight");
+    expect(heard).toEqual([
+      {
+        head: [0, 1, "self"],
+        quantity: "weights",
+        unit: "tokens",
+        hidden: [],
+        rows: 3,
+        cols: 3,
+        values: new Uint8Array(9).fill(255),
+        maximum: Math.fround(0.8312),
+      },
+    ]);
+    expect(find(".attnw-grid-preview").hidden).toBe(true);
+    expect(model.sent).toEqual([]);
+    model.fromKernel({ layer: 2 });
+    await frame();
+    expect(heard).toHaveLength(1);
+    find("[role=grid]").dispatchEvent(new FocusEvent("blur"));
+    await frame();
+    expect(heard.slice(1)).toEqual([null]);
+  },
+);
 
 test("a grid that is taken away leaves the linked figure its own head", async () => {
   const { heard, press } = await peeks("here");
@@ -440,22 +456,25 @@ test("a narrow grid keeps its controls behind a button", async () => {
   expect(open()).toEqual(["true", true]);
 });
 
-test("the controls set the traits, and the stack switch is there only for several stacks", async () => {
-  const { model, el, find } = await show();
-  const selects = [...el.querySelectorAll("select")];
-  expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
-  const scale = find<HTMLSelectElement>("[data-control=scale]");
-  await pick(scale, () => {
-    scale.value = "log";
-  });
-  const hide = find<HTMLInputElement>("[data-hide=sep]");
-  await pick(hide, () => {
-    hide.checked = true;
-  });
-  expect(model.sent).toEqual([{ scale: "log" }, { hidden: ["sep"] }]);
-  expect(find(".attnw-grid-legend").textContent).toContain("log · per head");
-  expect(find("[data-hide=first]").closest("label")?.hidden).toBe(true);
-});
+test(
+  "the controls set the traits, and the stack switch is there only for several " + "stacks",
+  async () => {
+    const { model, el, find } = await show();
+    const selects = [...el.querySelectorAll("select")];
+    expect(selects.filter((s) => !s.closest("[hidden]"))).toHaveLength(2);
+    const scale = find<HTMLSelectElement>("[data-control=scale]");
+    await pick(scale, () => {
+      scale.value = "log";
+    });
+    const hide = find<HTMLInputElement>("[data-hide=sep]");
+    await pick(hide, () => {
+      hide.checked = true;
+    });
+    expect(model.sent).toEqual([{ scale: "log" }, { hidden: ["sep"] }]);
+    expect(find(".attnw-grid-legend").textContent).toContain("log · per head");
+    expect(find("[data-hide=first]").closest("label")?.hidden).toBe(true);
+  },
+);
 
 test("the old picture stays dimmed until its answer arrives", async () => {
   const { model, find } = await show();
@@ -468,7 +487,8 @@ test("the old picture stays dimmed until its answer arrives", async () => {
   await frame();
   expect(root.classList.contains("attnw-grid-stale")).toBe(false);
   expect(find(".attnw-grid-caption").textContent).toBe(
-    "All heads, self-attention · BertModel · attention weights · 3 tokens · square-root colour scale, per head · [CLS] hidden · weights only",
+    "All heads, self-attention · BertModel · attention weights · 3 tokens · square-root " +
+      "colour scale, per head · [CLS] hidden · weights only",
   );
 });
 
@@ -607,39 +627,42 @@ test("the page says what its picture says, word for word", async () => {
   );
 });
 
-test("where the reader's system chooses the colours, maps and bars are in its colours alone", async () => {
-  vi.stubGlobal("matchMedia", (query: string) => ({
-    matches: query.includes("forced-colors"),
-    addEventListener() {},
-  }));
-  const painted = new Set<unknown>();
-  const words = new Set<number>();
-  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
-    this: HTMLCanvasElement,
-  ) {
-    const pen: Record<string, unknown> = {
-      canvas: this,
-      measureText: () => ({ width: 10 }),
-      createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
-      putImageData: ({ data }: ImageData) => {
-        for (const word of new Uint32Array(data.buffer)) words.add(word);
-      },
-    };
-    return new Proxy(pen, {
-      get: (of, name) => of[name as string] ?? (() => {}),
-      set(of, name, value) {
-        if (/Style$/.test(String(name))) painted.add(value);
-        of[name as string] = value;
-        return true;
-      },
-    }) as never;
-  });
-  await show({ _metrics: METRICS, metric: "entropy", selected: [[1, 2, "self"]] });
-  // From the ground between the maps to the text, and nothing of the scale of other readers.
-  const { background, text, muted, hairline, accent } = THEMES.light;
-  expect(words.delete(word(hairline))).toBe(true);
-  expect(words).toContain(0xffffffff);
-  expect(words).toContain(0xff1f1b1b);
-  for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
-  expect([...painted].sort()).toEqual([accent, text, muted, hairline, background].sort());
-});
+test(
+  "where the reader's system chooses the colours, maps and bars are in its colours " + "alone",
+  async () => {
+    vi.stubGlobal("matchMedia", (query: string) => ({
+      matches: query.includes("forced-colors"),
+      addEventListener() {},
+    }));
+    const painted = new Set<unknown>();
+    const words = new Set<number>();
+    vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation(function (
+      this: HTMLCanvasElement,
+    ) {
+      const pen: Record<string, unknown> = {
+        canvas: this,
+        measureText: () => ({ width: 10 }),
+        createImageData: (w: number, h: number) => ({ data: new Uint8ClampedArray(4 * w * h) }),
+        putImageData: ({ data }: ImageData) => {
+          for (const word of new Uint32Array(data.buffer)) words.add(word);
+        },
+      };
+      return new Proxy(pen, {
+        get: (of, name) => of[name as string] ?? (() => {}),
+        set(of, name, value) {
+          if (/Style$/.test(String(name))) painted.add(value);
+          of[name as string] = value;
+          return true;
+        },
+      }) as never;
+    });
+    await show({ _metrics: METRICS, metric: "entropy", selected: [[1, 2, "self"]] });
+    // From the ground between the maps to the text, and nothing of the scale of other readers.
+    const { background, text, muted, hairline, accent } = THEMES.light;
+    expect(words.delete(word(hairline))).toBe(true);
+    expect(words).toContain(0xffffffff);
+    expect(words).toContain(0xff1f1b1b);
+    for (const word of words) expect((word >> 16) & 255).toBeLessThanOrEqual((word & 255) + 4);
+    expect([...painted].sort()).toEqual([accent, text, muted, hairline, background].sort());
+  },
+);

@@ -92,7 +92,8 @@ test("what is said names rows, wishes and order", () => {
   expect(scene().said).toBe("3 of 3 rows · by n, largest first");
   const wishes = { min_count: 2000, significant: true, search: "<i>", descending: false };
   expect(scene({ ...wishes, sort: "head" }).said).toBe(
-    "0 of 3 rows · at least 2,000 words · only better than the offset · search: “<i>” · by best head, first layer first",
+    "0 of 3 rows · at least 2,000 words · only better than the offset · search: “<i>” · by " +
+      "best head, first layer first",
   );
 });
 
@@ -122,17 +123,30 @@ test("the caption names the stack, the heads, the scale and how to read bars", (
   ]);
 });
 
-test("a picture draws every row's texts; names stay text, dots and frames stand on their heads", () => {
-  const direction = "governor to dependent";
-  const state = tableState({ relation: "det", direction, selected: [[1, 0, "self"]] });
-  const { sheet, table } = drawPicture(state, request(null));
-  const texts = [...sheet.pen.body.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
-  expect(texts).toContain("&lt;b&gt;obj&lt;/b&gt;");
-  for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
-    expect(texts).toContain(text);
-  expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
-  expect(table.rows[1]).toEqual(["det", 20, "L1 H0", direction, "90", "70–97", "+1", "50", "40*"]);
-});
+test(
+  "a picture draws every row's texts; names stay text, dots and frames stand on their " + "heads",
+  () => {
+    const direction = "governor to dependent";
+    const state = tableState({ relation: "det", direction, selected: [[1, 0, "self"]] });
+    const { sheet, table } = drawPicture(state, request(null));
+    const texts = [...sheet.pen.body.matchAll(/<text[^>]*>([^<]*)</g)].map(([, text]) => text);
+    expect(texts).toContain("&lt;b&gt;obj&lt;/b&gt;");
+    for (const text of ["L1 H0", "gov → dep", "90", "70–97", "+1", "*", "every head on det"])
+      expect(texts).toContain(text);
+    expect(sheet.pen.body.match(/A[\d.]+ [\d.]+ 0 1 1/g)).toHaveLength(2);
+    expect(table.rows[1]).toEqual([
+      "det",
+      20,
+      "L1 H0",
+      direction,
+      "90",
+      "70–97",
+      "+1",
+      "50",
+      "40*",
+    ]);
+  },
+);
 
 test("without numbers, and without rows, a picture says so", () => {
   for (const change of [{ _numbers: null }, { search: "zz" }]) {

@@ -60,26 +60,29 @@ test("it stands with the caption, once", () => {
   expect([...(inner.firstElementChild?.children ?? [])]).toEqual([box, caption]);
 });
 
-test("the keyboard opens it, moves in it and closes it, and the figure hears nothing of that", () => {
-  const { inner, button, menu, items, press } = onPage();
-  const heard = vi.fn();
-  inner.addEventListener("keydown", ({ key }) => heard(key));
-  button.focus();
-  press("[");
-  press("Enter");
-  button.click();
-  expect([menu.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
-  expect(document.activeElement).toBe(items[0]);
-  press("ArrowRight");
-  expect(document.activeElement).toBe(items[1]);
-  press("End");
-  press("ArrowDown");
-  expect(document.activeElement).toBe(items[0]);
-  press("Escape");
-  expect([menu.hidden, document.activeElement]).toEqual([true, button]);
-  press("Escape");
-  expect(heard.mock.calls.flat()).toEqual(["[", "Escape"]);
-});
+test(
+  "the keyboard opens it, moves in it and closes it, and the figure hears nothing of " + "that",
+  () => {
+    const { inner, button, menu, items, press } = onPage();
+    const heard = vi.fn();
+    inner.addEventListener("keydown", ({ key }) => heard(key));
+    button.focus();
+    press("[");
+    press("Enter");
+    button.click();
+    expect([menu.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
+    expect(document.activeElement).toBe(items[0]);
+    press("ArrowRight");
+    expect(document.activeElement).toBe(items[1]);
+    press("End");
+    press("ArrowDown");
+    expect(document.activeElement).toBe(items[0]);
+    press("Escape");
+    expect([menu.hidden, document.activeElement]).toEqual([true, button]);
+    press("Escape");
+    expect(heard.mock.calls.flat()).toEqual(["[", "Escape"]);
+  },
+);
 
 test("a file is asked for, and downloaded under the name that it came with", () => {
   const { button, items, asked, answer, said } = onPage();

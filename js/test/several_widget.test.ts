@@ -46,23 +46,27 @@ describe("several heads on a page", () => {
     expect(model.sent).toEqual([{ tokens: [["query", 1]] }]);
   });
 
-  test("s goes from one head to heads side by side and overlaid, a to all of the layer; both are controls", async () => {
-    const { model, find } = await show({ arrangement: "overlay" });
-    await press(find(".attnw-lines-figure"), "a");
-    expect(model.sent.pop()).toEqual({ of: "layer" });
-    expect(find<HTMLInputElement>("[data-control='all heads of the layer']").checked).toBe(true);
-    await press(find(".attnw-lines-figure"), "s");
-    expect(model.sent.pop()).toEqual({ arrangement: "one" });
-    const choice = find<HTMLSelectElement>("[data-control=heads]");
-    expect([...choice.options].map((option) => option.text)).toEqual([
-      "one",
-      "side by side",
-      "overlaid",
-    ]);
-    choice.value = "beside";
-    choice.dispatchEvent(new Event("change"));
-    expect(model.sent.pop()).toEqual({ arrangement: "beside" });
-  });
+  test(
+    "s goes from one head to heads side by side and overlaid, a to all of the layer; " +
+      "both are controls",
+    async () => {
+      const { model, find } = await show({ arrangement: "overlay" });
+      await press(find(".attnw-lines-figure"), "a");
+      expect(model.sent.pop()).toEqual({ of: "layer" });
+      expect(find<HTMLInputElement>("[data-control='all heads of the layer']").checked).toBe(true);
+      await press(find(".attnw-lines-figure"), "s");
+      expect(model.sent.pop()).toEqual({ arrangement: "one" });
+      const choice = find<HTMLSelectElement>("[data-control=heads]");
+      expect([...choice.options].map((option) => option.text)).toEqual([
+        "one",
+        "side by side",
+        "overlaid",
+      ]);
+      choice.value = "beside";
+      choice.dispatchEvent(new Event("change"));
+      expect(model.sent.pop()).toEqual({ arrangement: "beside" });
+    },
+  );
 
   test("a chip adds or takes away its head, twice or with Shift it is alone", async () => {
     const { model, el, find } = await show({ arrangement: "overlay" });

@@ -22,7 +22,9 @@ const shapes = { self: [2, 1] as [number, number] };
 const text = (array: ArrayBufferView) =>
   btoa(String.fromCharCode(...new Uint8Array(array.buffer, array.byteOffset, array.byteLength)));
 
-/** A window of two mentions of "Mary": the first head chooses her for "she", the second does not. */
+/**
+ * A window of two mentions of "Mary": the first head chooses her for "she", the second does not.
+ */
 function held(document: number, window = 0): HeldWindow {
   const mention = (index: number, word: number) => ({
     mention: index,

@@ -107,6 +107,8 @@ test("the lines of a long name are read as one", async () => {
   const name = el.querySelector("th[scope=row]");
   expect(name?.querySelectorAll("br").length).toBeGreaterThan(0);
   expect(el.querySelector("[data-caption]")?.textContent).toBe(
-    "Metrics of one head · L0 H0 (1-1) · 2 metrics · each strip from the smallest value to the largest · 4 heads · percentile: the share of the other heads with a smaller value, ties by half",
+    "Metrics of one head · L0 H0 (1-1) · 2 metrics · each strip from the smallest value to " +
+      "the largest · 4 heads · percentile: the share of the other heads with a smaller " +
+      "value, ties by half",
   );
 });

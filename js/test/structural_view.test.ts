@@ -12,7 +12,10 @@ import { drawnCats } from "./drawn_cats.js";
 import { frame, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
-/** "Cats eat fish": the first word hangs on the second as annotated, the third on the first, and "fish" is taken for the root. */
+/**
+ * "Cats eat fish": the first word hangs on the second as annotated, the third on the first, and
+ * "fish" is taken for the root.
+ */
 function drawn(layer = 2): DrawnSentence {
   return drawnCats({
     head: null,
@@ -60,28 +63,32 @@ const sceneWith = (change: Partial<ArcsState> = {}) => {
   return scene;
 };
 
-test("links have no direction, the word taken for the root has an arc, and words are right or wrong", () => {
-  const { shown, title, rightness } = sceneWith();
-  expect(shown).toEqual([
-    { governor: 1, dependent: 0, weight: 0.2, right: true, isLink: true },
-    { governor: 0, dependent: 2, weight: 0.2, right: false, isLink: true },
-    { governor: -1, dependent: 2, weight: 0.2, right: false },
-  ]);
-  expect(title).toBe("structural probe · layer 2 · all relations · annotated and predicted arcs");
-  expect(rightness).toBe("right on 1 of 3 words here");
-  const ofSubjects = sceneWith({ relation: "nsubj" });
-  expect(ofSubjects.shown.map(({ right }) => right)).toEqual([true]);
-  expect(ofSubjects.rightness).toBe("right on 1 of 1 word here");
-  expect(captionOf(sceneWith())).toMatchObject({
-    head: "structural probe, layer 2",
-    scale: "linear, 0 to 4.0 in both matrices",
-  });
-  expect(tableOf(sceneWith()).rows).toEqual([
-    ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>, 3 fish", "right", "1.0"],
-    ["2 <b>eat</b>", "root", "", "1 Cats", "wrong", "0.8"],
-    ["3 fish", "obj", "2 <b>eat</b>", "1 Cats, root", "wrong", "0.3"],
-  ]);
-});
+test(
+  "links have no direction, the word taken for the root has an arc, and words are right " +
+    "or wrong",
+  () => {
+    const { shown, title, rightness } = sceneWith();
+    expect(shown).toEqual([
+      { governor: 1, dependent: 0, weight: 0.2, right: true, isLink: true },
+      { governor: 0, dependent: 2, weight: 0.2, right: false, isLink: true },
+      { governor: -1, dependent: 2, weight: 0.2, right: false },
+    ]);
+    expect(title).toBe("structural probe · layer 2 · all relations · annotated and predicted arcs");
+    expect(rightness).toBe("right on 1 of 3 words here");
+    const ofSubjects = sceneWith({ relation: "nsubj" });
+    expect(ofSubjects.shown.map(({ right }) => right)).toEqual([true]);
+    expect(ofSubjects.rightness).toBe("right on 1 of 1 word here");
+    expect(captionOf(sceneWith())).toMatchObject({
+      head: "structural probe, layer 2",
+      scale: "linear, 0 to 4.0 in both matrices",
+    });
+    expect(tableOf(sceneWith()).rows).toEqual([
+      ["1 Cats", "nsubj", "2 <b>eat</b>", "2 <b>eat</b>, 3 fish", "right", "1.0"],
+      ["2 <b>eat</b>", "root", "", "1 Cats", "wrong", "0.8"],
+      ["3 fish", "obj", "2 <b>eat</b>", "1 Cats, root", "wrong", "0.3"],
+    ]);
+  },
+);
 
 test("matrices stand beside each other, or above where their cells would be too small", () => {
   const measure = () => 40;

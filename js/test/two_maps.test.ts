@@ -85,17 +85,21 @@ test("of two maps on one scale the third is their difference on its own", () => 
   expect(several.names).toEqual(["A: here", "B: there", "A − B"]);
 });
 
-test("what one input has alone is named, and absent from the other's panel and from the difference", () => {
-  const alone: [number[], number[]] = [[1], [2]];
-  const two = { ...axes, query: { ...axes.query, alone }, key: { ...axes.key, alone } };
-  const shown = map([], { rows: [0, 1, 2, 3], cols: [0, 1, 2, 3] });
-  expect([0, 1, 2].map((panel) => [...absentIn(panel, two, shown).key])).toEqual([
-    [2],
-    [1],
-    [1, 2],
-  ]);
-  expect(aloneText(two)).toBe(
-    `without a counterpart: ${axes.query.text[1]} (A alone), ${axes.query.text[2]} (B alone)`,
-  );
-  expect(aloneText(axes)).toBe("");
-});
+test(
+  "what one input has alone is named, and absent from the other's panel and from the " +
+    "difference",
+  () => {
+    const alone: [number[], number[]] = [[1], [2]];
+    const two = { ...axes, query: { ...axes.query, alone }, key: { ...axes.key, alone } };
+    const shown = map([], { rows: [0, 1, 2, 3], cols: [0, 1, 2, 3] });
+    expect([0, 1, 2].map((panel) => [...absentIn(panel, two, shown).key])).toEqual([
+      [2],
+      [1],
+      [1, 2],
+    ]);
+    expect(aloneText(two)).toBe(
+      `without a counterpart: ${axes.query.text[1]} (A alone), ${axes.query.text[2]} (B alone)`,
+    );
+    expect(aloneText(axes)).toBe("");
+  },
+);

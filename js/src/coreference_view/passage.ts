@@ -42,7 +42,10 @@ const DIRECTED = /[\p{L}\u200e\u200f]/u;
 const RIGHT_TO_LEFT =
   /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-/** A word on its line, or a part of one that is longer than a line. Places count from where lines start. */
+/**
+ * A word on its line, or a part of one that is longer than a line. Places count from where lines
+ * start.
+ */
 export interface Piece {
   word: number;
   text: string;
@@ -122,7 +125,10 @@ const opening = (mentions: Mention[], word: number) =>
 const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
 const snapped = (place: number) => Math.round(place * PARTS) / PARTS;
 
-/** Break a text into lines of at most `room` pixels. Punctuation stands as in print; a word that is longer than a line is broken. */
+/**
+ * Break a text into lines of at most `room` pixels. Punctuation stands as in print; a word that is
+ * longer than a line is broken.
+ */
 export function layoutPassage(
   texts: string[],
   mentions: Mention[],
@@ -315,7 +321,10 @@ function paintChoice(
   paintVerdict(pen, theme, outcome, x, y);
 }
 
-/** In a file every word stands alone: these marks turn its brackets and points as the text around it would. */
+/**
+ * In a file every word stands alone: these marks turn its brackets and points as the text around it
+ * would.
+ */
 const turned = (text: string) => (ONLY_LETTERS.test(text) ? text : `\u200f${text}\u200f`);
 const ONLY_LETTERS = /^[\p{L}\p{M}]*$/u;
 

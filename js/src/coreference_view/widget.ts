@@ -196,7 +196,10 @@ function render(context: RenderContext<CoreferenceState>): void {
 /** Marks of the first and the last word of a line lie a little outside of it. */
 const BLEED = 4;
 
-/** The text of a window as words in their places, over what is painted; a numbered button stands before each mention. */
+/**
+ * The text of a window as words in their places, over what is painted; a numbered button stands
+ * before each mention.
+ */
 function coreferenceFigure(
   parent: HTMLElement,
   signal: AbortSignal,
@@ -323,7 +326,9 @@ function coreferenceFigure(
         [written, writtenAt] = [next, places];
       }
       marked = scene.marked;
-      const name = `${counted(words.length, "word")} with ${counted(asked.length, "mention")} that corefer`;
+      const name =
+        `${counted(words.length, "word")} with ` +
+        `${counted(asked.length, "mention")} that corefer`;
       text.setAttribute("aria-label", name);
       text.dir = at.rightToLeft ? "rtl" : "ltr";
       [stage.style.width, stage.style.height] = [`${at.width}px`, `${at.height}px`];

@@ -46,7 +46,10 @@ interface Placed {
   edge: EdgeName | undefined;
 }
 
-/** An annotated arc: the height of its flat part above the words, and the middle of its relation's name. */
+/**
+ * An annotated arc: the height of its flat part above the words, and the middle of its relation's
+ * name.
+ */
 export interface PlacedArc extends Annotated, Placed {
   height: number;
   labelX: number;
@@ -121,7 +124,10 @@ function governorName(tree: Tree, { governor }: Arc, widths: Widths) {
   return { text, width: widths.name(text) };
 }
 
-/** Words as far apart as they and the names of their arcs need; `across` is the width of all rows, where there are others. */
+/**
+ * Words as far apart as they and the names of their arcs need; `across` is the width of all rows,
+ * where there are others.
+ */
 function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 0): Row {
   const own = tree.annotated.filter(({ dependent }) => dependent >= start && dependent < end);
   const isWithin = ({ governor }: Arc) => governor >= start && governor < end;
@@ -186,8 +192,9 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
 }
 
 /**
- * Where arcs end at each word, from its middle and by the arc's dependent, and how far the ends reach to either side. The longer
- * an arc, the nearer to the middle of all; the arrow that comes in points at the middle of the word.
+ * Where arcs end at each word, from its middle and by the arc's dependent, and how far the ends
+ * reach to either side. The longer an arc, the nearer to the middle of all; the arrow that comes in
+ * points at the middle of the word.
  */
 function ports(tree: Tree, start: number, end: number, own: Annotated[]) {
   const shortFirst = [...own].sort((a, b) => length(a) - length(b));

@@ -47,7 +47,9 @@ export interface OwnArcs {
   follows: boolean;
 }
 
-/** One head's part, as a kernel sends it: rounded weights, but exact ones behind each prediction. */
+/**
+ * One head's part, as a kernel sends it: rounded weights, but exact ones behind each prediction.
+ */
 function ofHead({ drawn, predicted }: HeldSentence, index: number) {
   if (!predicted) return null;
   const m = drawn.words.length;

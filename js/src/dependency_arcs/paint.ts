@@ -62,7 +62,9 @@ export function verdict(x: number, y: number, outcome: Outcome, theme: Theme): S
 const group = ({ governor, dependent }: Arc, parts: Shape[], kind = "attnw-annotated") =>
   shape("g", { class: kind, "data-governor": governor, "data-dependent": dependent }, parts);
 
-/** An annotated arc from its governor up, over, and down to its dependent; `y` is where arcs end. */
+/**
+ * An annotated arc from its governor up, over, and down to its dependent; `y` is where arcs end.
+ */
 export function arcPath({ x0, x1, height, edge }: PlacedArc, y: number): string {
   const way = Math.sign(x1 - x0) || 1;
   const corner = Math.min(CORNER, Math.abs(x1 - x0) / 2);
@@ -73,7 +75,10 @@ export function arcPath({ x0, x1, height, edge }: PlacedArc, y: number): string 
   return `${start}H${x1 - way * corner}Q${x1} ${top} ${x1} ${top + corner}V${y}`;
 }
 
-/** The arcs over the words of a row, whose top is at the row's height; those of the relation last, with its name. */
+/**
+ * The arcs over the words of a row, whose top is at the row's height; those of the relation last,
+ * with its name.
+ */
 export function annotatedArcs(row: Row, scene: Scene, widths: Widths, theme: Theme): Shape[] {
   const { tree, state } = scene;
   const { relation } = state;
@@ -146,7 +151,10 @@ export const hangingHeight = (arcs: HangingArc[]) =>
 
 const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong");
 
-/** The arcs under the words of a row, from the words' bottom on, the strongest over the others; no arc crosses a name or a mark. */
+/**
+ * The arcs under the words of a row, from the words' bottom on, the strongest over the others; no
+ * arc crosses a name or a mark.
+ */
 export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
   const colourOf = (arc: HangingArc) => theme[outcomeOf(arc)];
   const names = arcs.flatMap((arc) =>
@@ -187,7 +195,10 @@ function markOn(arc: HangingArc, theme: Theme): Shape[] {
 /** Opacity of the remaining arcs while the arcs of one word are highlighted. */
 const OTHERS = 0.12;
 
-/** Shapes with the arcs of a word as they are, and the others pale, as on a page while the word is held. */
+/**
+ * Shapes with the arcs of a word as they are, and the others pale, as on a page while the word is
+ * held.
+ */
 export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
   shapes.map((one) => {
     const { "data-dependent": dependent, "data-governor": governor } = one.attributes;

@@ -131,12 +131,18 @@ function votesText({ heads, places, values, sums }: Votes, word: number): string
   const named = own.map((value, i) => {
     const place = asInt32(places)[word * count + i] ?? 0;
     const [head, back] = [place >> 1, place & 1];
-    return `${headName([Math.floor(head / heads), head % heads, ""])}${back ? " back" : ""} ${print(value)}`;
+    return (
+      `${headName([Math.floor(head / heads), head % heads, ""])}${back ? " back" : ""} ` +
+      `${print(value)}`
+    );
   });
   const back = named.some((text) => text.includes(" back "))
     ? " (back: attention from the governor)"
     : "";
-  return `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ${named.join(" · ")}${back}`;
+  return (
+    `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ` +
+    `${named.join(" · ")}${back}`
+  );
 }
 
 /** Whether a word's relation is the one chosen, or a subtype of it. */
@@ -225,7 +231,8 @@ export function captionOf(scene: Scene, brief = false): Caption {
   const predictions = structure
     ? [
         rightness,
-        "below the minimum spanning tree of the predicted distances, without punctuation: solid where annotated, dashed elsewhere",
+        "below the minimum spanning tree of the predicted distances, without punctuation: " +
+          "solid where annotated, dashed elsewhere",
       ]
     : [
         ...(probe
@@ -364,7 +371,9 @@ export function wordTexts({ tree, reading }: Scene, word: number, other?: number
   if (structure) {
     const linked = linkedTo(reading, word).map((i) => (i < 0 ? ROOT : textOf(i)));
     return {
-      arc: `${annotated} · ${linked.length ? `linked to ${linked.join(", ")}` : "punctuation, not linked"}`,
+      arc:
+        `${annotated} · ` +
+        `${linked.length ? `linked to ${linked.join(", ")}` : "punctuation, not linked"}`,
       from: other === undefined ? "" : pairText(tree, structure, word, other),
       to: nearestText(tree, structure, word),
     };
@@ -376,7 +385,9 @@ export function wordTexts({ tree, reading }: Scene, word: number, other?: number
   if (reading.votes)
     return {
       arc: annotated + (predicted ?? ""),
-      from: `governors: ${ROOT} ${digits(reading.weight(word, -1))} · ${strongest(tree, word, (other) => reading.weight(word, other))}`,
+      from:
+        `governors: ${ROOT} ${digits(reading.weight(word, -1))} · ` +
+        `${strongest(tree, word, (other) => reading.weight(word, other))}`,
       to: reading.votes(word),
     };
   return {
@@ -393,9 +404,12 @@ export function figureNames({ tree, shown, drawn, state }: Scene) {
   const head = drawn.head ? headName(drawn.head) : (state._source.probe ?? "no head");
   const what = shown.some(({ isLink }) => isLink) ? "link" : "arc";
   return {
-    annotated: `dependency tree of ${counted(tree.words.length, "word")}, root ${root}; the table lists its arcs`,
+    annotated:
+      `dependency tree of ${counted(tree.words.length, "word")}, root ${root}; the ` +
+      `table lists its arcs`,
     predicted:
-      `${counted(shown.length, what)} that ${head} predicts${state._source.probe ? "" : `, ${state.direction}`}: ${right} right, ` +
+      `${counted(shown.length, what)} that ${head} ` +
+      `predicts${state._source.probe ? "" : `, ${state.direction}`}: ${right} right, ` +
       `${shown.length - right} wrong; the table lists them`,
   };
 }

@@ -16,7 +16,10 @@ export interface Distances {
   predicted(a: number, b: number): number;
   /** Predicted edges from the root. */
   depth(word: number): number;
-  /** Whether a word is linked to its governor, or is the root that was found; undefined of what is not counted. */
+  /**
+   * Whether a word is linked to its governor, or is the root that was found; undefined of what is
+   * not counted.
+   */
   found(word: number): boolean | undefined;
   /** The largest of all distances, at least 1. */
   most: number;
@@ -64,7 +67,8 @@ export const linkedTo = ({ predicted }: Reading, word: number): number[] =>
 
 /** How far two words are apart. */
 export const pairText = ({ words }: Tree, { gold, predicted }: Distances, a: number, b: number) =>
-  `${words[a]} – ${words[b]}: ${counted(gold(a, b), "edge")} apart, predicted ${edges(predicted(a, b))}`;
+  `${words[a]} – ${words[b]}: ${counted(gold(a, b), "edge")} apart, predicted ` +
+  `${edges(predicted(a, b))}`;
 
 /** The words that a probe has nearest to a word. */
 export function nearestText({ words }: Tree, { gold, predicted }: Distances, word: number): string {
@@ -75,5 +79,8 @@ export function nearestText({ words }: Tree, { gold, predicted }: Distances, wor
     .slice(0, NAMED)
     .map((i) => `${words[i]} ${edges(predicted(word, i))} (${gold(word, i)})`);
   const rest = others.length - named.length;
-  return `predicted (annotated) distances: ${named.join(" · ")}${rest > 0 ? ` · ${counted(rest, "word")} farther` : ""}`;
+  return (
+    `predicted (annotated) distances: ` +
+    `${named.join(" · ")}${rest > 0 ? ` · ${counted(rest, "word")} farther` : ""}`
+  );
 }

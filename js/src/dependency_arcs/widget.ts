@@ -403,7 +403,10 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
       fillAbove(scene, row, widths, look);
       fillBelow(scene, row, widths, look);
     },
-    /** Mark the word pointed at: its arcs stay, the others fade, and every word shows its share of that word's attention. */
+    /**
+     * Mark the word pointed at: its arcs stay, the others fade, and every word shows its share of
+     * that word's attention.
+     */
     activate(word?: number, pinned = false, shares: number[] = []): void {
       stage.classList.toggle("attnw-arcs-pointed", word !== undefined);
       for (const arc of stage.querySelectorAll<SVGElement>("[data-dependent]")) {

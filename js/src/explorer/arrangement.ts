@@ -5,7 +5,10 @@ import { type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 const SIDE_BY_SIDE = 676;
 /** From here on details have room enough in a half of the width. */
 const HALF = 1060;
-/** With a view of more tokens, or a grid of more layers, all would be higher than a screen with the details below both. */
+/**
+ * With a view of more tokens, or a grid of more layers, all would be higher than a screen with the
+ * details below both.
+ */
 const LOW_VIEW = 19;
 const LOW_GRID = 8;
 /** From here on three columns do. */

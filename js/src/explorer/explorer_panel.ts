@@ -26,7 +26,10 @@ export interface Standing {
   behind: boolean;
 }
 
-/** One panel: the widget that the model names, drawn when first opened, and what is said in its place. */
+/**
+ * One panel: the widget that the model names, drawn when first opened, and what is said in its
+ * place.
+ */
 export function explorerPanel(
   parent: HTMLElement,
   name: Panel,

@@ -166,7 +166,9 @@ export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signa
       if (look.textContent !== told) look.textContent = told;
       const stacks = model.get("_stacks").map(({ n_query }) => n_query);
       const count = stacks[0] ?? 0;
-      about.textContent = `${model.get("_source").model} · ${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
+      about.textContent =
+        `${model.get("_source").model} · ${count.toLocaleString("en")} ` +
+        `${count === 1 ? "token" : "tokens"}`;
     },
   };
 }

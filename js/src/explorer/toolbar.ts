@@ -24,7 +24,10 @@ const ORDERS = Object.keys(SORTS) as MetricState["sort"][];
 /** Traits of the grid, which keeps its metrics and order to itself. */
 const OF_GRID = ["metric", "sort", "stack", "_metrics", "_axes"] as const;
 
-/** The one row of all controls that figures share; `grid` is the model of the grid, once there is one. */
+/**
+ * The one row of all controls that figures share; `grid` is the model of the grid, once there is
+ * one.
+ */
 export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal: AbortSignal) {
   const bar = element(parent, "div", {
     class: "attnw-ex-bar",

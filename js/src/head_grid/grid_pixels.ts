@@ -45,7 +45,10 @@ export function decode(thumbnails: Thumbnails): SmallMaps {
   };
 }
 
-/** First and last source cell behind each of `size` pixels: all that a pixel covers, or the nearest one when enlarging. */
+/**
+ * First and last source cell behind each of `size` pixels: all that a pixel covers, or the nearest
+ * one when enlarging.
+ */
 export function spans(source: number, size: number): Int32Array {
   const out = new Int32Array(2 * size);
   for (let i = 0; i < size; i++) {
@@ -57,8 +60,8 @@ export function spans(source: number, size: number): Int32Array {
 }
 
 /**
- * The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of the scale's; or of the bytes of
- * differences.
+ * The pixel of each byte round(255 sqrt(share)), where `gain` is the head's maximum as a share of
+ * the scale's; or of the bytes of differences.
  */
 export function bytePixels(
   table: Uint32Array,
@@ -87,7 +90,9 @@ export interface Look {
   shared: boolean;
 }
 
-/** Draw one head as a `size` x `size` square at `offset` of a pixel buffer with rows of `stride`. */
+/**
+ * Draw one head as a `size` x `size` square at `offset` of a pixel buffer with rows of `stride`.
+ */
 export function drawHead(
   pixels: Uint32Array,
   stride: number,
@@ -131,7 +136,10 @@ export function drawHead(
 /** Device pixels of the hairline round a map: light maps side by side would look like one. */
 export const hairline = ({ gap, dpr }: GridLayout) => Math.floor((gap * dpr) / 2);
 
-/** The maps of all cells, each in its hairline, with their gaps, in device pixels; they begin a hairline before the first cell. */
+/**
+ * The maps of all cells, each in its hairline, with their gaps, in device pixels; they begin a
+ * hairline before the first cell.
+ */
 export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look: Look): Raster {
   const edge = hairline(layout);
   const size = Math.round(layout.cell * layout.dpr);

@@ -14,8 +14,9 @@ const GAP = 4;
 export type Box = Record<"left" | "top" | "right" | "bottom", number>;
 
 /**
- * Top-left corner of a preview outside of the grid, level with the hovered cell: beside it, else under or over it. Where a
- * grid leaves no room it stands at the side that is farther from the cell.
+ * Top-left corner of a preview outside of the grid, level with the hovered cell: beside it, else
+ * under or over it. Where a grid leaves no room it stands at the side that is farther from the
+ * cell.
  */
 export function placeOutside(
   grid: Box,
@@ -42,7 +43,10 @@ export function placeOutside(
   return outside.find(fits) ?? [isLeft ? bounds.right - width : bounds.left, y];
 }
 
-/** An enlarged thumbnail beside the grid. It is a popover: the output areas of notebooks clip whatever leaves them. */
+/**
+ * An enlarged thumbnail beside the grid. It is a popover: the output areas of notebooks clip
+ * whatever leaves them.
+ */
 export function gridPreview(parent: HTMLElement) {
   const look = { class: "attnw-grid-preview", popover: "manual", "aria-hidden": "true" };
   const box = element(parent, "div", { ...look, hidden: true });

@@ -160,7 +160,10 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
   if (off.size && maps?.signed) notes.push("no difference is drawn of what is off");
   if (changes) {
     const most = changes.reduce((a, b) => Math.max(a, b), 0);
-    const upTo = `outlined: changed against ${state.versus === "other" ? "B" : "the intact model"}, Jensen-Shannon divergence up to ${figures(most)}`;
+    const upTo =
+      `outlined: changed against ` +
+      `${state.versus === "other" ? "B" : "the intact model"}, Jensen-Shannon divergence up ` +
+      `to ${figures(most)}`;
     notes.push(most > 0 ? upTo : "no other head of this stack changed");
   }
   if (state.versus === "other" && maps?.signed)
@@ -168,8 +171,10 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
   if (state.versus === "intact" && maps && !maps.signed && state.of_two === "difference")
     notes.push(
       state.disabled.length
-        ? "the difference from the intact model is not held of these maps: they are shown themselves"
-        : "no head is off, so that nothing differs from the intact model: the maps themselves are shown",
+        ? "the difference from the intact model is not held of these maps: they are shown " +
+            "themselves"
+        : "no head is off, so that nothing differs from the intact model: the maps " +
+            "themselves are shown",
     );
   return notes;
 }

@@ -44,8 +44,8 @@ export interface Order {
 type Wish = Pick<MetricState, "sort" | "descending" | "filter" | "outside">;
 
 /**
- * Heads in their places, sorted and filtered as wished; of equal ones the first comes first. Layers `without` attention have
- * no heads.
+ * Heads in their places, sorted and filtered as wished; of equal ones the first comes first. Layers
+ * `without` attention have no heads.
  */
 export function orderHeads(
   layers: number,

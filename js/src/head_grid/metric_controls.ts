@@ -18,7 +18,10 @@ const ORDERS = Object.keys(SORTS) as MetricState["sort"][];
 const STEPS = 200;
 const STRIP: [number, number] = [160, 14];
 
-/** The row for metrics: which one, the order, the range, heads alike; returns how to bring it up to date. */
+/**
+ * The row for metrics: which one, the order, the range, heads alike; returns how to bring it up to
+ * date.
+ */
 export function metricControls(
   parent: HTMLElement,
   { model, signal }: RenderContext<GridState>,

@@ -112,7 +112,10 @@ function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side) {
   return { bytes, top, place };
 }
 
-/** Thumbnails of all heads, as the kernel makes them: hidden tokens out, then the maximum under each cell. */
+/**
+ * Thumbnails of all heads, as the kernel makes them: hidden tokens out, then the maximum under each
+ * cell.
+ */
 export function thumbnails(maps: EmbeddedMaps, hidden: string[]): Thumbnails {
   const [layers, heads, queries, keys] = maps.shape;
   const rows = sideOf(maps.axes.query.special, hidden);

@@ -27,8 +27,8 @@ export interface Pointer {
 const NOWHERE: Pointer = { hovered: undefined, focused: undefined, scrolled: [0, 0] };
 
 /**
- * Everything, with the small maps as `composed` made them; squares stand for maps that are not there. A picture has no `hand`,
- * and no mark of the layer that the next step starts from.
+ * Everything, with the small maps as `composed` made them; squares stand for maps that are not
+ * there. A picture has no `hand`, and no mark of the layer that the next step starts from.
  */
 export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand?: Pointer): void {
   const pointer = hand ?? NOWHERE;
@@ -65,7 +65,10 @@ export function paintGrid(pen: Pen, scene: Scene, maps: Raster | undefined, hand
   paintRowLabels(pen, scene, marked, pointer.scrolled);
 }
 
-/** Width and strength of the outline of heads by their change: up to a quarter of the largest one, a half, three, all of it. */
+/**
+ * Width and strength of the outline of heads by their change: up to a quarter of the largest one, a
+ * half, three, all of it.
+ */
 const CHANGES = [
   [1, 0.4],
   [1, 1],
@@ -89,7 +92,10 @@ function paintEdits(pen: Pen, { layout, theme, order, off, changes }: Scene) {
   }
 }
 
-/** A veil, and a line against the diagonal, where many heads have their weights; in two colours, one of which is seen on any map. */
+/**
+ * A veil, and a line against the diagonal, where many heads have their weights; in two colours, one
+ * of which is seen on any map.
+ */
 function paintStrike(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
   const [x, y] = corner(layout, at);
   const end = layout.cell - 2;
@@ -110,7 +116,10 @@ function paintStrike(pen: Pen, layout: GridLayout, at: Cell, theme: Theme) {
   }
 }
 
-/** The accent round a selected head, and a notch where causal maps are masked: solid on the head that is shown. */
+/**
+ * The accent round a selected head, and a notch where causal maps are masked: solid on the head
+ * that is shown.
+ */
 function paintFrame(pen: Pen, layout: GridLayout, at: Cell, theme: Theme, solid: boolean) {
   // A line of background keeps the accent apart from cells of a like colour.
   outline(pen, layout, at, theme.background, 1, -0.5);
@@ -221,7 +230,10 @@ const metricColour = ({ dark, forced, text }: Theme) =>
 /** Room between two texts, in a cell and from one cell to the next. */
 const TEXT_GAP = 4;
 
-/** Numbers of a metric under each other: as many decimals as its largest value needs for `digits` digits. */
+/**
+ * Numbers of a metric under each other: as many decimals as its largest value needs for `digits`
+ * digits.
+ */
 export function decimals({ low, high }: Metric, digits: number): (x: number) => string {
   return aligned(Math.max(Math.abs(low), Math.abs(high)), digits);
 }

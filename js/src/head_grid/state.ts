@@ -15,7 +15,10 @@ export interface Edited {
   versus: GridState["versus"];
   /** Which of the two compared attentions the thumbnails show. */
   of_two: OfTwo;
-  /** Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values farthest from 0. */
+  /**
+   * Of differences: bytes are 128 + sign round(127 sqrt(|value| / largest)), maxima the values
+   * farthest from 0.
+   */
   signed: boolean;
   /** Queries and keys that are in both of two inputs that differ: the others have no difference. */
   common: [number, number] | null;
@@ -40,7 +43,9 @@ export interface Thumbnails extends Partial<Edited> {
 export interface GridState extends SharedState, MetricState {
   stack: string;
   shared_scale: boolean;
-  /** What thumbnails are compared with: the intact model, while heads are off, or another attention. */
+  /**
+   * What thumbnails are compared with: the intact model, while heads are off, or another attention.
+   */
   versus: "intact" | "other" | null;
   of_two: OfTwo;
   /** What the two are called that are compared; empty while nothing is. */

@@ -27,7 +27,10 @@ const named = (heads: Head[]) => headNames(heads, 4, headName);
 export const offText = (off: Head[]) =>
   off.length ? `${counted(off.length, "head")} off: ${named(off)}` : "all heads on";
 
-/** A button for the shown head in `row`; while a head is off a row of its own, in `parent`. Returns how to bring them up to date. */
+/**
+ * A button for the shown head in `row`; while a head is off a row of its own, in `parent`. Returns
+ * how to bring them up to date.
+ */
 export function switchControls(
   row: HTMLElement,
   parent: HTMLElement,

@@ -25,7 +25,10 @@ interface MapPlace {
 /** A press that moves less than this is a click. */
 const STILL = 4;
 
-/** Mouse and keyboard of the map: changes the returned place and calls the actions; `key` returns whether it took the key. */
+/**
+ * Mouse and keyboard of the map: changes the returned place and calls the actions; `key` returns
+ * whether it took the key.
+ */
 export function mapInput(
   box: HTMLElement,
   canvas: HTMLCanvasElement,

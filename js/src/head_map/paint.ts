@@ -10,8 +10,9 @@ import { type MapScene, type Point, type Rectangle, within } from "./scene.js";
 const of = ({ dark }: Theme) => (dark ? palette.dark : palette.light);
 
 /**
- * The colour of layer `layer` of `count`: first layer to last, away from the background; every step can be read as a number
- * (4.5:1). Weights have a scale of their own; these hues keep the two apart.
+ * The colour of layer `layer` of `count`: first layer to last, away from the background; every step
+ * can be read as a number (4.5:1). Weights have a scale of their own; these hues keep the two
+ * apart.
  */
 export function layerColour(theme: Theme, layer: number, count: number): string {
   if (theme.forced) return theme.text;

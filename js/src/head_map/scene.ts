@@ -33,7 +33,10 @@ export function decodePoints(heads: PlacedHeads): Point[] {
   return points.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
 }
 
-/** Where the plane lies on the canvas, in CSS pixels; one scale for both directions, as distances ask for. */
+/**
+ * Where the plane lies on the canvas, in CSS pixels; one scale for both directions, as distances
+ * ask for.
+ */
 export interface MapLayout {
   width: number;
   height: number;

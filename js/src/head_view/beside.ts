@@ -47,7 +47,10 @@ function columnsIn({ room, state, map }: Scene, count: number): number {
   return Math.ceil(count / Math.ceil(count / most));
 }
 
-/** Where every head's figure lies; lines in sight begin at `scrollTop`, all of them where it is `whole`. */
+/**
+ * Where every head's figure lies; lines in sight begin at `scrollTop`, all of them where it is
+ * `whole`.
+ */
 export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Beside {
   const { room, map, several } = scene;
   const members = map.members ?? [];

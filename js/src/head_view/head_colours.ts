@@ -45,7 +45,9 @@ function headTables(theme: Theme, colours: string[]): Tables {
   return { first: whole, faded: mixed(theme, whole, FADE), second: whole };
 }
 
-/** Tables of colours that are in use: what follows the pointer is drawn with them again and again. */
+/**
+ * Tables of colours that are in use: what follows the pointer is drawn with them again and again.
+ */
 const made = new WeakMap<string[], Tables>();
 
 /** The colour table of a scene's weights; each theme has separate tables. */

@@ -99,7 +99,10 @@ export function linesInView(
   return strongestLast(query, key, level, counts, zero);
 }
 
-/** A counting sort by how far levels are from `zero` that drops what exceeds MOST_LINES from the weak end. */
+/**
+ * A counting sort by how far levels are from `zero` that drops what exceeds MOST_LINES from the
+ * weak end.
+ */
 function strongestLast(
   query: number[],
   key: number[],

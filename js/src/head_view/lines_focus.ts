@@ -16,7 +16,10 @@ export function focusOf({ active, locked }: Scene): Positions | undefined {
   return focus.query.size + focus.key.size > 0 ? focus : undefined;
 }
 
-/** Lines of tokens that stand out are scaled to the strongest of them: among those of the whole head they could all be pale. */
+/**
+ * Lines of tokens that stand out are scaled to the strongest of them: among those of the whole head
+ * they could all be pale.
+ */
 export function linesRange(scene: Scene): Range {
   const map = scene.reach ?? scene.map.most ?? scene.map;
   const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;

@@ -105,8 +105,9 @@ export function scrollToMiddle(layout: LinesLayout, index: number): number {
 }
 
 /**
- * The corners of an eased line: the share of the way across (0 left, 1 right), and the share of the way up or down there. They
- * stand closest where the line bends most. Corners, and no curve: every engine draws these in the same places.
+ * The corners of an eased line: the share of the way across (0 left, 1 right), and the share of the
+ * way up or down there. They stand closest where the line bends most. Corners, and no curve: every
+ * engine draws these in the same places.
  */
 export const EASED: [across: number, along: number][] = Array.from(
   { length: CORNERS + 1 },

@@ -107,7 +107,10 @@ export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Sc
   paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
 }
 
-/** What follows the pointer and the locks: their lines, the line pointed at, the two columns of tokens. */
+/**
+ * What follows the pointer and the locks: their lines, the line pointed at, the two columns of
+ * tokens.
+ */
 export function paintOverLines(
   pen: Pen,
   at: LinesLayout,

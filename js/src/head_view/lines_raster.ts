@@ -10,7 +10,10 @@ export const lineWidth = (curved: boolean, lit = false): number =>
 
 /** Less of a pixel than this is not seen. */
 const COVERED = 1 / 512;
-/** Browsers let go of the last part of what covers a pixel's edge: their lines are thinner by this much of a pixel. */
+/**
+ * Browsers let go of the last part of what covers a pixel's edge: their lines are thinner by this
+ * much of a pixel.
+ */
 const THINNER = { eased: 0.025, straight: 0.0435 };
 /** Pieces of a column that a steep part of a curve is cut into. */
 const MOST_PIECES = 4;

@@ -80,7 +80,9 @@ export function longControls(parent: HTMLElement, model: Model<ViewState>, signa
   };
 }
 
-/** The figure with what is beside or under it: minimap, what is pointed at, lists, legend, caption. */
+/**
+ * The figure with what is beside or under it: minimap, what is pointed at, lists, legend, caption.
+ */
 export function longBody(parent: HTMLElement, signal: AbortSignal) {
   const message = element(parent, "p", { class: "attnw-message", hidden: true });
   const body = element(parent, "div", { class: "attnw-view-body" });

@@ -16,8 +16,9 @@ export interface Drawn {
 }
 
 /**
- * Dragging moves what is in sight; two fingers, a pinch on a trackpad and a wheel with Ctrl or Command zoom about where they are. A
- * wheel alone scrolls the page, unless the figure has the focus.
+ * Dragging moves what is in sight; two fingers, a pinch on a trackpad and a wheel with Ctrl or
+ * Command zoom about where they are. A wheel alone scrolls the page, unless the figure has the
+ * focus.
  */
 export function longGestures(
   box: HTMLElement,

@@ -3,7 +3,10 @@ import type { Part } from "./long_types.js";
 import type { Place } from "./long_window.js";
 
 const LARGEST_PLOT = 560;
-/** As many pixels as a tile has cells: none is lost where there is little room, the figure scrolls then. */
+/**
+ * As many pixels as a tile has cells: none is lost where there is little room, the figure scrolls
+ * then.
+ */
 const LEAST_PLOT = 256;
 /** The column of the first key, beside the others. */
 export const STRIP = 10;

@@ -11,7 +11,9 @@ import { covers } from "./long_window.js";
 import { ANGLE } from "./matrix_layout.js";
 import { paintHatch } from "./matrix_paint.js";
 
-/** Cells from this size on stand apart by a pixel of background, and have their tokens beside them. */
+/**
+ * Cells from this size on stand apart by a pixel of background, and have their tokens beside them.
+ */
 const APART = 10;
 const READABLE = 12.5;
 /** Between two positions on an axis. */
@@ -40,7 +42,9 @@ export function pixelsOf(
   };
 }
 
-/** The part in sight: the tile, and where it does not reach the overview; the first key beside it. */
+/**
+ * The part in sight: the tile, and where it does not reach the overview; the first key beside it.
+ */
 export function paintCells(
   pen: Pen,
   at: LongLayout,

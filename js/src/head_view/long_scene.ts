@@ -9,7 +9,10 @@ import type { Place } from "./long_window.js";
 import type { Ground } from "./scene.js";
 import type { ViewState } from "./state.js";
 
-/** Maxima of blocks with where they are: the block of row r and column c begins at q0 + r step and k0 + c step. */
+/**
+ * Maxima of blocks with where they are: the block of row r and column c begins at q0 + r step and
+ * k0 + c step.
+ */
 export interface Cells {
   q0: number;
   k0: number;
@@ -162,7 +165,10 @@ export function described(scene: LongScene, { query, key, step, weight }: Block)
   if (step === 1)
     return `${tokenAt(scene, "query", query)} → ${tokenAt(scene, "key", key)} ${print(weight)}`;
   const known = Number.isNaN(weight) ? "masked" : `at most ${print(weight)}`;
-  return `queries ${places(query, step, head.n_query)} → keys ${places(key, step, head.n_key)}: ${known}`;
+  return (
+    `queries ${places(query, step, head.n_query)} → keys ` +
+    `${places(key, step, head.n_key)}: ${known}`
+  );
 }
 
 /** The ends of a link, by what they are and where. */

@@ -17,7 +17,8 @@ export const lengthOf = ({ n_query, n_key }: LongHead): string =>
 
 /** What needs whole maps, for a reader who looks for it. */
 export const MISSING =
-  "Long input: whole maps are not made of it, and so neither norms, gradients, words, hidden tokens, comparisons nor several heads at once.";
+  "Long input: whole maps are not made of it, and so neither norms, gradients, words, " +
+  "hidden tokens, comparisons nor several heads at once.";
 
 /** The values at the ends of the colour scale. */
 export const scaleTexts = ({ state, head, print }: LongScene) =>
@@ -32,7 +33,10 @@ const spans = (scene: LongScene) => {
 export function linksNote({ state, links, head }: LongScene): string {
   if (state.mode !== "lines") return "";
   if (!links) return "";
-  return `the strongest ${counted(links.length, "link")} in sight; weaker ones are not shown, nor links to ${named(head.first_text, 0)}`;
+  return (
+    `the strongest ${counted(links.length, "link")} in sight; weaker ones are not ` +
+    `shown, nor links to ${named(head.first_text, 0)}`
+  );
 }
 
 /** What a view of a long input shows, in words. */
@@ -47,7 +51,9 @@ export function longCaption(scene: LongScene): Caption {
     model: state._source.model,
     head: `${headName(of)} (${paperName(of)})`,
     quantity: `attention weights · long input, ${lengthOf(head)}`,
-    scale: `${SCALE_WORDS[state.scale]} colour scale, ${low} to ${high}, this head but for its first key`,
+    scale:
+      `${SCALE_WORDS[state.scale]} colour scale, ${low} to ${high}, this head but for ` +
+      `its first key`,
     notes: [
       isWhole(head, whole(part)) ? "" : `zoomed: ${spans(scene)} in sight`,
       matrix && step > 1 ? `maxima of ${step} × ${step} tokens` : "",
@@ -77,7 +83,10 @@ export function longTable(scene: LongScene): Table {
 export function longName(scene: LongScene): string {
   const { head } = scene;
   const strongest = head.links.slice(0, LISTED).map((link) => linkText(scene, link));
-  return `Attention of ${headName(headOf(head))} over ${lengthOf(head)}; strongest: ${strongest.join(", ") || "none"}. Question mark lists the keys.`;
+  return (
+    `Attention of ${headName(headOf(head))} over ${lengthOf(head)}; strongest: ` +
+    `${strongest.join(", ") || "none"}. Question mark lists the keys.`
+  );
 }
 
 /** What is pointed at, or the locked pair. */

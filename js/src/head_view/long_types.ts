@@ -1,7 +1,10 @@
 import type { Axis, Side } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** [query from, query to, key from, key to), in tokens; ends need not be whole while a hand moves it. */
+/**
+ * [query from, query to, key from, key to), in tokens; ends need not be whole while a hand moves
+ * it.
+ */
 export type Part = [number, number, number, number];
 /** From, to, the weight, and the text of both tokens. */
 export type Link = [query: number, key: number, weight: number, from: string, to: string];

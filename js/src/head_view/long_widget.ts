@@ -125,7 +125,10 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   let part: Part | undefined;
   let look: Look | undefined;
   let state: ViewState | undefined;
-  /** Where the keyboard is, and where the pointer is: blocks and links follow from it, whatever is in sight by then. */
+  /**
+   * Where the keyboard is, and where the pointer is: blocks and links follow from it, whatever is
+   * in sight by then.
+   */
   let cursor: Place | undefined;
   let pointer: (Record<"x" | "y", number> & { event: PointerEvent }) | undefined;
   let link: number | undefined;

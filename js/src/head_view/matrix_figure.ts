@@ -12,7 +12,10 @@ export interface MatrixFigure extends Figure {
   layout(): MatrixLayout | undefined;
 }
 
-/** A heat map with tokens on both axes. Cells are on one canvas; labels and crosshair on a second one over it. */
+/**
+ * A heat map with tokens on both axes. Cells are on one canvas; labels and crosshair on a second
+ * one over it.
+ */
 export function matrixFigure(parent: HTMLElement): MatrixFigure {
   const box = element(parent, "div", { class: "attnw-figure attnw-matrix-figure" });
   const base = element(box, "canvas", { class: "attnw-matrix", "aria-hidden": "true" });

@@ -11,7 +11,10 @@ const LARGE = 6;
 /** More highlighted tokens than this are labelled like the others. */
 const MOST_KEPT = 12;
 
-/** Tokens on both axes, thinned where cells are small, and the marks of locked and active rows and columns. */
+/**
+ * Tokens on both axes, thinned where cells are small, and the marks of locked and active rows and
+ * columns.
+ */
 export function paintMatrixLabels(pen: Pen, layout: MatrixLayout, scene: Scene): void {
   const { locked, active } = scene;
   pen.strokeStyle = scene.theme.accent;

@@ -132,7 +132,9 @@ export function withLabels(
   return at;
 }
 
-/** Plot size in device pixels, and of the picture scaled into it: never more pixels than there are. */
+/**
+ * Plot size in device pixels, and of the picture scaled into it: never more pixels than there are.
+ */
 export function pixelSize(
   layout: Pick<MatrixLayout, "rows" | "cols" | "cellWidth" | "cellHeight" | "dpr">,
 ) {
@@ -147,14 +149,20 @@ export function labelStep(cell: number, needed: number): number {
   return EVERY.find((step) => step * cell >= needed) ?? 1000;
 }
 
-/** Draw a hairline every so many tokens; 0 where cells are large enough to count, or too small to rule. */
+/**
+ * Draw a hairline every so many tokens; 0 where cells are large enough to count, or too small to
+ * rule.
+ */
 export function ruleStep(cell: number): number {
   if (cell >= READABLE_CELL) return 0;
   if (cell >= 3) return 5;
   return 0;
 }
 
-/** The cell, row label or column label under a point. Where cells share a pixel: the one it shows, the strongest. */
+/**
+ * The cell, row label or column label under a point. Where cells share a pixel: the one it shows,
+ * the strongest.
+ */
 export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: number): Target {
   const { x0, y0, cellWidth, cellHeight, rows, cols, inSight } = layout;
   const [top, left] = [inSight.query.start, inSight.key.start];

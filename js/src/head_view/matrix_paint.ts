@@ -110,7 +110,9 @@ export function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pix
   pen.globalAlpha = 1;
 }
 
-/** Gaps between large cells, hairlines between small ones, the sentences' boundary and the frame. */
+/**
+ * Gaps between large cells, hairlines between small ones, the sentences' boundary and the frame.
+ */
 function paintRules(pen: Pen, scene: Scene, layout: MatrixLayout): void {
   const { theme, map, axes } = scene;
   const { cellWidth, cellHeight, rows, cols, dpr, inSight } = layout;
@@ -146,7 +148,8 @@ function paintRules(pen: Pen, scene: Scene, layout: MatrixLayout): void {
 }
 
 /**
- * The map as pixels, `across` x `down`; where cells share a pixel the strongest is shown. Masked pixels stay transparent.
+ * The map as pixels, `across` x `down`; where cells share a pixel the strongest is shown. Masked
+ * pixels stay transparent.
  */
 export function matrixPixels(
   map: VisibleMap,

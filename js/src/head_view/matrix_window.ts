@@ -56,7 +56,10 @@ function placed(start: number, count: number, all: number): Span {
   return { start: from, end: from + count };
 }
 
-/** The rows and columns that fit with cells of this side, `place` being `share` of the way across and down. */
+/**
+ * The rows and columns that fit with cells of this side, `place` being `share` of the way across
+ * and down.
+ */
 function fitting({ whole }: MatrixLayout, side: number, place: Place, share: Place): InSight {
   const span = (at: number, part: number, all: number, cell: number) => {
     const count = Math.max(
@@ -71,7 +74,10 @@ function fitting({ whole }: MatrixLayout, side: number, place: Place, share: Pla
   };
 }
 
-/** A step nearer (1) or farther (-1), with `place` where it is; the same where there is no such step. */
+/**
+ * A step nearer (1) or farther (-1), with `place` where it is; the same where there is no such
+ * step.
+ */
 export function stepped(at: MatrixLayout, by: 1 | -1, place: Place): InSight {
   const { whole, dpr, inSight: now } = at;
   const least = Math.min(whole.cellWidth, whole.cellHeight) * dpr;

@@ -25,8 +25,9 @@ const STILL = 250;
 const STEPS: Record<string, 1 | -1> = { "+": 1, "=": 1, "-": -1, _: -1 };
 
 /**
- * What zooms a matrix: a rectangle that is dragged, a wheel with Ctrl or Command or a pinch on a trackpad, keys, buttons. A finger or
- * Shift and a drag move what is in sight. A wheel alone scrolls the page.
+ * What zooms a matrix: a rectangle that is dragged, a wheel with Ctrl or Command or a pinch on a
+ * trackpad, keys, buttons. A finger or Shift and a drag move what is in sight. A wheel alone
+ * scrolls the page.
  */
 export function matrixZoom(
   figure: MatrixFigure,

@@ -15,7 +15,10 @@ export const WIDE = 840;
 export const ASIDE = 224;
 const GAP = 24;
 
-/** What a widget or a picture of this width leaves for the figure; heads side by side take all of it. */
+/**
+ * What a widget or a picture of this width leaves for the figure; heads side by side take all of
+ * it.
+ */
 export const roomFor = (width: number, several?: Several): number =>
   width >= WIDE && several?.arrangement !== "beside" ? width - ASIDE - GAP : width;
 

@@ -86,7 +86,9 @@ interface Asked extends Choice, Pick<SharedState, "quantity" | "unit"> {
   _compared?: string[];
 }
 
-/** The heads that a state draws together, as far as their maps are there; undefined until they are. */
+/**
+ * The heads that a state draws together, as far as their maps are there; undefined until they are.
+ */
 export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several | undefined {
   const two = isTwo(state);
   const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);

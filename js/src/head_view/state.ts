@@ -10,7 +10,10 @@ export interface ViewState extends SharedState {
   renormalise: boolean;
   sentences: "all" | "aa" | "ab" | "ba" | "bb";
   token_size: TokenSize;
-  /** The part of a matrix that is in sight, [query from, query to, key from, key to) on the full axes; null shows all. */
+  /**
+   * The part of a matrix that is in sight, [query from, query to, key from, key to) on the full
+   * axes; null shows all.
+   */
   window: [number, number, number, number] | null;
   _highlighted: { query: number[]; key: number[] };
   _map: AttentionMap | null;
@@ -21,7 +24,10 @@ export interface ViewState extends SharedState {
   versus: "intact" | "other" | null;
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
-  /** Of a long input, in place of maps: the head as a whole, what is in sight, the row of the locked query; else null. */
+  /**
+   * Of a long input, in place of maps: the head as a whole, what is in sight, the row of the locked
+   * query; else null.
+   */
   _long: LongHead | null;
   _tile: Tile | null;
   _row: Row | null;

@@ -39,7 +39,10 @@ export function goList(parent: HTMLElement, signal: AbortSignal) {
   };
 }
 
-/** The strongest weights of a locked token; returns how to bring them up to date, and whether there are any. */
+/**
+ * The strongest weights of a locked token; returns how to bring them up to date, and whether there
+ * are any.
+ */
 export function strongestList(
   parent: HTMLElement,
   signal: AbortSignal,

@@ -22,7 +22,10 @@ const HINT = "Point at a token for its values, click to lock it.";
 export const MATRIX_HINT =
   "Point at a cell for its weight, click to lock it, drag to zoom in; m shows lines.";
 
-/** The figure with what stands beside or under it: the values pointed at, the colour bar, the caption. */
+/**
+ * The figure with what stands beside or under it: the values pointed at, the colour bar, the
+ * caption.
+ */
 export function viewBody(
   parent: HTMLElement,
   signal: AbortSignal,

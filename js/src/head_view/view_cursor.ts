@@ -7,7 +7,10 @@ type Marks = ViewState["tokens"];
 
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1 };
 
-/** Where a key moves the cursor; undefined for other keys. In lines it is a token, in a matrix a cell. */
+/**
+ * Where a key moves the cursor; undefined for other keys. In lines it is a token, in a matrix a
+ * cell.
+ */
 export function moved(
   key: string,
   at: Target,

@@ -29,7 +29,10 @@ const isTogether = (state: ViewState) =>
   state.arrangement === "overlay" ||
   (state.arrangement === "beside" && drawnHeads(state).heads.length > 1);
 
-/** The selected head's map, or the maps of all heads that are drawn together; `last` while they are not there. */
+/**
+ * The selected head's map, or the maps of all heads that are drawn together; `last` while they are
+ * not there.
+ */
 export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
   if (!isTogether(state)) return shownMap(state, head, last);
   const {
@@ -75,7 +78,8 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
 }
 
 /**
- * The map of the selected head; `last` while the kernel has not answered with one that agrees with selection and axes.
+ * The map of the selected head; `last` while the kernel has not answered with one that agrees with
+ * selection and axes.
  */
 export function shownMap(state: ViewState, head: Head, last: Shown | null) {
   const { _map: map, _axes: axes, unit, quantity } = state;

@@ -35,7 +35,8 @@ export const FIGURE = "One attention head";
 const SEVERAL = "Attention heads";
 const COMPARED = "One attention head, compared";
 export const NO_SELECTION =
-  "Select a head: click one in a HeadGrid linked to this view, or set view.selected = [(layer, head)].";
+  "Select a head: click one in a HeadGrid linked to this view, or set view.selected = " +
+  "[(layer, head)].";
 const MOST_NAMED = 6;
 /** Of a locked token so many are listed. */
 const MOST_LISTED = 8;
@@ -68,6 +69,7 @@ export function captionOf(
   const whole = quantity === "weights" ? "weight" : quantity;
   const present = hideable(axes);
   const hidden = state.hidden.flatMap((kind) => present.get(kind) ?? []);
+  const share = percent(map.hiddenShare);
   const sentences = twoSentences(axes) ? state.sentences : "all";
   const together = shown.several;
   const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
@@ -79,9 +81,11 @@ export function captionOf(
         ? counted(map.rows.length, shown.unit.slice(0, -1))
         : `${counts} ${shown.unit}`
     }`,
-    scale: `${SCALE_WORDS[state.scale]} colour scale, 0 to ${printer(exact, quantity)(range.maximum)}, ${range.of}${
-      together?.names ? `; the difference ${differenceScale(map, quantity).range}` : ""
-    }`,
+    scale:
+      `${SCALE_WORDS[state.scale]} colour scale, 0 to ` +
+      `${printer(exact, quantity)(range.maximum)}, ${range.of}${
+        together?.names ? `; the difference ${differenceScale(map, quantity).range}` : ""
+      }`,
     notes: [
       shown.peek ?? "",
       together ? "" : keyGroup(stack, head),
@@ -89,7 +93,7 @@ export function captionOf(
         ? `lines that make up ${Math.round(100 * state.top_mass)} % of each row`
         : "",
       hidden.length
-        ? `hidden: ${hidden.join(" ")}${shown.peek ? "" : ` (${percent(map.hiddenShare)} of the ${whole})`}`
+        ? `hidden: ${hidden.join(" ")}${shown.peek ? "" : ` (${share} of the ${whole})`}`
         : "",
       sentences === "all"
         ? ""
@@ -126,7 +130,8 @@ export function secondOf({ highlighted, axes, several }: Shown): string {
   const text = words.join(", ").replaceAll(", ##", "");
   return (
     text &&
-    `${several?.arrangement === "overlay" ? "strong" : "second"} colour: attention from and to ${text}`
+    `${several?.arrangement === "overlay" ? "strong" : "second"} colour: attention from and ` +
+      `to ${text}`
   );
 }
 
@@ -225,5 +230,8 @@ export function figureName(
 ): string {
   const pairs = strongest(map, {}, 3).map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
-  return `${of} of ${headNames(heads, MOST_NAMED, headName)}; strongest: ${pairs.join(", ")}. Question mark lists the keys.`;
+  return (
+    `${of} of ${headNames(heads, MOST_NAMED, headName)}; strongest: ` +
+    `${pairs.join(", ")}. Question mark lists the keys.`
+  );
 }

@@ -178,7 +178,9 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     else figure().reveal(target, amid);
   }
 
-  /** New locks are brought into sight, whoever set them; a window that was given with them stays. */
+  /**
+   * New locks are brought into sight, whoever set them; a window that was given with them stays.
+   */
   function seek(now: Scene): void {
     const locks = JSON.stringify([now.state.mode, now.state.tokens]);
     if (locks === sought || !root.isConnected) return;

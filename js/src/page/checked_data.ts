@@ -3,7 +3,9 @@ import type { EmbeddedMaps } from "./embedded_maps.js";
 import type { Held, PageFigure, StoredMaps } from "./page_data.js";
 import { bytesOf, embedded } from "./revive.js";
 
-/** Most layers or heads that a page may name: larger numbers are damage, and would hang the page. */
+/**
+ * Most layers or heads that a page may name: larger numbers are damage, and would hang the page.
+ */
 const MOST_HEADS = 4096;
 const COUNTS = new Set(["n_layers", "n_heads", "n_key_heads"]);
 

@@ -5,5 +5,8 @@ export class DamagedError extends Error {}
 export function sentenceOf(error: unknown): string {
   const cause =
     error instanceof DamagedError ? error.message : "its data does not fit what the figure draws";
-  return `This figure cannot be shown: ${cause}. The page is damaged: save it again from the notebook.`;
+  return (
+    `This figure cannot be shown: ${cause}. The page is damaged: save it again from ` +
+    `the notebook.`
+  );
 }

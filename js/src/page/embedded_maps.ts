@@ -1,7 +1,10 @@
 import type { AttentionMap, Axes, Head } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 
-/** The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight / maximum. */
+/**
+ * The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight /
+ * maximum.
+ */
 export interface EmbeddedMaps {
   quantity: string;
   axes: Axes;

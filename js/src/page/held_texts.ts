@@ -19,7 +19,10 @@ function compare(a: number[], b: number[]): number {
   return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
 }
 
-/** What the page holds in the order in which a jump from `here` comes by, all round, `step` 1 or -1; `here` itself is left out. */
+/**
+ * What the page holds in the order in which a jump from `here` comes by, all round, `step` 1 or -1;
+ * `here` itself is left out.
+ */
 export function nextHeld<T>(
   held: T[],
   placeOf: (one: T) => number[],

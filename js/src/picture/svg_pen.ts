@@ -63,16 +63,19 @@ const ANCHORS: Partial<Record<CanvasTextAlign, string>> = {
   right: "end",
   end: "end",
 };
-/** From the baseline to a line of text's middle and top, in font sizes: where canvases have them in Liberation Sans. */
+/**
+ * From the baseline to a line of text's middle and top, in font sizes: where canvases have them in
+ * Liberation Sans.
+ */
 const BASELINES: Partial<Record<CanvasTextBaseline, number>> = { middle: 0.31, top: 0.81 };
 
 export interface SvgPen extends State {}
 
 /**
- * A pen that writes what is drawn as SVG elements. Pixels become `<image href="raster:i">`, for the program that knows how to
- * write them as a file.
+ * A pen that writes what is drawn as SVG elements. Pixels become `<image href="raster:i">`, for the
+ * program that knows how to write them as a file.
  */
-// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor gives it all that START has
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns START
 export class SvgPen implements RasterPen {
   private parts: string[] = [];
   private path: string[] = [];
@@ -241,7 +244,8 @@ export class SvgPen implements RasterPen {
     }
     const box = this.box(x, y, width, height).replace("<rect", "<image");
     this.write(
-      `${box} preserveAspectRatio="none" href="raster:${this.rasters.push({ raster, width, height }) - 1}"`,
+      `${box} preserveAspectRatio="none" ` +
+        `href="raster:${this.rasters.push({ raster, width, height }) - 1}"`,
     );
   }
 
@@ -263,7 +267,8 @@ export class SvgPen implements RasterPen {
 
   private fills(): string {
     const { fillStyle, globalAlpha } = this;
-    return ` fill="${hex(fillStyle)}"${globalAlpha < 1 ? ` fill-opacity="${number(globalAlpha)}"` : ""}`;
+    const opacity = globalAlpha < 1 ? ` fill-opacity="${number(globalAlpha)}"` : "";
+    return ` fill="${hex(fillStyle)}"${opacity}`;
   }
 
   private strokes(): string {

@@ -53,7 +53,8 @@ export function describe(scene: Scene, cell: Cell): string {
   if (effects.estimate)
     return `${name}: without it “${effects.name}” changes by about ${change} (estimate)`;
   const print = alignedWeights(Math.max(now, Math.abs(effect)));
-  return `${name}: without it “${effects.name}” ${print(now)} → ${print(now + effect)} (${change})`;
+  const after = print(now + effect);
+  return `${name}: without it “${effects.name}” ${print(now)} → ${after} (${change})`;
 }
 
 /** The largest effects in words, for who cannot see the map. */
@@ -71,11 +72,14 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
   if (!scene) return caption(FIGURE, { model: state._source.model, notes: [state._message] });
   const { answered, effects, reach, off } = scene;
   const range = reach ? `${signedChange(-reach, reach)} to ${signedChange(reach, reach)}` : "all 0";
-  const what = `change of the probability of “${answered.name}” without each head${off ? " too" : ""}`;
+  const what =
+    `change of the probability of “${answered.name}” ` + `without each head${off ? " too" : ""}`;
   return caption(FIGURE, {
     model: answered.model,
     head: headNames(state.selected),
-    quantity: `${questionOf(state)} Probabilities of answers${off ? ", before and after heads were switched off" : ""}`,
+    quantity:
+      `${questionOf(state)} Probabilities of ` +
+      `answers${off ? ", before and after heads were switched off" : ""}`,
     scale: effects ? `map: ${what}, ${range}` : "",
     notes: [
       answered.masks ? "this token was masked for the question" : "",

@@ -2,7 +2,10 @@ import { element, listening } from "../shared/dom.js";
 import { labelOf } from "../shared/labels.js";
 import type { Axis } from "../shared/types.js";
 
-/** The tokens of the text, of which one is asked about: arrows move between them, Enter chooses; returns how to show them. */
+/**
+ * The tokens of the text, of which one is asked about: arrows move between them, Enter chooses;
+ * returns how to show them.
+ */
 export function tokenRow(
   parent: HTMLElement,
   signal: AbortSignal,

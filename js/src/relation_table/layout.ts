@@ -5,7 +5,9 @@ import { COLUMNS, type Column } from "../shared/relation_types.js";
 import { wrapped } from "../shared/text_width.js";
 import { printed, type Scene } from "./scene.js";
 
-/** Heights of a row and of the headings, with the line under them; and of a line above the table. */
+/**
+ * Heights of a row and of the headings, with the line under them; and of a line above the table.
+ */
 export const ROW = 25;
 export const LINE = 16;
 const ABOVE = 4;
@@ -15,7 +17,9 @@ export const NAME = 4;
 export const ARROW = 12;
 /** Room at the end of a row for its asterisk. */
 export const STAR = 9;
-/** Between a bar and its number, the number and its interval, the offset's accuracy and the offset. */
+/**
+ * Between a bar and its number, the number and its interval, the offset's accuracy and the offset.
+ */
 const [BAR_GAP, INTERVAL_GAP, OFFSET_GAP] = [8, 6, 4];
 /** What fills the room that is left: space between columns first, then the bars. */
 const MOST = { pad: 12, bar: 240 };
@@ -131,7 +135,9 @@ export interface TableLayout {
   pad: number;
   /** 0 where there are no bars. */
   bar: number;
-  /** Room, with the space before it, of a bar's number, its interval (0: not printed) and an offset. */
+  /**
+   * Room, with the space before it, of a bar's number, its interval (0: not printed) and an offset.
+   */
   number: number;
   interval: number;
   offset: number;
@@ -254,7 +260,9 @@ function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): Tab
   };
 }
 
-/** Of the map: room for numbers at its left and top, after its last column; the size of its cells. */
+/**
+ * Of the map: room for numbers at its left and top, after its last column; the size of its cells.
+ */
 const MAP = { left: 28, top: 18, right: 4, smallest: 8, largest: 30 };
 
 /** Cells of a map of layers x heads, as large as `width` allows; the smallest may need more. */

@@ -21,8 +21,8 @@ const BASELINE = 0.31;
 const ARROW_SIZE = 8;
 
 /**
- * The accuracy of a row's head as a bar over the whole of 100 %, its interval as a line across the end, the best offset's accuracy
- * as a tick.
+ * The accuracy of a row's head as a bar over the whole of 100 %, its interval as a line across the
+ * end, the best offset's accuracy as a tick.
  */
 export function paintAccuracy(pen: Pen, theme: Theme, row: Row, width: number): void {
   const length = width - 2;
@@ -138,7 +138,10 @@ export function paintTable(
 /** From this size on every layer and head is numbered. */
 const NUMBERED = 16;
 
-/** Layers x heads coloured by accuracy; a dot marks heads better than the offset, a frame selected ones. */
+/**
+ * Layers x heads coloured by accuracy; a dot marks heads better than the offset, a frame selected
+ * ones.
+ */
 export function paintHeat(
   pen: Pen,
   layout: GridLayout,

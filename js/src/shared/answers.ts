@@ -92,7 +92,8 @@ export function watchAnswers<T>(
     try {
       // Jupyter marks the views of a kernel that was restarted.
       if (root.closest(".jupyter-widgets-disconnected")) lost();
-      // Jupyter reads what to call about the kernel's status; marimo calls it when the question has gone out.
+      // Jupyter reads what to call about the kernel's status; marimo calls it when the question has
+      // gone out.
       else
         model.send?.(
           { asked },

@@ -54,7 +54,10 @@ export function headNames(heads: Head[], most = MOST_NAMED, name = bothNames): s
 /** Rows of a table that is kept at every display of its widget. */
 const MOST_KEPT = 20;
 
-/** The table where it is asked for, its first rows where a notebook keeps it; and what the caption says of that. */
+/**
+ * The table where it is asked for, its first rows where a notebook keeps it; and what the caption
+ * says of that.
+ */
 export function keptRows({ columns, rows }: Table, brief: boolean): [table: Table, note: string] {
   if (!brief || rows.length <= MOST_KEPT) return [{ columns, rows }, ""];
   const note = `table: the first ${MOST_KEPT} of ${rows.length} rows`;

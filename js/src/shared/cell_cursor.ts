@@ -1,13 +1,17 @@
 import type { Cell } from "./cells.js";
 import { element } from "./dom.js";
 
-/** The one descendant of a box that assistive technology sees: it stands for what the keyboard is on in the canvas. */
+/**
+ * The one descendant of a box that assistive technology sees: it stands for what the keyboard is on
+ * in the canvas.
+ */
 export function activeDescendant(box: HTMLElement, holder: HTMLElement) {
   // Two widgets can share a page, and this module's scope may or may not be shared between them.
   const prefix = `attnw-${Math.random().toString(36).slice(2)}`;
   return (key: string, attributes: Record<string, string>): void => {
     const id = `${prefix}-${key}`;
-    // A fresh element with its own id: screen readers only speak when the active descendant changes.
+    // A fresh element with its own id: screen readers only speak when the active descendant
+    // changes.
     if (holder.firstElementChild?.id !== id) holder.replaceChildren();
     const node = holder.firstElementChild ?? element(holder, "div", { id });
     for (const [name, value] of Object.entries(attributes))

@@ -28,7 +28,10 @@ export interface Place {
   byKeyboard: boolean;
 }
 
-/** Mouse and keyboard over cells: change the returned place and call the actions; `key` returns whether it took the key. */
+/**
+ * Mouse and keyboard over cells: change the returned place and call the actions; `key` returns
+ * whether it took the key.
+ */
 export function cellInput(
   box: HTMLElement,
   canvas: HTMLCanvasElement,

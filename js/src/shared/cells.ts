@@ -1,6 +1,9 @@
 import type { Pen } from "./pen.js";
 
-/** Where the cells of a grid lie, in CSS pixels inside its canvas; every edge falls on a device pixel. */
+/**
+ * Where the cells of a grid lie, in CSS pixels inside its canvas; every edge falls on a device
+ * pixel.
+ */
 export interface GridLayout {
   x0: number;
   y0: number;
@@ -32,8 +35,8 @@ const PRINTED = 40;
 const NAMED = 29;
 
 /**
- * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit is larger, and scrolls.
- * `below` each cell can be a bar, or a bar and a name.
+ * Cells as large as `width` and the height in sight allow; a grid whose smallest cells do not fit
+ * is larger, and scrolls. `below` each cell can be a bar, or a bar and a name.
  */
 export function gridLayout(
   width: number,

@@ -29,7 +29,10 @@ export const lookup = (dark: boolean) => (dark ? TABLES.dark : TABLES.light);
 
 const forced = new Map<string, Uint32Array>();
 
-/** The scale of a theme: its own, or from the system's ground to its text where the reader asks for the system's colours. */
+/**
+ * The scale of a theme: its own, or from the system's ground to its text where the reader asks for
+ * the system's colours.
+ */
 export function ramp(theme: Theme): Uint32Array {
   if (!theme.forced) return lookup(theme.dark);
   const key = `${theme.background} ${theme.text}`;

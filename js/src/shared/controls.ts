@@ -7,7 +7,10 @@ export type Outcome = "right" | "wrong";
 /** The mark before an outcome, which is never told by its colour alone. */
 export const MARKS = { right: "✓", wrong: "×" } as const;
 
-/** A labelled select; returns how to offer values, hidden where there is no choice, and to show the one in force. */
+/**
+ * A labelled select; returns how to offer values, hidden where there is no choice, and to show the
+ * one in force.
+ */
 export function choice<T extends string>(
   parent: HTMLElement,
   name: string,
@@ -137,7 +140,10 @@ export function controlRow(parent: HTMLElement, signal: AbortSignal) {
     };
   }
 
-  /** Buttons to the next and the previous "mention", "for which the head" is right or wrong; returns how to allow them. */
+  /**
+   * Buttons to the next and the previous "mention", "for which the head" is right or wrong; returns
+   * how to allow them.
+   */
   function jumps(what: string, which: string, jump: (outcome: Outcome, step: 1 | -1) => void) {
     const buttons = (["right", "wrong"] as const).flatMap((outcome) => {
       const one = `${what} ${which} is ${outcome}`;

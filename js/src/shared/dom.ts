@@ -1,6 +1,9 @@
 type Attributes = Record<string, string | number | boolean>;
 
-/** An element with attributes and children; strings become text nodes, so that no token is ever parsed as HTML. */
+/**
+ * An element with attributes and children; strings become text nodes, so that no token is ever
+ * parsed as HTML.
+ */
 export function element<K extends keyof HTMLElementTagNameMap>(
   parent: HTMLElement,
   tag: K,

@@ -14,7 +14,9 @@ export interface Metrics {
   titles: string[];
   /** float32 [metrics, layers, heads]. */
   values: WireArray;
-  /** int32 [layers * heads, n]: the heads most like each, nearest first, as layer * heads + head. */
+  /**
+   * int32 [layers * heads, n]: the heads most like each, nearest first, as layer * heads + head.
+   */
   similar: WireArray;
 }
 

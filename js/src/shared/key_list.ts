@@ -42,7 +42,8 @@ export function commonKey(
   toggleKeys: () => void,
   stepBy: (layers: number) => void,
 ): boolean {
-  // Brackets may need Alt or AltGr (reported as Ctrl + Alt); with Ctrl or Cmd alone they are the browser's.
+  // Brackets may need Alt or AltGr (reported as Ctrl + Alt); with Ctrl or Cmd alone they are the
+  // browser's.
   if (event.metaKey || (event.ctrlKey && !event.altKey)) return false;
   if (event.key === "?") toggleKeys();
   else if (event.key === "[") stepBy(-1);

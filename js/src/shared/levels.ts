@@ -5,7 +5,10 @@ import type { Scale } from "./types.js";
 /** The entry that stands for nothing: the middle of a scale of differences, else the first. */
 export const zeroLevel = (signed = false) => (signed ? NO_CHANGE : 0);
 
-/** The entry 0..255 of a colour table that a weight is drawn with, or a difference where values are `signed`. */
+/**
+ * The entry 0..255 of a colour table that a weight is drawn with, or a difference where values are
+ * `signed`.
+ */
 export function levelOf(scale: Scale, maximum: number, signed = false): (weight: number) => number {
   const place = transfer(scale);
   const [zero, steps] = [zeroLevel(signed), signed ? 127 : 255];

@@ -5,7 +5,10 @@ import { placeSaveMenu, saveMenu } from "./save_menu.js";
 import { type Theme, watchTheme } from "./theme.js";
 import type { RenderContext } from "./types.js";
 
-/** Width to lay out for before the host has attached the widget, and of a picture that asks for none. */
+/**
+ * Width to lay out for before the host has attached the widget, and of a picture that asks for
+ * none.
+ */
 export const UNATTACHED = 640;
 
 /** What the page, or a picture, has decided before anything is drawn. */
@@ -48,9 +51,10 @@ function perFrame(signal: AbortSignal, draw: () => void): () => void {
 }
 
 /**
- * A widget's place on the page: an alert for the kernel's error, the host's theme or the reader's forced colours, the width, one
- * drawing a frame, and an end when the host takes the widget away. `update` follows a changed trait, theme or width; `paint`
- * follows it and every `schedule()`. `keys` returns whether it took the key.
+ * A widget's place on the page: an alert for the kernel's error, the host's theme or the reader's
+ * forced colours, the width, one drawing a frame, and an end when the host takes the widget away.
+ * `update` follows a changed trait, theme or width; `paint` follows it and every `schedule()`.
+ * `keys` returns whether it took the key.
  */
 export function mount<T extends { _error: string }>(
   { model, el, signal }: RenderContext<T>,

@@ -39,7 +39,10 @@ export function peekOut(circle: string, peeked: Peeked | null): boolean {
   return detail.shown;
 }
 
-/** Hear of heads that linked figures point at, until the signal; a listener that cannot show one returns false. */
+/**
+ * Hear of heads that linked figures point at, until the signal; a listener that cannot show one
+ * returns false.
+ */
 export function onPeek(
   signal: AbortSignal,
   circle: () => string,

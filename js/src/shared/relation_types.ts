@@ -82,7 +82,10 @@ export interface Structure {
   layer: number;
   /** int32 [E, 3]: two words, from 0, and 1 for an edge of the annotated tree. */
   links: WireArray;
-  /** int32 [m]: 1 where a word is linked to its governor, or is the root that was found, 0 where not; -1 is not counted. */
+  /**
+   * int32 [m]: 1 where a word is linked to its governor, or is the root that was found, 0 where
+   * not; -1 is not counted.
+   */
   found: WireArray;
   /** The word, from 0, that is taken for the root. */
   root: number;

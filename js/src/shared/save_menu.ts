@@ -42,8 +42,8 @@ interface Kernel {
 const NEXT: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 /**
- * The button "save" with its menu: the kernel is asked for a file, which the page then has downloaded, or for the figure's code.
- * Empty where there is no kernel to ask.
+ * The button "save" with its menu: the kernel is asked for a file, which the page then has
+ * downloaded, or for the figure's code. Empty where there is no kernel to ask.
  */
 export function saveMenu(document: Document, model: object, signal: AbortSignal): HTMLElement {
   const box = document.createElement("div");

@@ -62,7 +62,9 @@ export function announcement(selected: Head[]): string {
 
 const HISTORY = 100;
 
-/** Heads that are off once `heads` are switched: on again where all of them are off, else off too. */
+/**
+ * Heads that are off once `heads` are switched: on again where all of them are off, else off too.
+ */
 export function switchedOff(before: Head[], heads: Head[]): Head[] {
   const among = (some: Head[], head: Head) => some.some((one) => sameHead(one, head));
   const others = before.filter((head) => !among(heads, head));
@@ -79,7 +81,10 @@ export function undoable<T>(now: () => T, apply: (choice: T) => void) {
   let last = now();
   const isLast = (choice: T) => JSON.stringify(choice) === JSON.stringify(last);
 
-  /** Remember what was chosen elsewhere; called whenever the figure is brought up to date. What was `refused` never was. */
+  /**
+   * Remember what was chosen elsewhere; called whenever the figure is brought up to date. What was
+   * `refused` never was.
+   */
   function notice(refused = false): void {
     const next = now();
     if (isLast(next)) return;

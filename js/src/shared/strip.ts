@@ -42,7 +42,9 @@ export function paintStrip(
   }
 }
 
-/** Ticks of equal darkness are one path: a thousand are drawn as fast as ten, and take no more room. */
+/**
+ * Ticks of equal darkness are one path: a thousand are drawn as fast as ten, and take no more room.
+ */
 function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): void {
   const crowds = new Map<number, number>();
   for (const place of places) {

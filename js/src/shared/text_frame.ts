@@ -20,7 +20,10 @@ export interface TextState extends HeadsState {
     probe?: string;
   };
   _jump: { n?: number; outcome?: string; step?: number };
-  /** `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that holds a part. */
+  /**
+   * `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that
+   * holds a part.
+   */
   _jumped: { n?: number; found?: boolean; left?: number; where?: string };
 }
 
@@ -49,7 +52,10 @@ export interface TextFrame<T> {
   move(event: KeyboardEvent): boolean;
 }
 
-/** What stands round a text: progress, controls, title, note, keys, and what is read aloud. The figure goes into `body`. */
+/**
+ * What stands round a text: progress, controls, title, note, keys, and what is read aloud. The
+ * figure goes into `body`.
+ */
 export function textFrame<T extends TextState>(
   { inner, invalidate }: Mounted,
   { model, signal }: Pick<RenderContext<T>, "model" | "signal">,

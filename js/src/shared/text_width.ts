@@ -1,6 +1,7 @@
 /**
- * Widths in thousandths of the font size, from the space to the tilde, as in Helvetica's metrics: Liberation Sans and Arial have
- * the same. An engine without a page has nothing else to measure with.
+ * Widths in thousandths of the font size, from the space to the tilde, as in Helvetica's metrics:
+ * Liberation Sans and Arial have the same. An engine without a page has nothing else to measure
+ * with.
  */
 const REGULAR = [
   278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
@@ -54,7 +55,9 @@ function letter(sign: string, table: number[]): number {
   return table[(sign.normalize("NFD").codePointAt(0) ?? 0) - 32] ?? UNKNOWN;
 }
 
-/** Pixels that a text takes in Liberation Sans or Arial; a fair guess for scripts without a table. */
+/**
+ * Pixels that a text takes in Liberation Sans or Arial; a fair guess for scripts without a table.
+ */
 export function textWidth(text: string, size: number, bold = false): number {
   const table = bold ? BOLD : REGULAR;
   let thousandths = 0;

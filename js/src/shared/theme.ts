@@ -9,10 +9,16 @@ export interface Theme {
   accent: string;
   /** Highlighted words. */
   second: string;
-  /** Right and wrong predictions: blue and vermillion of Okabe and Ito, as dark or light as 4.5:1 asks. */
+  /**
+   * Right and wrong predictions: blue and vermillion of Okabe and Ito, as dark or light as 4.5:1
+   * asks.
+   */
   right: string;
   wrong: string;
-  /** The reader's system chooses the colours: shapes and numbers have to do where hues told things apart. */
+  /**
+   * The reader's system chooses the colours: shapes and numbers have to do where hues told things
+   * apart.
+   */
   forced: boolean;
 }
 
@@ -43,7 +49,10 @@ const DARK: Theme = {
 export const THEMES = { light: LIGHT, dark: DARK };
 
 const FORCED = "(forced-colors: active)";
-/** What the system calls the colours that a canvas has to use by itself: browsers recolour everything else. */
+/**
+ * What the system calls the colours that a canvas has to use by itself: browsers recolour
+ * everything else.
+ */
 const SYSTEM = {
   background: "Canvas",
   text: "CanvasText",
@@ -67,7 +76,10 @@ export function luminance(colour: string): number | undefined {
   return (0.299 * r + 0.587 * g + 0.114 * b) / (colour.startsWith("color(") ? 1 : 255);
 }
 
-/** The nearest painted background, across shadow roots: it is right in every host, whatever it calls its themes. */
+/**
+ * The nearest painted background, across shadow roots: it is right in every host, whatever it calls
+ * its themes.
+ */
 function backgroundLuminance(el: Element): number | undefined {
   for (let node: Node | null = el.parentNode; node; ) {
     if (node instanceof ShadowRoot) {
@@ -141,7 +153,8 @@ export function watchTheme(
       if (typeof colour === "string") el.style.setProperty(`--attnw-${name}`, colour);
     onChange(theme);
   };
-  // Hosts flip attributes first and load the style sheet after: look again once it can have arrived.
+  // Hosts flip attributes first and load the style sheet after: look again once it can have
+  // arrived.
   const soon = () => {
     update();
     for (const wait of [100, 500, 1500]) setTimeout(() => signal.aborted || update(), wait);

@@ -13,7 +13,10 @@ const ALL = "every token";
 const OF = { layer: "of the layer", model: "of the model" };
 const SORT = { head: "number", weight: "largest weight" };
 
-/** A token as it is offered: where a text has it twice, by its place too. Its place comes first, to be read again. */
+/**
+ * A token as it is offered: where a text has it twice, by its place too. Its place comes first, to
+ * be read again.
+ */
 function offered(axis: Axis, hidden: LensState["hidden"]): string[] {
   const texts = axis.text.map((_, i) => labelOf(axis, i));
   const counts = new Map<string, number>();

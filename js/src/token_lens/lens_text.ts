@@ -18,7 +18,8 @@ export const FIGURE = "Token lens";
 export const HINT =
   "Point at a cell for its weight; click it to select its head, or a token to lock that one too.";
 export const FIRST_HINT =
-  "No word is locked: this is the first one. Choose one above, or click a token here or in a linked view.";
+  "No word is locked: this is the first one. Choose one above, or click a token here or in " +
+  "a linked view.";
 export const PAIR_HINT = "Point at a square for its weight, click it to select its head.";
 const LOCK = "no word is locked: the first one is shown";
 
@@ -123,7 +124,8 @@ export function captionOf(scene: Scene): Caption {
       side && state.sort === "weight" ? `heads by their largest ${whole}` : "",
       side
         ? ""
-        : `a head goes there (marked) where no other key has a larger ${whole} from ${from}${among}`,
+        : `a head goes there (marked) where no other key has a larger ${whole} from ` +
+          `${from}${among}`,
       isNone(scene) ? LOCK : "",
       leftOut ? `the ${tokens.length} tokens with the largest ${whole}s alone` : "",
       hidden.length ? `${hidden.join(", ")} hidden` : "",

@@ -273,7 +273,10 @@ function paintPair(pen: Pen, scene: Scene, { hovered, focused, scrolled: [x] }: 
 const brief = (value: number) =>
   value >= 100 ? figures(value) : value < 0.005 ? "" : value.toFixed(2);
 
-/** Black or white on a value's colour, whichever stands out more: one of them has a contrast of 4.5 with any colour. */
+/**
+ * Black or white on a value's colour, whichever stands out more: one of them has a contrast of 4.5
+ * with any colour.
+ */
 function inks({ theme, state, maximum }: Scene): (value: number) => string {
   const table = ramp(theme);
   const level = levelOf(state.scale, maximum);

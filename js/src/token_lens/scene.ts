@@ -44,7 +44,9 @@ export const decode = (lens: Lens): Found => ({
   goes: lens.goes && asUint8(lens.goes),
 });
 
-/** All that a lens draws: rows of tokens by columns of heads, or between two tokens rows of layers. */
+/**
+ * All that a lens draws: rows of tokens by columns of heads, or between two tokens rows of layers.
+ */
 export interface Scene extends Omit<Page, "width"> {
   room: number;
   width: number;
@@ -199,7 +201,10 @@ function strongestOf(tokens: number[], all: Float32Array, heads: number, count: 
     .sort((a, b) => a - b);
 }
 
-/** Columns of heads and rows of tokens, each as large as there is room for; what has no room is scrolled. */
+/**
+ * Columns of heads and rows of tokens, each as large as there is room for; what has no room is
+ * scrolled.
+ */
 function tokenLayout(
   room: number,
   rows: number,
@@ -213,7 +218,8 @@ function tokenLayout(
     Math.max(NARROWEST, Math.min(WIDEST, (room - x0 - MARGIN) / Math.max(1, cols))),
   );
   const pitch = crisp(Math.max(LOWEST, Math.min(HIGHEST, TALLEST / Math.max(1, rows))));
-  // Rows are lower than columns are wide: the band under a cell takes away what a square has too much.
+  // Rows are lower than columns are wide: the band under a cell takes away what a square has too
+  // much.
   return { x0, y0: HEADER, cell, gap: 0, band: pitch - cell, dpr, rows, cols };
 }
 

@@ -17,7 +17,10 @@ function decoded(code: number, decade: number): number {
 /** The smallest number that has a code of its own. */
 export const leastOf = (decade: number): number => decoded(3, decade);
 
-/** The numbers that `three_digits` in Python packed, two in three bytes; `decade` is that of the largest. */
+/**
+ * The numbers that `three_digits` in Python packed, two in three bytes; `decade` is that of the
+ * largest.
+ */
 export function unpacked(bytes: Uint8Array, decade: number, count: number): Float32Array {
   const table = Float32Array.from({ length: LAST + 1 }, (_, code) => decoded(code, decade));
   return Float32Array.from({ length: count }, (_, i) => {
