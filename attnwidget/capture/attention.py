@@ -86,7 +86,7 @@ class Attention:
         loss: what gradients are of; None without them.
         reading: the input, for its model to read it again; None of given weights and under edits.
         intact: the attention of which this one is `without` some heads; else itself.
-        made_by: The Python call that made the attention, or None if no such call is known.
+        made_by: The Python call that made the attention, or None if unknown.
 
     Example:
         >>> from attnwidget import load_model
@@ -463,7 +463,7 @@ class Attention:
     ) -> NDArray[np.bool_] | None:
         """Return a [Wq, Wk] matrix, True where a word may see another; None = everywhere.
 
-        A word sees another word if one of its tokens sees a token of the other word.
+        A word sees a second word if a token of the first sees a token of the second.
 
         Raises:
             ValueError: no such layer, head or stack.
@@ -705,8 +705,8 @@ class Attention:
         if self.is_long and size > _LARGEST_MAPS:
             raise ValueError(
                 f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
-                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: ask for one head, for a "
-                "part (`tile`), for queries (`rows`), or for what `measure` tells"
+                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: request one head, a "
+                "part (`tile`), some queries (`rows`), or a metric of `measure`"
             )
         if size > _UNASKED:
             refuse_no_room(

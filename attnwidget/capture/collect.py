@@ -194,7 +194,7 @@ class Collected:
                     listed = ", ".join(map(str, sorted(sizes)))
                     raise ValueError(
                         f"the {name!r} layers of {self._model} differ in (heads, queries, keys): "
-                        f"{listed}; one grid of heads needs layers of one size"
+                        f"{listed}; a grid of heads needs layers of equal size"
                     )
 
 

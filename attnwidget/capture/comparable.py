@@ -34,7 +34,7 @@ def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]
             kinds = [axis.first.special[i] for axis in both for i, _ in axis.pairs]
             if all(kind in ("cls", "sep") for kind in kinds):
                 raise ValueError(
-                    "no token is in both inputs, so that nothing can be compared: "
+                    "the inputs have no common token and cannot be compared: "
                     f"{_beginning(own)} and {_beginning(its)}"
                 )
 

@@ -173,8 +173,8 @@ def _key_heads(
     def note(seen: LayerAttention) -> None:
         if seen.value is None:
             raise ValueError(
-                f"{type(seen.module).__name__} does not show its values, so that it is not known "
-                "which heads share them: name the heads, without kv_group"
+                f"{type(seen.module).__name__} does not show its values, so the groups of "
+                "heads that share values are unknown: name the heads, without kv_group"
             )
         found[seen.stack, seen.layer] = (seen.weights.shape[1], seen.value.shape[1])
 
@@ -203,9 +203,8 @@ def _referred(
         wanted = [head for head in chosen if (head.layer, head.stack) == (seen.layer, seen.stack)]
         if wanted and seen.value is None:
             raise ValueError(
-                f"{type(seen.module).__name__} shows its attention weights, but not the values "
-                f"they multiply, so that {method!r} cannot be done; 'uniform', 'zero', 'first' "
-                "and edges can"
+                f"{type(seen.module).__name__} shows its attention weights, but not the values, "
+                f"so {method!r} is impossible; use 'uniform', 'zero', 'first' or edges"
             )
         for head in wanted:
             outputs[head].append(summed_values(seen)[0, head.head])

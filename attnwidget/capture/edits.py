@@ -106,8 +106,8 @@ class LayerChanges:
             batch, n_query = rows[head].shape[:2]
             if change.method == "patch" and (batch != 1 or len(given) != n_query):
                 raise ValueError(
-                    f"patch puts in the outputs of one input of {len(given)} tokens, this is "
-                    f"{batch} of {n_query}: it needs as many tokens, and inputs read one by one"
+                    f"patch inserts the outputs of one input of {len(given)} tokens, but the batch "
+                    f"has {batch} of {n_query}: read single inputs of {len(given)} tokens"
                 )
             rows[head] = given.expand(rows[head].shape)
         return torch.stack(rows, 1)

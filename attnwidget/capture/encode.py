@@ -210,13 +210,13 @@ def _check_text(name: str, given: object) -> None:
             "several texts at once: attend_batch(texts)"
         )
     elif not given or not all(word.strip() for word in given):
-        raise ValueError(f"{name} has empty words: pass at least one word, and none of them empty")
+        raise ValueError(f"{name} has empty words: pass at least one word, without empty words")
     elif all(len(word.split()) > 1 for word in given):
         raise TypeError(
             f"{name} is a list of {len(given)} with spaces in each, such as {given[0][:40]!r}: are "
-            "they texts, or the words of one? Write attend(text, pair) for two sentences that are "
-            "read together, attend_batch(texts) for texts that are read one by one, and for words "
-            "a list of single words, such as text.split()"
+            "they texts or words? Write attend(text, pair) for two sentences of one input, "
+            "attend_batch(texts) for separate texts, and a list of single words, such as "
+            "text.split(), for words"
         )
 
 

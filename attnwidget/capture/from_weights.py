@@ -91,7 +91,7 @@ def _layers(weights: object, stack: str) -> list[Tensor]:
     for index, layer in enumerate(layers):
         if layer.shape != layers[0].shape or not layer.numel():
             raise ValueError(
-                f"all layers need one shape [heads, queries, keys], none of them 0: layer 0 has "
+                f"all layers need the same shape [heads, queries, keys] without 0: layer 0 has "
                 f"{list(layers[0].shape)}, layer {index} {list(layer.shape)}"
             )
     return layers
@@ -207,7 +207,7 @@ def axes_of_stack(
         if len(axis) != count:
             raise ValueError(
                 f"the weights of {stack!r} have {count} {name}, the tokens for them are {len(axis)}"
-                ": pass one for each, special tokens included (key_tokens= where the attended "
-                "tokens are others)"
+                ": pass all tokens with the special tokens (and key_tokens= if the attended "
+                "tokens differ)"
             )
     return axes

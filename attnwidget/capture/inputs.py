@@ -77,8 +77,8 @@ def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
             )
         if name.endswith("attention_mask") and tensor.ndim == 2 and not bool((tensor != 0).any()):
             raise ValueError(
-                f"{name} is 0 at all {tensor.shape[1]} positions, so that nothing is left to "
-                "attend: it is 1 at each token to read and 0 at padding"
+                f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
+                "pass 1 for each token to read and 0 for padding"
             )
         dtype = hf_model.dtype if tensor.is_floating_point() else None
         inputs[name] = tensor.to(device_of(hf_model), dtype)

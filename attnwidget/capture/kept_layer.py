@@ -1,4 +1,4 @@
-"""The attention of one layer kept for one input: queries and keys, or the maps themselves."""
+"""The attention of one layer for one input: queries and keys, or the maps themselves."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def load_model(
         AttentionModel(BertForMaskedLM 'BERT', 6×12 heads, cpu)
     """
     if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise TypeError(f"name is what figures call the model, such as 'BERT', got {name!r}")
+        raise TypeError(f"name is a text for figures, such as 'BERT', got {name!r}")
     given = {"model": model, "tokenizer": tokenizer}
     hf_model, tokenizer, found, source = find_model(
         model,

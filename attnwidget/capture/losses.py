@@ -181,9 +181,9 @@ def _kind(hf_model: Any) -> Literal["masked", "causal"]:
     if (kind := language_model_head(hf_model)) is not None:
         return kind
     raise TypeError(
-        f"{type(hf_model).__name__} has no language-modelling head whose loss could be taken: load "
-        "it as AutoModelForMaskedLM or AutoModelForCausalLM, or pass loss= a function that makes "
-        "one number of the model's output"
+        f"{type(hf_model).__name__} has no language-modelling head for a loss: load the model as "
+        "AutoModelForMaskedLM or AutoModelForCausalLM, or pass as loss= a function from the "
+        "model's output to a number"
     )
 
 

@@ -93,9 +93,9 @@ def _judge_difference(
     name = type(uncompiled(model)).__name__
     if same_as_eager:
         raise ValueError(
-            f"{name} gives other outputs with eager attention than with the implementation "
-            "that it was loaded with, so the maps would not be the ones it computes with: load "
-            'it with attn_implementation="eager"'
+            f"{name} gives different outputs with eager attention and with the loaded "
+            "implementation, so the maps could be wrong: load the model with "
+            'attn_implementation="eager"'
         )
     raise ValueError(
         f"{name} gives other outputs while its attention is read than otherwise, so the maps "

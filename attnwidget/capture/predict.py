@@ -33,7 +33,7 @@ class Question:
 
     Attributes:
         inputs: The model's inputs, a batch of one.
-        row: The row of the logits with the answer; None for a classifier, which has one row.
+        row: The row of the logits with the answer; None for a classifier, which has a single row.
     """
 
     inputs: Mapping[str, Tensor]
@@ -148,8 +148,8 @@ def _masked(
         positions = (ids[0] == mask_id).nonzero()[:, 0].tolist()
         if not positions:
             raise ValueError(
-                f"the text has no {tokenizer.mask_token}: write it in the place of a word, or name "
-                "tokens that are masked one by one, at=[3, 5]"
+                f"the text has no {tokenizer.mask_token}: write it in place of a word, or name the "
+                "tokens to mask in turn, at=[3, 5]"
             )
         return positions, torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
     _check_places(places, range(ids.shape[1]))
@@ -172,8 +172,8 @@ def _mask_id(hf_model: Any, tokenizer: Any) -> int:
     mask_id: int | None = getattr(tokenizer, "mask_token_id", None)
     if mask_id is None:
         raise ValueError(
-            f"what {type(hf_model).__name__} answers stands at a mask token, and there is no "
-            "tokenizer that has one: pass one to load_model(model, tokenizer)"
+            f"{type(hf_model).__name__} predicts at mask tokens, and there is no tokenizer with a "
+            "mask token: pass a tokenizer to load_model(model, tokenizer)"
         )
     return mask_id
 

@@ -40,7 +40,7 @@ class Answers:
 class Predictions:
     """A model's answers for one input. Made by `AttentionModel.predict`.
 
-    There are P questions: one per masked or named token, one about the next token, or one about the
+    There are P questions: about each masked or named token, about the next token, or about the
     class. `after - before` shows the difference between two models, or between heads on and off.
 
     Attributes:

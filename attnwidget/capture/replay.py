@@ -1,4 +1,4 @@
-"""Passes of one model over one input with different heads off.
+"""Passes of a model over one input with different heads off.
 
 Each pass starts at the edited layer.
 """

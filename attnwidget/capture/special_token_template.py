@@ -78,6 +78,6 @@ def _find(part: list[int], whole: list[int], start: int) -> int:
         if whole[at : at + len(part)] == part:
             return at
     raise ValueError(
-        "the tokenizer changes a text where it adds special tokens, so that segments cannot be put "
-        "together for it"
+        "the tokenizer changes texts when it adds special tokens, so segments cannot be built for "
+        "this model: pass texts to attend"
     )

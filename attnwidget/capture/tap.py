@@ -183,8 +183,8 @@ class _Tap:
             return
         if "weights" not in done:
             raise ValueError(
-                f"heads of {name} cannot be switched off: it computes its attention in a way that "
-                "is not seen here (windows of its own, or one fused function)"
+                f"heads of {name} cannot be switched off: its way of computing attention is "
+                "not visible here (custom windows, or a fused function)"
             )
         if changes.replaces_outputs:
             raise ValueError(
@@ -483,7 +483,7 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
 def _hides_nothing(arguments: Mapping[str, Any]) -> bool:
     """Whether a mask function is asked for a mask that hides no key.
 
-    Some models add their own mask to any mask they receive, so pass them no mask.
+    Some models add a mask to any mask they receive, so pass no mask.
     """
     window = arguments.get("local_size")
     return (

@@ -45,8 +45,8 @@ def _adapted(model: Any) -> nn.Module:
         kinds = ", ".join(str(getattr(c, "peft_type", c)) for c in model.peft_config.values())
         raise TypeError(
             f"this {type(model).__name__} adapts its model from outside of the layers "
-            f"({kinds.replace('PeftType.', '')}), so that their attention alone is not what it "
-            "computes: pass the transformers model without it, or one with adapters in its "
+            f"({kinds.replace('PeftType.', '')}), so the attention of the layers alone would be "
+            "wrong: pass the transformers model without adapters, or with adapters inside the "
             "layers, such as LoRA's"
         )
     return tuner.model

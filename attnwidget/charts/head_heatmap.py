@@ -132,9 +132,7 @@ def head_heatmaps(
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or any(len(shape) != 2 for shape in shapes.values()):
-        raise ValueError(
-            f"head_heatmaps takes one or more arrays [L, H] of one shape, not {shapes}"
-        )
+        raise ValueError(f"head_heatmaps takes arrays [L, H] of equal shape, not {shapes}")
     for name, array in arrays.items():
         if np.isinf(array).any() or (array < 0).any():
             raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")

@@ -1,4 +1,4 @@
-"""The share of each attention pattern in each set of texts, for one or several models."""
+"""The share of each attention pattern in sets of texts, for one or several models."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def stream_attention(
         visible: gives for some queries and keys bool [1 or H, q, k]; None = all are visible.
         bias: likewise what is added to the scores; None = nothing.
         without_keys: [1 or H, Q] bool, queries that see no key and whose weights are
-            `weight_without_keys`; None = such queries attend to all keys equally.
+            `weight_without_keys`; None = these queries attend to all keys equally.
         weight_without_keys: Weight of every key for these queries, 0 or NaN.
 
     Example:

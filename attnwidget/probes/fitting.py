@@ -106,7 +106,7 @@ class Fitted:
 
 
 class Fits:
-    """Several trainings with one file, which one Ctrl-C ends.
+    """Several trainings with a common file, ended together by Ctrl-C.
 
     Args:
         checkpoint: An .npz file for the trainings, or None.

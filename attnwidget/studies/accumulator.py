@@ -244,8 +244,8 @@ def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -
     if whole := [one.name for one in accumulators if not one.by_rows]:
         raise ValueError(
             f"{', '.join(whole)}: these metrics need whole maps, and an input of {n_tokens:,} "
-            "tokens is read without: pass a shorter one, attend(text, long=False), or measure "
-            "other metrics"
+            "tokens is read without whole maps: pass a shorter input, attend(text, long=False), or "
+            "choose metrics for long inputs"
         )
 
 

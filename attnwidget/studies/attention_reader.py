@@ -48,8 +48,8 @@ def read_attention(
     chosen = chosen_stack(attention.stacks, stack, attention.model_name)
     if chosen.query != chosen.key:
         raise ValueError(
-            f"the layers of {chosen.name!r} attend to the tokens of another stack, of which there "
-            "are no means over a text: choose a stack that attends to its own tokens"
+            f"the layers of {chosen.name!r} attend to another stack's tokens, so means over a "
+            "text are not defined: choose a stack that attends to itself"
         )
     tokens, n = chosen.query, len(chosen.query)
     # Tokens that are known by their spelling alone are the same where they are spelt alike.

@@ -72,7 +72,9 @@ class ClassesResult(SegmentMeansResult):
         """
         heads = {title: v for title, v in self.heads().items() if title.endswith(" to [SEP]")}
         if not heads:
-            raise ValueError("no document has a [SEP], so that nothing attends to one")
+            raise ValueError(
+                "no document has a [SEP] token, so the weight from [SEP] is not defined"
+            )
         return self._curves(heads, "Attention to [SEP]")
 
 

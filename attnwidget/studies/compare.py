@@ -172,7 +172,7 @@ def compare(
         )
     one_of("unit", unit, ("tokens", "words"))
     if padded is not None and padded < 1:
-        raise ValueError(f"padded is a number of tokens, such as 200, or None; got {padded}")
+        raise ValueError(f"padded is None or a number of tokens, for example 200; got {padded}")
     if padded is not None and unit == "words":
         raise ValueError("maps between words have no padding: leave padded out, or compare tokens")
     if batch_size < 1:

@@ -232,7 +232,7 @@ class ModelComparison(ComparedHeads):
         if blocks is None:
             which, asked = "of different layers ", "across_layers"
             raise ValueError(
-                f"heads {which if across_layers else ''}were not compared with each other, which "
+                f"heads {which if across_layers else ''}were not compared pairwise, because it "
                 "takes several times as long: call compare(a, b, segments, "
                 f"{asked if across_layers else 'matches'}=True)"
             )

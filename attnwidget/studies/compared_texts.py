@@ -111,8 +111,7 @@ class _Vocabulary:
             shown = ", ".join(map(repr, differing[:3]))
             raise ValueError(
                 f"{self.name} and {other.name} do not have the same tokens: {len(differing)} of "
-                f"the segments' {len(self.ids)}, {shown} among them, have other ids or none in "
-                f"one of them; {_ADVICE}"
+                f"{len(self.ids)} ids in the segments ({shown}) differ or are missing; {_ADVICE}"
             )
         if self.templates != other.templates:
             raise ValueError(

@@ -133,8 +133,8 @@ class Gradients(ClassMeans[GradientsResult]):
         model = subject.needed_model("gradients")
         if self.stack == "encoder":
             raise TypeError(
-                f"gradients are measured in models of one stack, {model.name} is an encoder-decoder"
-                "; attend(text, target=..., loss='causal') gives those of one input"
+                f"gradients are measured in models with one stack, and {model.name} is an "
+                "encoder-decoder: for a single input, use attend(text, target=..., loss='causal')"
             )
         self._model = model
         takes_cache = "use_cache" in input_names(model.hf_model)

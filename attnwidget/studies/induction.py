@@ -218,8 +218,8 @@ def _of_sequence(model: AttentionModel, ids: list[int]) -> InductionResult:
     attention = model.attend(ids)
     if "self" not in attention.stacks:
         raise ValueError(
-            f"{attention.model_name} is an encoder-decoder: induction scores are for models of one "
-            "causal stack such as GPT-2"
+            f"{attention.model_name} is an encoder-decoder: induction scores need a decoder-only "
+            "model such as GPT-2"
         )
     part = Induction()
     read_attention(attention, [part], model=model, ids=ids)

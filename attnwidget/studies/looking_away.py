@@ -89,8 +89,8 @@ def probe_looking_away(
         if n_with in (0, n_words):
             known = sorted({r for sentence in sentences for r in sentence.relations})
             raise ValueError(
-                f"{n_with} of {n_words} words have the relation {relation!r}, so that there is "
-                f"nothing to compare; the sentences have {', '.join(known)}"
+                f"{n_with} of {n_words} words have the relation {relation!r}, so one "
+                f"group of words is empty; choose from {', '.join(known)}"
             )
         return LookingAwayFrom(has, punctuation, relation, direction, n_skipped)
 

@@ -261,8 +261,8 @@ class MapChanges(Accumulator[ModelComparison]):
         if size != (first.n_layers, first.n_heads):
             raise ValueError(
                 f"{first.model_name} has {first.n_layers} layers of {first.n_heads} heads, "
-                f"{subject.model_name} {size[0]} of {size[1]}: heads are compared one to one, so "
-                "pass two models of one architecture, such as a model and its fine-tuned copy"
+                f"{subject.model_name} {size[0]} of {size[1]}: compare models of "
+                "one architecture, such as a model and its fine-tuned copy"
             )
         names = ["cosine", "words", "divergence", "entropy"]
         names += ["padded"] if self._padded is not None else []

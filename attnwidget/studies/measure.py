@@ -256,6 +256,6 @@ def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
         same &= (again.n_batches, again.digest) == (n_batches, digest)
     if not same:
         raise ValueError(
-            f"{path} holds {done.n_segments} other segments than the first ones given: pass the "
-            "same segments in the same order, or remove the file to start over"
+            f"{path} holds {done.n_segments} segments that differ from the first segments "
+            "given: pass the same segments in the same order, or remove the file to start over"
         )

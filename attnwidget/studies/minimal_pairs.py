@@ -278,9 +278,8 @@ def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], li
     first, second = ([i for word in own[start : len(own) - end] for i in word] for own in groups)
     if not first or not second:
         raise ValueError(
-            f"no word of {pair.good!r} stands in the place of one of {pair.bad!r}: one of them has "
-            "all words of the other, and a masked language model scores those that differ; leave "
-            "the pair out, or use a causal model"
+            f"{pair.good!r} and {pair.bad!r} have no differing words to mask, because one sentence "
+            "contains the other; leave the pair out, or use a causal model"
         )
     return first, second
 

@@ -155,8 +155,8 @@ class Norms(ClassMeans[NormsResult]):
             self._projections.check(backbone, {"input_ids": ids})
         if refused := self._projections.refused:
             raise ValueError(
-                f"norms are not defined for {type(whole).__name__}: {refused}, so that a token's "
-                "contribution through one head is no vector of its own; measure the weights alone"
+                f"norms are not defined for {type(whole).__name__}: {refused}, so a token's "
+                "contribution through one head is not a vector; measure the weights alone"
             )
 
     def begin_batch(self, layer: LayerBatch) -> None:

@@ -62,8 +62,8 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
             lock.acquire(blocking=False)
     except Timeout:
         raise RuntimeError(
-            f"{path} is being written by another run, in this process or in another one: wait "
-            "until it ends, stop it, or name another file"
+            f"{path} is being written by a second run, in this or a different process: wait for "
+            "its end, stop it, or choose a different file"
         ) from None
     except (OSError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
@@ -77,7 +77,7 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
         yield
     finally:
         # Delete the lock file before the release: a process that opens it now sees the deletion and
-        # creates a new one.
+        # creates a new file.
         with suppress(OSError):
             beside.unlink()
         lock.release()

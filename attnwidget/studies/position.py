@@ -50,8 +50,8 @@ class PositionResult(SegmentMeansResult):
     def chart(self) -> alt.TopLevelMixin:
         """Mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
 
-        If there are too many offsets for a figure, the nearest ones are drawn, and the figure says
-        so.
+        If there are too many offsets for a figure, the nearest are drawn, with a note in the
+        figure.
         """
         by_offset = dict(zip(self.offsets, self.heads().items(), strict=False))
         near = sorted(sorted(self.offsets, key=abs)[:_CURVES])

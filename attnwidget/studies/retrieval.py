@@ -103,7 +103,7 @@ def retrieval_scores(
         raise ValueError("retrieval_scores reads texts: pass a tokenizer to load_model too")
     if getattr(model.hf_model.config, "is_encoder_decoder", False):
         raise ValueError(
-            f"{model.name} is an encoder-decoder: retrieval heads are those of one causal stack"
+            f"{model.name} is an encoder-decoder: retrieval scores need a decoder-only model"
         )
     if not 0 <= depth <= 1:
         raise ValueError(f"depth is from 0 to 1, got {depth}")
@@ -155,8 +155,8 @@ def _located(
     tokenizer = model.tokenizer
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
-            f"{type(tokenizer).__name__} does not say where its tokens lie in a text: pass a fast "
-            "tokenizer (AutoTokenizer gives one where there is one)"
+            f"{type(tokenizer).__name__} does not report the positions of tokens in a text: pass "
+            "a fast tokenizer (the default of AutoTokenizer)"
         )
     encoding = tokenizer(text, return_offsets_mapping=True, verbose=False)
     ids, spans = list(encoding["input_ids"]), list(encoding["offset_mapping"])

@@ -179,8 +179,8 @@ def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict
     name = stack or next(iter(attention.stacks))
     if name == "cross" or weights.shape[-1] != weights.shape[-2]:
         raise ValueError(
-            f"the layers of {name!r} attend to the tokens of another stack, so that they cannot "
-            'follow each other: choose "encoder" or "decoder"'
+            f"the layers of {name!r} attend to another stack's tokens and cannot be chained: "
+            'choose "encoder" or "decoder"'
         )
     tokens = tuple(attention.stacks[name].key.text)
     return weights, {"tokens": tokens, "stack": name, "model_name": attention.model_name}

@@ -159,7 +159,7 @@ def _made(
             raise ValueError(f"text {number} has {len(parts)} parts: pass a string or a pair")
         pieces = [_tokens(tokenizer, part) for part in parts]
         if not all(pieces):
-            raise ValueError(f"text {number} has no tokens, or one of its pair has none")
+            raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
         n_special = tokenizer.num_special_tokens_to_add(pair=len(parts) == 2)
         if limits:
             _shorten(pieces, min(limits) - n_special, truncate, number)

@@ -87,8 +87,8 @@ class Workers:
         asked: object = executor
         if isinstance(asked, type) or not callable(getattr(asked, "submit", None)):
             raise TypeError(
-                "executor is what runs functions elsewhere by submit(function, *arguments), such "
-                f"as ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {asked!r:.80}"
+                "executor needs a method submit(function, *arguments), for example "
+                f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {asked!r:.80}"
             )
         _refuse_forks(executor)
         self._executor, self._work, self._versions = executor, _pickled(work), versions()
@@ -146,8 +146,8 @@ class Workers:
                 raise (TypeError if answer.type_name == "TypeError" else ValueError)(answer.error)
             if answer.kind == "versions":
                 raise WorkersError(
-                    f"a worker has other versions, and so might give other numbers: {answer.error};"
-                    " install the same ones everywhere"
+                    f"a worker has different versions and might give different numbers: "
+                    f"{answer.error}; install the same versions everywhere"
                 )
             if sent.tries >= TRIES:
                 raise WorkersError(f"{sent} failed {TRIES} times, at last with: {answer.error}")
@@ -212,7 +212,7 @@ def _pickled(value: object) -> bytes:
         raise
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotSendError(
-            f"a metric, a score or an input does not pickle, so that no worker can be sent it "
+            f"a metric, a score or an input does not pickle and cannot be sent to a worker "
             f"({error}): define functions and classes in a module, or install cloudpickle"
         ) from error
     return pickled

@@ -176,7 +176,7 @@ def _check_heads(label: str, one: Measurements, before: Sequence[Measurements]) 
     """Raise ValueError if a checkpoint has a different number of heads than the first."""
     if before and _shapes(one) != _shapes(before[0]):
         raise ValueError(
-            f"the checkpoint {label!r} has other layers or heads than the first one: pass "
+            f"the checkpoint {label!r} and the first checkpoint differ in layers or heads: pass "
             "checkpoints of one training"
         )
 

@@ -16,8 +16,8 @@ class Segment:
 
     Special tokens are not among them: the tokenizer of the model that reads the segment puts its
     own before, between and after the two. `document` is the index of the source text, if known:
-    segments of one text are not independent of each other. `document` does not count in
-    comparisons, so segments with the same content are equal.
+    segments of one text are not independent. `document` does not count in comparisons, so segments
+    with the same content are equal.
 
     Example:
         >>> from attnwidget.text.segments import Segment

@@ -80,7 +80,7 @@ def named_errors(path: Path) -> Iterator[None]:
             raise
         raise OSError(
             error.errno,
-            f"{error.strerror}; it was not written, and what was there before stands: make room, "
-            "or name a file elsewhere",
+            f"{error.strerror}; the file was not written, and an earlier file is unchanged: free "
+            "some space, or choose a different folder",
             str(path),
         ) from error

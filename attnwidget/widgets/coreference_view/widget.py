@@ -194,7 +194,7 @@ class CoreferenceView(HeadWidget):
         index = proposal["value"]
         if index is not None and index not in self._mentions():
             raise traitlets.TraitError(
-                f"'mention' is None or one of {self._mentions()} in this window, got {index}"
+                f"'mention' is None or a number from {self._mentions()} in this window, got {index}"
             )
         return None if index is None else int(index)
 

@@ -68,7 +68,7 @@ class DependencyArcs(RelationChoice):
 
     kind = "dependency_arcs"
 
-    sentences = traitlets.Any(help="The sentences; assign others to show those.")
+    sentences = traitlets.Any(help="The sentences to show.")
     sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(sync=True)
     threshold = traitlets.Float(
         0.0, min=0.0, max=1.0, help="Predicted arcs of a smaller weight are not drawn."

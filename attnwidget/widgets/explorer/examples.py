@@ -118,11 +118,11 @@ def sharpest_head(attention: Attention) -> Story | None:
     """Return the sharpest head of the first stack; None if the text has no two distant words.
 
     The sharpness of a head is a mean over words: the largest weight from the word to another word,
-    minus the mean weight that this other word gets from all words. So a head is not sharp if all
-    words look at the same word. Special tokens, punctuation, the word itself and its neighbours do
-    not count. The weights come from the thumbnails, which are pooled above 64 tokens. The first
-    head wins a tie. [CLS], [SEP] and, in a model without these, the first token are hidden if words
-    give them more than a third of their attention.
+    minus the mean weight that this word gets from all words. So a head is not sharp if all words
+    look at the same word. Special tokens, punctuation, the word itself and its neighbours do not
+    count. The weights come from the thumbnails, which are pooled above 64 tokens. The first head
+    wins a tie. [CLS], [SEP] and, in a model without these, the first token are hidden if words give
+    them more than a third of their attention.
 
     Example:
         >>> from attnwidget import load_model

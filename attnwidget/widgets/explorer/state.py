@@ -46,8 +46,8 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
     """All that is chosen, and the input shown, as JSON; `Explorer.to_state` says the rest."""
     if not shown["text"]:
         raise ValueError(
-            "the explorer shows an attention that was assigned to it, which is no part of a state: "
-            "assign a text"
+            "the explorer shows an assigned attention, and states contain only texts: assign a "
+            "text before saving the state"
         )
     model, treebank = explorer.model, explorer._treebank
     figures = {name: dict(waiting) for name, waiting in explorer._pending.items()}
@@ -161,7 +161,7 @@ def _check_format(state: Mapping[str, Any]) -> None:
     if state.get("version") not in range(1, VERSION + 1):
         raise ValueError(
             f"the state has the version {state.get('version')!r}, this attnwidget reads 1 to "
-            f"{VERSION}: restore it with the attnwidget that wrote it"
+            f"{VERSION}: restore the state with the version of attnwidget that saved it"
         )
 
 
@@ -252,7 +252,7 @@ def _treebank(described: Mapping[str, Any] | bool, given: Any, model: AttentionM
     found = given_treebank(given, model)
     if found is None or found.described()["digest"] != described["digest"]:
         raise ValueError(
-            f"the state has a treebank of {described['sentences']:,} sentences, the one given has "
-            f"{len(found.sentences) if found else 0:,} or other ones: pass the same"
+            f"the state has a treebank of {described['sentences']:,} sentences, the given treebank "
+            f"has {len(found.sentences) if found else 0:,} or differs: pass the same treebank"
         )
     return given

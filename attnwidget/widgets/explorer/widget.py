@@ -1,4 +1,4 @@
-"""The explorer: all figures of one text and one model, linked in one widget."""
+"""The explorer: all figures of a text and a model, linked in one widget."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def explore(
     On the embedded model, an example opens on a head that suits it. One word is locked, and a
     sentence explains the picture. On another model, the explorer opens on the sharpest head. The
     sharpness of a head is a mean over words: the largest weight from the word to another word,
-    minus the mean weight that this other word gets from all words. Special tokens, punctuation, the
-    word itself and its neighbours do not count. `selected` or `layer` choose another head.
+    minus the mean weight that this word gets from all words. Special tokens, punctuation, the word
+    itself and its neighbours do not count. `selected` or `layer` choose another head.
 
     Args:
         model: A model from `load_model`, or an argument of `load_model`. None = the embedded model.
@@ -461,7 +461,7 @@ class Explorer(RelationPanels):
 def _compared_with(
     model: AttentionModel, attention: Attention, asked: Mapping[str, Any]
 ) -> Attention:
-    """Return the attention to compare with: of the other text, or of the other model."""
+    """Return the attention to compare with: of the second text, or of the second model."""
     other = _attention(model, {**asked, "text": asked["versus_text"] or asked["text"]})
     if attention.is_long or other.is_long:
         longest = max(len(one.tokens) for one in (attention, other))

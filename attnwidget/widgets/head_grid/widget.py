@@ -69,8 +69,8 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
     of_two = traitlets.Enum(
         OF_TWO,
         "difference",
-        help="Which maps are shown of two that are compared: what is different, the first minus "
-        'the other, or the "first" or the "second" alone.',
+        help='The shown maps of a comparison: the difference (first minus second), the "first", '
+        'or the "second".',
     ).tag(sync=True)
 
     # A dict once there is something to draw, else None.

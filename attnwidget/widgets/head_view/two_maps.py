@@ -19,7 +19,7 @@ from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
 class TwoMaps:
     """Maps of two attentions between the tokens of both.
 
-    Nothing is resampled: tokens of only one text have no values in the other map.
+    Nothing is resampled: tokens of only one text have no values in the second map.
     """
 
     first: Attention

@@ -74,8 +74,8 @@ class HeadView(TokenSize, LongInput):
     arrangement = traitlets.Enum(
         ARRANGEMENTS,
         "one",
-        help="One head, up to six side by side on one scale, or several in one drawing, a colour "
-        "each; only heads of one stack can be drawn together.",
+        help="A single head, up to six heads side by side on a common scale, or an overlay with a "
+        "colour per head; all heads must belong to one stack.",
     ).tag(sync=True)
     of = traitlets.Enum(
         ["selected", "layer"],

@@ -37,9 +37,7 @@ class MetricStrip(HeadWidget):
 
     kind = "metric_strip"
 
-    metrics = traitlets.Any(
-        help="float64 [layers, heads] by stack and title; assign new ones to show those."
-    )
+    metrics = traitlets.Any(help="Metrics, float64 [layers, heads], by stack and title.")
 
     _metrics = traitlets.Any(None).tag(sync=True)
 

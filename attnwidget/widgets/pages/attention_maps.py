@@ -27,9 +27,9 @@ def all_maps(attention: Attention, quantity: str) -> Holding:
     """
     if attention.is_long:
         raise ValueError(
-            "a page of this figure holds whole maps, which are not made of an input of "
-            f"{len(attention.tokens):,} tokens: save a HeadView alone, whose page holds what is in "
-            "sight, or a picture"
+            "a page of this figure needs whole maps, which an input of "
+            f"{len(attention.tokens):,} tokens does not have: save a HeadView alone, whose page "
+            "holds the visible part, or a picture"
         )
     return Holding(
         "the maps of all heads",

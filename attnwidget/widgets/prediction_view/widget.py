@@ -73,9 +73,9 @@ class PredictionView(StackChoice):
     position = traitlets.Int(
         None,
         allow_none=True,
-        help="The token asked about, from 0: a masked model has it masked, a causal one says it "
-        "from the tokens before it. None = the token locked, else the first mask token, the end "
-        "of the text, or the class.",
+        help="The token to predict, from 0: a masked model predicts it with a mask in its place, "
+        "a causal model from the tokens before. None = the locked token, otherwise the first mask "
+        "token, the end of the text, or the class.",
     ).tag(sync=True)
     answer = traitlets.Unicode(
         None,

@@ -55,7 +55,7 @@ class RelationTable(RelationChoice):
     kind = "relation_table"
 
     accuracies = traitlets.Instance(
-        RelationAccuracies, help="What was measured; assign another one to show that."
+        RelationAccuracies, help="The measured accuracies of heads on relations."
     )
     min_count = traitlets.Int(
         _FEW, min=1, help="Relations of fewer words are left out of the table."

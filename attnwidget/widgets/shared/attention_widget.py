@@ -25,9 +25,7 @@ class AttentionWidget(HeadWidget):
     Assign a new list to change a list trait: changes inside one are not seen.
     """
 
-    attention = traitlets.Instance(
-        Attention, help="The attention shown; assign another one to show that."
-    )
+    attention = traitlets.Instance(Attention, help="The shown attention.")
     tokens = TokenMarks(
         help='Locked tokens as ("query" | "key", index); queries attend, keys are attended to.'
     ).tag(sync=True)
@@ -51,8 +49,8 @@ class AttentionWidget(HeadWidget):
     ).tag(sync=True)
 
     disabled = Heads(
-        help="Heads that are switched off: the input is read again without them, so that later "
-        "layers change too."
+        help="Heads that are switched off: the model reads the input again without these heads, "
+        "which also changes later layers."
     ).tag(sync=True)
     method: traitlets.Enum[Any] = traitlets.Enum(
         STANDING_ALONE,

@@ -39,7 +39,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
     """
 
     selected = Heads(
-        help="The selected heads, 0-based; the last one is what a view of one head shows."
+        help="The selected heads, 0-based; a view of a single head shows the last."
     ).tag(sync=True)
     layer = traitlets.Int(
         0,

@@ -22,7 +22,7 @@ class Link:
     def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str]) -> None:
         self.widgets = tuple(widgets)
         self.names = tuple(names)
-        # One flag per thread, so that a thread never drops the change of another thread.
+        # A flag per thread, so that a thread never drops a change of a second thread.
         self._giving = threading.local()
         with ExitStack() as held:
             for widget in self.widgets:

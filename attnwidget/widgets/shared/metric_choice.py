@@ -26,8 +26,8 @@ class MetricChoice(HeadWidget):
 
     metrics = traitlets.Any(
         None,
-        help="Numbers of heads: arrays [layers, heads] by title, anything with heads() such as "
-        "what measure() returns, or either by stack. Assign other ones to show those.",
+        help="Numbers per head: arrays [layers, heads] by title, an object with heads() such as "
+        "a result of measure(), or a mapping of stacks to either.",
     )
     metric = traitlets.Unicode(
         None, allow_none=True, help="Title of the metric shown with each head, or None."

@@ -129,8 +129,8 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
         others = f" and {len(missing) - 1} more heads" if len(missing) > 1 else ""
         raise ValueError(
             f"the metric {title!r} is {values[layer, head]} at L{layer} H{head}{others}: every "
-            "head needs a finite number. Leave the metric out, or say with np.nan_to_num what "
-            "stands for a missing one"
+            "head needs a finite number. Leave the metric out, or replace missing numbers "
+            "with np.nan_to_num"
         )
 
 

@@ -35,7 +35,9 @@ def answer_page(widget: Any, content: Any, buffers: Any = None) -> None:
             answer["type"] = TYPES[wish]
             data = [_file(widget, str(wish))]
         else:
-            raise ValueError(f"the page asks for {wish!r}: load it again, its code is another one")
+            raise ValueError(
+                f"unknown format {wish!r}: reload the page, because its code is outdated"
+            )
     except Exception as error:
         answer["error"] = str(error) or type(error).__name__
     widget.send(answer, data)
