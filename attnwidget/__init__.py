@@ -18,7 +18,8 @@ def _read_stub() -> dict[str, str]:
 
 # Loaded on first use (PEP 562): `import attnwidget` must not cost the seconds that torch takes.
 _HOMES = _read_stub()
-__all__ = sorted(["__version__", *(name for name, home in _HOMES.items() if home != "metrics")])
+_UNLISTED = ("metrics", "results")
+__all__ = sorted(["__version__", *(name for name, home in _HOMES.items() if home not in _UNLISTED)])
 
 
 def __getattr__(name: str) -> object:

@@ -1,17 +1,19 @@
 """The public names and where each lives: what type checkers see, and what is loaded on first use.
 
-What comes from `metrics` is at hand here too, but not listed: a notebook asks for it by name.
+Names from `metrics` and `results` can be imported from here too, but `dir(attnwidget)` does not
+list them.
 """
 
+from . import charts as charts
+from . import demo as demo
 from . import metrics as metrics
+from . import results as results
 from .capture.attention import Attention as Attention
 from .capture.head import Head as Head
 from .capture.load import load_model as load_model
 from .capture.model import AttentionModel as AttentionModel
 from .capture.stack import Stack as Stack
-from .charts.offline import offline as offline
-from .charts.theme import in_dark as in_dark
-from .drawing.panels import panels as panels
+from .drawing.panels import join_figures as join_figures
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
 from .metrics import Distances as Distances
@@ -22,11 +24,49 @@ from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
 from .metrics import Sinks as Sinks
-from .probes.demo_probe import demo_probe as demo_probe
-from .probes.dependency import train_probe as train_probe
-from .probes.pair_probe import probe_pairs as probe_pairs
+from .probes.dependency import train_dependency_probe as train_dependency_probe
+from .probes.pair_probe import train_pair_probe as train_pair_probe
 from .probes.probe_file import load_probe as load_probe
-from .probes.structural_probe import structural_probe as structural_probe
+from .probes.structural_probe import train_structural_probe as train_structural_probe
+from .results import Ablation as Ablation
+from .results import ClassesResult as ClassesResult
+from .results import CodeLength as CodeLength
+from .results import ComparedHeads as ComparedHeads
+from .results import ConfidenceResult as ConfidenceResult
+from .results import CoreferenceAccuracies as CoreferenceAccuracies
+from .results import DependencyProbe as DependencyProbe
+from .results import EntropyResult as EntropyResult
+from .results import FeatureWeights as FeatureWeights
+from .results import GovernorPredictions as GovernorPredictions
+from .results import GradientsResult as GradientsResult
+from .results import HeadDistances as HeadDistances
+from .results import HeadImportance as HeadImportance
+from .results import HeadResult as HeadResult
+from .results import HeadVotes as HeadVotes
+from .results import InductionResult as InductionResult
+from .results import Link as Link
+from .results import LinkedSentence as LinkedSentence
+from .results import LinkWeights as LinkWeights
+from .results import LookingAway as LookingAway
+from .results import MeasuredCheckpoints as MeasuredCheckpoints
+from .results import ModelComparison as ModelComparison
+from .results import NormsResult as NormsResult
+from .results import PairProbe as PairProbe
+from .results import PairScores as PairScores
+from .results import PatternsResult as PatternsResult
+from .results import PositionResult as PositionResult
+from .results import PredictedTree as PredictedTree
+from .results import PredictionChange as PredictionChange
+from .results import Predictions as Predictions
+from .results import ProbePredictions as ProbePredictions
+from .results import RelationAccuracies as RelationAccuracies
+from .results import Result as Result
+from .results import RetrievalResult as RetrievalResult
+from .results import SeveralComparisons as SeveralComparisons
+from .results import SinksResult as SinksResult
+from .results import StructuralProbe as StructuralProbe
+from .results import TokenRelevance as TokenRelevance
+from .results import WordVectors as WordVectors
 from .studies.ablation import ablate as ablate
 from .studies.behaviours import behaviours as behaviours
 from .studies.compare import compare as compare
@@ -38,23 +78,18 @@ from .studies.linguistic_features import probe_features as probe_features
 from .studies.looking_away import probe_looking_away as probe_looking_away
 from .studies.measure import measure as measure
 from .studies.merge_checkpoints import merge_checkpoints as merge_checkpoints
-from .studies.minimal_pairs import score as score
+from .studies.minimal_pairs import score_pairs as score_pairs
 from .studies.relations import probe_relations as probe_relations
 from .studies.results import Measurements as Measurements
 from .studies.retrieval import retrieval_scores as retrieval_scores
-from .studies.rollout import flow as flow
-from .studies.rollout import rollout as rollout
+from .studies.rollout import attention_flow as attention_flow
+from .studies.rollout import attention_rollout as attention_rollout
 from .studies.segmenting import make_segments as make_segments
 from .studies.segmenting import read_segments as read_segments
 from .studies.shards import WorkersError as WorkersError
-from .studies.trace import trace as trace
+from .studies.trace import measure_checkpoints as measure_checkpoints
 from .studies.word_links import probe_links as probe_links
 from .text.coreference import load_coreference as load_coreference
-from .text.demonstrations import demo_genres as demo_genres
-from .text.demonstrations import demo_pairs as demo_pairs
-from .text.demonstrations import demo_prose as demo_prose
-from .text.demonstrations import demo_texts as demo_texts
-from .text.demonstrations import demo_treebank as demo_treebank
 from .text.framenet import load_framenet as load_framenet
 from .text.mentions import Document as Document
 from .text.mentions import Mention as Mention

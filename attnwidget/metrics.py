@@ -1,6 +1,6 @@
 """The metrics of `measure`, and the base classes for user-defined metrics.
 
-`SegmentMeans` and `Result` are what most metrics extend; `Accumulator` is what all of them are.
+`SegmentMeans` and `HeadResult` are what most metrics extend; `Accumulator` is what all of them are.
 
 Example:
     >>> from attnwidget import load_model, make_segments, measure
@@ -20,7 +20,7 @@ from attnwidget.studies.induction import Induction
 from attnwidget.studies.norms import Norms
 from attnwidget.studies.patterns import Patterns
 from attnwidget.studies.position import Position
-from attnwidget.studies.results import Result
+from attnwidget.studies.results import HeadResult
 from attnwidget.studies.segment_means import SegmentMeans
 from attnwidget.studies.sinks import Sinks
 
@@ -32,12 +32,12 @@ __all__ = [
     "Distances",
     "Entropy",
     "Gradients",
+    "HeadResult",
     "Induction",
     "LayerBatch",
     "Norms",
     "Patterns",
     "Position",
-    "Result",
     "SegmentMeans",
     "Sinks",
     "Subject",

@@ -29,7 +29,7 @@ def draw(value: Any, stem: Path) -> None:
     for theme in ("light", "dark"):
         path = stem.with_name(f"{stem.name}-{theme}.svg")
         if isinstance(value, alt.TopLevelMixin):
-            chart: Any = attnwidget.in_dark(value) if theme == "dark" else value
+            chart: Any = attnwidget.charts.in_dark(value) if theme == "dark" else value
             path.write_text(vl_convert.vegalite_to_svg(chart.to_dict()), "utf-8")
         elif hasattr(value, "save"):
             value.save(path, theme=theme)
@@ -56,7 +56,7 @@ def main() -> None:
 
 def write_first_look(folder: Path) -> None:
     """The page that the home page lets a reader try."""
-    demo = attnwidget.demo_texts()["pronouns"]
+    demo = attnwidget.demo.demo_texts()["pronouns"]
     attention = attnwidget.load_model().attend(demo.text)
     attnwidget.save_page(
         attention,

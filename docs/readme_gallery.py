@@ -16,12 +16,11 @@ from attnwidget import (
     HeadView,
     PredictionView,
     RelationTable,
-    demo_texts,
-    demo_treebank,
+    join_figures,
     load_model,
-    panels,
     probe_relations,
 )
+from attnwidget.demo import demo_texts, demo_treebank
 
 IMAGES = Path(__file__).parent / "images"
 TEXT = "The captain told his men that he would not leave the ship."
@@ -59,7 +58,7 @@ def save(name: str, figures: list[object]) -> None:
     """Write one picture of figures beside each other, in few colours."""
     path = IMAGES / f"{name}.png"
     several = len(figures) > 1
-    panels(figures, columns=2 if several else 1, labels=several).save(path)
+    join_figures(figures, columns=2 if several else 1, labels=several).save(path)
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import attnwidget
-from attnwidget import metrics
-from attnwidget.studies.results import Result
+from attnwidget import charts, demo, metrics
+from attnwidget.studies.results import HeadResult
 
 # What each room of the package offers, in the order of the reference's index.
 SECTIONS = {
@@ -19,9 +19,11 @@ SECTIONS = {
     "studies": "Measuring and probing",
     "probes": "Training on attention",
     "text": "Texts, treebanks, documents",
-    "charts": "Charts",
     "drawing": "Pictures",
 }
+# The public modules whose names have pages beside those of `attnwidget` itself.
+MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}
+_MODULE_OF = {name: module for module in MODULES.values() for name in module.__all__}
 # What public names return or take beside the results of studies, which are found by themselves.
 TYPES = (
     "attnwidget.capture.edits.Edits",
@@ -51,9 +53,9 @@ TYPES = (
 
 
 def public_names() -> list[str]:
-    """Every public name but the version, which the index gives, and the module of metrics."""
-    listed = [name for name in attnwidget.__all__ if name not in ("__version__", "metrics")]
-    return [*listed, *metrics.__all__]
+    """The names of the package and of its public modules, without the version and the modules."""
+    left_out = ("__version__", "charts", "demo", "metrics", "results")
+    return [*(name for name in attnwidget.__all__ if name not in left_out), *_MODULE_OF]
 
 
 def type_paths() -> list[str]:
@@ -61,7 +63,7 @@ def type_paths() -> list[str]:
     for room in ("studies", "probes"):
         for module in pkgutil.iter_modules(importlib.import_module(f"attnwidget.{room}").__path__):
             importlib.import_module(f"attnwidget.{room}.{module.name}")
-    results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(Result))
+    results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(HeadResult))
     public = {_identifier(name) for name in public_names()}
     return sorted({*results, *TYPES} - public, key=lambda path: path.rpartition(".")[2])
 
@@ -98,10 +100,10 @@ def sections() -> dict[str, list[str]]:
     """The public names of each section of the index."""
     rooms = {name: _identifier(name).split(".")[1] for name in public_names()}
     found = {
-        title: [n for n in rooms if rooms[n] == room and n not in metrics.__all__]
+        title: [n for n in rooms if rooms[n] == room and n not in _MODULE_OF]
         for room, title in SECTIONS.items()
     }
-    found["Metrics"] = metrics.__all__
+    found |= {title: module.__all__ for title, module in MODULES.items()}
     return {title: sorted(names, key=str.casefold) for title, names in found.items()}
 
 
@@ -109,8 +111,8 @@ def _index() -> str:
     lines = [
         "# Reference",
         "",
-        "Everything that `from attnwidget import …` gives, by what it is for, and what "
-        "`from attnwidget.metrics import …` does. "
+        "The names of `attnwidget`, and of its modules `attnwidget.metrics`, `attnwidget.charts` "
+        "and `attnwidget.demo`. "
         f"This is version {attnwidget.__version__} (`attnwidget.__version__`). "
         "Every example on these pages is run by the project's tests.",
     ]
@@ -122,7 +124,8 @@ def _index() -> str:
         "",
         "## Types",
         "",
-        "What the functions above return or take. They are not imported from `attnwidget` itself.",
+        "The results and arguments of the functions above. Import results from "
+        "`attnwidget.results`.",
         "",
         "| name | what it is |",
         "|---|---|",
@@ -159,7 +162,7 @@ def _identifier(name: str) -> str:
 
 
 def _value(name: str) -> Any:
-    return getattr(metrics if name in metrics.__all__ else attnwidget, name)
+    return getattr(_MODULE_OF.get(name, attnwidget), name)
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:

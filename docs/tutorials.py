@@ -13,7 +13,7 @@ import altair as alt
 import nbformat
 import vl_convert
 
-from attnwidget import in_dark
+from attnwidget.charts import in_dark
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _VEGA = "application/vnd.vegalite.v5+json"

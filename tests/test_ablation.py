@@ -13,7 +13,7 @@ import transformers
 from scipy.stats import binomtest, false_discovery_control
 
 import zoo
-from attnwidget import MinimalPair, Segment, ablate, load_model, score
+from attnwidget import MinimalPair, Segment, ablate, load_model, score_pairs
 from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.edits import Change
 from attnwidget.capture.head import Head
@@ -45,10 +45,10 @@ def test_minimal_pairs_are_those_of_a_loop() -> None:
     model = load_model(device="cpu")
     found = run(model, PAIRS, score="minimal pair", method="zero", heads=HEADS)
     assert found.note == "" and found.judged and found.complete
-    np.testing.assert_array_equal(found.intact, score(model, PAIRS, progress=False).right)
+    np.testing.assert_array_equal(found.intact, score_pairs(model, PAIRS, progress=False).right)
     for layer, head in HEADS:
         with model.disabled((layer, head), method="zero"):
-            right = score(model, PAIRS, progress=False).right
+            right = score_pairs(model, PAIRS, progress=False).right
         np.testing.assert_array_equal(found.head_scores[layer, head], right)
         broken = (found.intact.astype(bool) & ~right).sum()
         assert found.of_heads.broken[layer, head] == broken

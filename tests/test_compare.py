@@ -13,8 +13,9 @@ import torch
 import transformers
 
 import reference_compare as reference
-from attnwidget import compare, demo_prose, load_model, make_segments, read_segments
+from attnwidget import compare, load_model, make_segments, read_segments
 from attnwidget.capture.model import AttentionModel
+from attnwidget.demo import demo_prose
 from attnwidget.kernels import cache_blocks, divergence, map_pairs
 from attnwidget.kernels.map_pairs import map_cosines, pair_sums
 from attnwidget.studies.compare_results import ModelComparison
@@ -305,7 +306,7 @@ def test_models_that_cannot_be_compared(
         run(embedded, bert(6, 12), segments)
     swapped = word_tokenizer()
     swapped.add_tokens(["new"])
-    with pytest.raises(ValueError, match=r"'new' among them, have other ids or none"):
+    with pytest.raises(ValueError, match=r"\('new'\) differ or are missing"):
         run(bert(2, 4), load_model(bert(2, 4).hf_model, swapped), [Segment(("w1", "new"))])
     with pytest.raises(ValueError, match="no tokenizer"):
         run(embedded, load_model(tuned.hf_model, None), segments)
@@ -324,7 +325,7 @@ def test_padding_that_does_not_fit(
         run(embedded, tuned, segments, padded=8)
     with pytest.raises(ValueError, match=r"cannot be padded to 513 tokens: .* 512 at most"):
         run(embedded, tuned, segments, padded=513)
-    with pytest.raises(ValueError, match="padded is a number of tokens"):
+    with pytest.raises(ValueError, match="padded is None or a number of tokens"):
         run(embedded, tuned, segments, padded=0)
 
 

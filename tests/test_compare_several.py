@@ -10,8 +10,9 @@ import torch
 import transformers
 
 import reference_compare as reference
-from attnwidget import compare, demo_prose, demo_treebank, load_model, measure, read_segments
+from attnwidget import compare, load_model, measure, read_segments
 from attnwidget.capture.model import AttentionModel
+from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.metrics import Confidence
 from attnwidget.studies.significance import bootstrap_interval
 from attnwidget.text.segments import Segment

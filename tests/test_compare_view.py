@@ -221,7 +221,7 @@ def test_what_cannot_be_compared_is_refused(
     small = load_model(zoo.build("bert"), word_tokenizer())
     with pytest.raises(traitlets.TraitError, match="as many layers and heads"):
         CompareView(pair[0], small.attend("w1 w2"))
-    with pytest.raises(traitlets.TraitError, match="no token is in both inputs"):
+    with pytest.raises(traitlets.TraitError, match="no common token"):
         HeadGrid(pair[0], versus=model.attend("xyz"))
     with pytest.raises(traitlets.TraitError, match='an Attention, "intact" or None'):
         HeadGrid(pair[0], versus="genre")
@@ -310,7 +310,7 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
         assert explorer.view._axes["query"]["alone"] == ([2, 3], [4, 5, 9, 10])
         assert f'versus_text="{OTHER}"' in explorer.code()
         assert Explorer.from_state(explorer.to_state()).versus_text == OTHER
-        with pytest.raises(ValueError, match="no token is in both"):
+        with pytest.raises(ValueError, match="no common token"):
             explorer.text = "xyz"
         assert explorer._shown["text"] == ONE
         explorer.text = ONE
@@ -318,5 +318,5 @@ def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
         assert explorer.view.versus is None and not explorer.grid._thumbnails["signed"]
     finally:
         explorer.close()
-    with pytest.raises(ValueError, match="no token is in both"):
+    with pytest.raises(ValueError, match="no common token"):
         explore(model, ONE, versus_text="xyz")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attnwidget import AttentionModel, demo_texts, load_model
+from attnwidget import AttentionModel, load_model
+from attnwidget.demo import demo_texts
 from attnwidget.studies.segmenting import read_segments
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import read_lines, split_documents

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import small_corpus
-from attnwidget import AttentionModel, demo_treebank, load_model, probe_relations
-from attnwidget.demo import evaluate
+from attnwidget import AttentionModel, load_model, probe_relations
+from attnwidget.demo import demo_treebank, evaluate
 from attnwidget.demo.batches import encode
 from attnwidget.demo.evaluate import (
     WINDOW,

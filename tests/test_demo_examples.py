@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
-from attnwidget import demo_genres, demo_pairs, load_model, score
+from attnwidget import load_model, score_pairs
+from attnwidget.demo import demo_genres, demo_pairs
 
 PARADIGMS = [
     "anaphor_number_agreement",
@@ -42,7 +43,7 @@ def test_pairs_are_sixty_of_each_paradigm_and_of_one_piece() -> None:
 
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 def test_the_embedded_model_tells_most_pairs(paradigm: str) -> None:
-    found = score(load_model(device="cpu"), demo_pairs(paradigm), progress=False)
+    found = score_pairs(load_model(device="cpu"), demo_pairs(paradigm), progress=False)
     assert binomtest(int(found.right.sum()), 60, alternative="greater").pvalue < 0.01
 
 

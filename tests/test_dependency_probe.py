@@ -15,14 +15,8 @@ import pytest
 import torch
 
 import reference_probes as reference
-from attnwidget import (
-    Sentence,
-    demo_probe,
-    demo_treebank,
-    load_model,
-    load_probe,
-    train_probe,
-)
+from attnwidget import Sentence, load_model, load_probe, train_dependency_probe
+from attnwidget.demo import demo_probe, demo_treebank
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes import dependency, fitting
 from attnwidget.probes.dependency_form import Form
@@ -43,7 +37,7 @@ VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(40, 5)).astyp
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, where: tuple[int, int] | None) -> Any:
-    """`train_probe` of a model whose maps are planted."""
+    """`train_dependency_probe` of a model whose maps are planted."""
     monkeypatch.setattr(
         dependency,
         "extract_features",
@@ -51,7 +45,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, where: tuple[int, int] | None) -> A
     )
 
     def trained(kind: Any = "attention", **options: Any) -> DependencyProbe:
-        return train_probe(load_model(), TRAIN, DEV, kind, progress=False, **options)
+        return train_dependency_probe(load_model(), TRAIN, DEV, kind, progress=False, **options)
 
     return trained
 
@@ -278,7 +272,7 @@ def test_a_control_governor_is_one_of_four_and_of_the_type() -> None:
 @pytest.fixture(scope="module")
 def probe() -> DependencyProbe:
     given = demo_treebank()
-    return train_probe(
+    return train_dependency_probe(
         load_model(), given[:80], given[80:], untrained=True, seeds=[5, 6], progress=False
     )
 
@@ -291,7 +285,7 @@ def test_votes_sum_to_scores(probe: DependencyProbe) -> None:
         np.testing.assert_allclose(found.votes.sum((0, 1, 2)), found.scores, atol=1e-9)
         np.testing.assert_allclose(found.probabilities.sum(1), 1)
         assert found.governors.tolist() == found.scores.argmax(1).tolist()
-        one = probe.votes(sentence, 2, 0, seed=seed)
+        one = probe.votes(sentence, 2, 0, seed=seed).values
         np.testing.assert_array_equal(one, found.votes[..., 1, 0])
         assert one.shape == (6, 12, 2)
     with pytest.raises(ValueError, match="a dependent is a word from 1 to"):
@@ -498,14 +492,16 @@ def test_wrong_arguments_are_refused_before_anything_is_read(
 ) -> None:
     monkeypatch.setattr(dependency, "extract_features", None)
     with pytest.raises(ValueError, match=message):
-        train_probe(load_model(), **({"train": TRAIN, "dev": DEV, "progress": False} | options))
+        train_dependency_probe(
+            load_model(), **({"train": TRAIN, "dev": DEV, "progress": False} | options)
+        )
 
 
 def test_texts_without_trees_are_refused() -> None:
     with pytest.raises(TypeError, match="expected a list of Sentence, got str"):
-        train_probe(load_model(), ["The cat sat."], DEV)  # type: ignore[list-item]
+        train_dependency_probe(load_model(), ["The cat sat."], DEV)  # type: ignore[list-item]
     with pytest.raises(TypeError, match="a study reads a model"):
-        train_probe("bert", TRAIN, DEV)  # type: ignore[arg-type]
+        train_dependency_probe("bert", TRAIN, DEV)  # type: ignore[arg-type]
 
 
 def test_sentences_that_say_the_same_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,7 +509,7 @@ def test_sentences_that_say_the_same_are_counted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         dependency, "extract_features", lambda m, given, f, **options: PlantedFeatures(given)
     )
-    found = train_probe(load_model(), TRAIN, [*DEV, same], seeds=1, progress=False)
+    found = train_dependency_probe(load_model(), TRAIN, [*DEV, same], seeds=1, progress=False)
     assert found.options["n_repeated"] == 1
 
 
@@ -522,7 +518,7 @@ def test_a_long_sentence_is_known_by_its_words() -> None:
     governors = tuple(range(10))
     long, again = (Sentence(words, governors, ("dep",) * 10, name=name) for name in "ab")
     with pytest.raises(ValueError, match=r"1 of the 26 .* sentence 'b', there sentence 'a': 'w0"):
-        train_probe(load_model(), [*TRAIN, long], [*DEV, again], progress=False)
+        train_dependency_probe(load_model(), [*TRAIN, long], [*DEV, again], progress=False)
 
 
 def test_the_curve_is_of_fewer_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -540,7 +536,7 @@ def test_the_curve_is_of_fewer_sentences(tmp_path: Path, monkeypatch: pytest.Mon
     assert "by the number of sentences" in drawn and "right-branching" in drawn
     again = load_probe(found.save(tmp_path / "probe.npz"))
     assert again.curve_frame().equals(frame)
-    with pytest.raises(ValueError, match="pass curve=True to train_probe"):
+    with pytest.raises(ValueError, match="pass curve=True to train_dependency_probe"):
         trained(seeds=1).chart("sentences")
 
 

@@ -21,11 +21,11 @@ from attnwidget import (
     Head,
     HeadView,
     Sentence,
+    attention_rollout,
     explore,
     load_model,
     make_segments,
     measure,
-    rollout,
 )
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.projection import Projections
@@ -305,7 +305,7 @@ def test_what_is_made_in_a_block_says_so(tmp_path: Path) -> None:
     for name in ("view.svg", "view.html"):
         view.save(tmp_path / name)
         assert "without L5 H8, L2 H3" in (tmp_path / name).read_text(encoding="utf-8")
-    assert said in " ".join(rollout(attention).chart().to_dict()["title"]["text"])
+    assert said in " ".join(attention_rollout(attention).chart().to_dict()["title"]["text"])
     with model.disabled(layers=[3], method="zero"), model.disabled((0, 0), edges=[(1, 2)]):
         assert model.name.endswith("without layer 3 (zero), L0 H0 (edges 1→2)")
     assert model.name == "small BERT (in the package)"
@@ -420,7 +420,7 @@ def test_wrong_edits_are_refused_before_the_block(options: dict[str, Any], messa
 def test_edits_that_do_not_fit_an_input_are_refused() -> None:
     model = load_model(device="cpu")
     patch = model.disabled((0, 1), method="patch", reference="Short.")
-    with patch, pytest.raises(ValueError, match="tokens, this is 1 of 9"):
+    with patch, pytest.raises(ValueError, match="tokens, but the batch has 1 of 9"):
         model.attend(SENTENCE)
     with model.disabled((0, 1), edges=[(40, 1)]), pytest.raises(ValueError, match="9 queries"):
         model.attend(SENTENCE)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import attnwidget
-from attnwidget import metrics
+from attnwidget import charts, demo, metrics
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,9 @@ def _name(page: Path) -> str:
 def test_every_public_name_has_a_page(reference: ModuleType) -> None:
     pages = reference.pages()
     assert attnwidget.__version__ in pages["reference/index.md"]
-    names = {*attnwidget.__all__, *metrics.__all__} - {"__version__", "metrics"}
+    modules = {"charts", "demo", "metrics", "results"}
+    names = {*attnwidget.__all__, *metrics.__all__, *charts.__all__, *demo.__all__}
+    names -= {"__version__", *modules}
     assert {"HeadGrid", "measure", "Norms", "Accumulator", "options"} <= names
     for name in names:
         assert f"\n::: {_home(name)}\n" in pages[f"reference/{name}.md"]
@@ -60,7 +62,8 @@ def test_every_public_name_has_a_page(reference: ModuleType) -> None:
 
 
 def _home(name: str) -> str:
-    value = getattr(metrics if name in metrics.__all__ else attnwidget, name)
+    modules = [attnwidget, metrics, charts, demo]
+    value = next(getattr(module, name) for module in modules if name in module.__all__)
     if not isinstance(value, type) and not callable(value):
         return f"{type(value).__module__}.{type(value).__qualname__}"
     return f"{value.__module__}.{name}"

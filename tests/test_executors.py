@@ -23,22 +23,21 @@ from attnwidget import (
     WorkersError,
     ablate,
     compare,
-    demo_prose,
-    demo_treebank,
     load_model,
     make_segments,
     measure,
+    measure_checkpoints,
     merge_checkpoints,
     probe_coreference,
     probe_features,
     probe_links,
     probe_looking_away,
-    probe_pairs,
     probe_relations,
     read_segments,
     subject_verb_links,
-    trace,
+    train_pair_probe,
 )
+from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.metrics import Classes, Norms
 from attnwidget.probes.features import extract_features
 from attnwidget.studies import checkpoint, shards
@@ -218,8 +217,10 @@ def test_ablations_give_the_same_bits(threads: Threads, options: dict[str, Any])
 
 def test_traces_and_features_give_the_same_bits(threads: Threads, tmp_path: Path) -> None:
     model, segments = small(), random_segments(6)
-    alone = trace([("a", model)], segments, ["entropy"], progress=False)
-    found = trace([("a", model)], segments, ["entropy"], progress=False, executor=threads)
+    alone = measure_checkpoints([("a", model)], segments, ["entropy"], progress=False)
+    found = measure_checkpoints(
+        [("a", model)], segments, ["entropy"], progress=False, executor=threads
+    )
     identical(alone.measured[0], found.measured[0])
     bert = load_model(device="cpu")
     for kind in ("maps", "hidden"):
@@ -232,7 +233,7 @@ def test_traces_and_features_give_the_same_bits(threads: Threads, tmp_path: Path
         assert read[0].path.read_bytes() == read[1].path.read_bytes()
     options: dict[str, Any] = {"min_count": 5, "epochs": 1, "progress": False}
     probes = [
-        probe_pairs(bert, TREES[:14], TREES[14:], executor=pool, **options)
+        train_pair_probe(bert, TREES[:14], TREES[14:], executor=pool, **options)
         for pool in (None, threads)
     ]
     for title, values in probes[0].heads().items():
@@ -283,7 +284,7 @@ def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
         assert found.complete and found.n_segments == 150
         for title, values in alone.heads().items():
             np.testing.assert_allclose(found.heads()[title], values, rtol=1e-12, atol=1e-12)
-    with pytest.raises(ValueError, match="other segments"):
+    with pytest.raises(ValueError, match="segments that differ"):
         run(model, segments[::-1], METRICS, batch_size=2, checkpoint=whole)
     run(model, segments, ["entropy"], batch_size=2, checkpoint=tmp_path / "other.npz")
     with pytest.raises(ValueError, match="of another study than"):
@@ -380,7 +381,7 @@ def test_wrong_inputs_are_said_as_one_process_says_them() -> None:
     with pytest.raises(ValueError, match="token 'cat' is not in the model's vocabulary"):
         run(model, wrong, executor=AtOnce(), batch_size=1)
     for executor in (4, Threads, "processes"):
-        with pytest.raises(TypeError, match="executor is what runs functions elsewhere"):
+        with pytest.raises(TypeError, match="executor needs a method submit"):
             run(model, segments, executor=executor)
     forking = ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
     with forking, pytest.raises(ValueError, match="forked processes cannot run torch"):

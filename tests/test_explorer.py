@@ -230,7 +230,7 @@ def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
     assert explorer.wait(60) and explorer.progress == {}
     # It is of no text: none is said to be shown, and the old one can be read again.
     assert explorer.text == "" and "captain" not in str(explorer.caption)
-    with pytest.raises(ValueError, match="was assigned to it, which is no part of a state"):
+    with pytest.raises(ValueError, match="shows an assigned attention"):
         explorer.to_state()
     explorer.text = TEXT
     assert len(explorer.view.attention.tokens) > 10 and explorer.to_state()["explorer"]["text"]
@@ -491,7 +491,7 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
     state = explore(model, TEXT, treebank=[MAT, FISH]).to_state()
     with pytest.raises(ValueError, match="treebank of 2 sentences, which is not part of it"):
         Explorer.from_state(state, model)
-    with pytest.raises(ValueError, match="the one given has 1 or other ones"):
+    with pytest.raises(ValueError, match="the given treebank has 1 or differs"):
         Explorer.from_state(state, model, treebank=[MAT])
     assert Explorer.from_state(state, model, treebank=[MAT, FISH]).to_state() == state
     with pytest.raises(ValueError, match="version 9, this attnwidget reads 1 to 2"):

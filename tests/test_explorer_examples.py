@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, Head, demo_texts, load_model
+from attnwidget import Attention, AttentionModel, Head, load_model
+from attnwidget.demo import demo_texts
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of

@@ -17,7 +17,8 @@ import torch
 import transformers
 
 from annotated_sentences import SENTENCES, maps_of, small_model
-from attnwidget import Sentence, demo_treebank, load_model
+from attnwidget import Sentence, load_model
+from attnwidget.demo import demo_treebank
 from attnwidget.probes import feature_file, features
 from attnwidget.probes.feature_file import FeatureFile, Layout
 from attnwidget.probes.features import extract_features
@@ -93,7 +94,8 @@ def test_what_is_there_is_not_computed_again(
 
 _SCRIPT = """
 import os, signal, sys
-from attnwidget import demo_treebank, load_model
+from attnwidget import load_model
+from attnwidget.demo import demo_treebank
 from attnwidget.probes import feature_file, features
 
 features._SECONDS_BETWEEN_FLUSHES = 0

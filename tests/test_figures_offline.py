@@ -13,7 +13,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from attnwidget.charts.layer_curves import layer_curves
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.token_heatmap import token_heatmap
 from test_figures import curve_frame
 

@@ -115,11 +115,11 @@ WRONG = [
     (maps()[:, None].expand(-1, 2, -1, -1, -1), r"got \[3, 2, 2, 5, 5\]"),
     (list(maps()[:, None].expand(-1, 2, -1, -1, -1)), "a batch of 2 inputs"),
     (list(maps()[0]), r"layer 0 has the shape \[5, 5\]"),
-    ([maps()[0], maps(heads=3)[0]], "need one shape"),
+    ([maps()[0], maps(heads=3)[0]], "need the same shape"),
     ((tuple(maps()),), "generate"),
     (maps(queries=4, keys=4), "have 4 queries, the tokens for them are 5"),
     (maps(keys=4), "have 4 keys"),
-    (maps(heads=0), "none of them 0"),
+    (maps(heads=0), "without 0"),
     ({"logits": maps()}, "holds no attention"),
 ]
 

@@ -44,9 +44,9 @@ def test_it_draws(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "one or more arrays"),
-        ({"a": np.zeros(3)}, "arrays .* of one shape"),
-        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, "arrays .* of one shape"),
+        ({}, "takes arrays"),
+        ({"a": np.zeros(3)}, "arrays .* of equal shape"),
+        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, "arrays .* of equal shape"),
         ({"a": np.array([[-1.0]])}, "finite values from 0 on; 'a' has others"),
         ({"a": np.array([[np.inf]])}, "finite values from 0 on; 'a' has others"),
     ],

@@ -13,12 +13,12 @@ import torch
 
 from attnwidget import (
     MinimalPair,
-    demo_pairs,
     head_importance,
     induction_scores,
     load_model,
-    score,
+    score_pairs,
 )
+from attnwidget.demo import demo_pairs
 from attnwidget.studies import checkpoint as checkpoints
 from zoo import build
 
@@ -32,7 +32,7 @@ SMALL = {"batch_size": 1, "progress": False}
 
 
 def of_pairs(**options: Any) -> np.ndarray[Any, Any]:
-    scores = score(load_model(device="cpu"), PAIRS, **SMALL, **options)
+    scores = score_pairs(load_model(device="cpu"), PAIRS, **SMALL, **options)
     return np.stack([scores.good, scores.bad])
 
 
@@ -94,10 +94,10 @@ class TestEveryStudy:
 def test_heads_that_are_off_are_off_for_workers_too() -> None:
     model = load_model(device="cpu")
     with ThreadPoolExecutor(2) as pool, model.disabled([(5, 8)]):
-        here = score(model, PAIRS, **SMALL)
-        there = score(model, PAIRS, **SMALL, executor=pool)
+        here = score_pairs(model, PAIRS, **SMALL)
+        there = score_pairs(model, PAIRS, **SMALL, executor=pool)
     np.testing.assert_array_equal(here.good, there.good)
-    assert not np.array_equal(here.good, score(model, PAIRS, **SMALL).good)
+    assert not np.array_equal(here.good, score_pairs(model, PAIRS, **SMALL).good)
 
 
 def test_importance_on_pairs_is_the_derivative_of_their_score() -> None:
@@ -114,7 +114,7 @@ def test_importance_on_pairs_is_the_derivative_of_their_score() -> None:
         with torch.no_grad():
             kept = projection.weight[:, columns].clone()
             projection.weight[:, columns] *= gate
-            scores = score(model, [pair], **SMALL)
+            scores = score_pairs(model, [pair], **SMALL)
             projection.weight[:, columns] = kept
         return float(scores.bad[0] - scores.good[0])
 

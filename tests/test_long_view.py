@@ -312,5 +312,5 @@ def test_a_page_that_would_hold_whole_maps_is_refused(
     long: FormulaAttention, tmp_path: Path
 ) -> None:
     for save in (HeadGrid(long).save, partial(save_page, long)):
-        with pytest.raises(ValueError, match="8,192 tokens: save a HeadView alone"):
+        with pytest.raises(ValueError, match="8,192 tokens does not have: save a HeadView alone"):
             save(tmp_path / "page.html")

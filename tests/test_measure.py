@@ -315,8 +315,8 @@ def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
         ("token_types is 'zero'", small(), segments, {"token_types": "zero"}),
         ("metrics is", small(), segments, {"metrics": ["entropy"]}),
         ("metrics is", small(), segments, {"metrics": [Position([5]), *METRICS[1:4]]}),
-        ("holds 11 other segments", small(), random_segments(seed=1), {}),
-        ("holds 11 other segments", small(), segments[:7], {}),
+        ("holds 11 segments that differ", small(), random_segments(seed=1), {}),
+        ("holds 11 segments that differ", small(), segments[:7], {}),
     ]
     for message, model, given_segments, options in cases:
         with pytest.raises(ValueError, match=message):

@@ -83,7 +83,7 @@ def test_what_maps_do_not_tell_is_refused(model: AttentionModel, metric: str) ->
 def test_other_tokens_and_other_stacks_are_refused() -> None:
     maps = np.full((1, 2, 2, 3), 1 / 3, "f4")
     cross = Attention.from_weights(maps, list("xy"), key_tokens=list("abc"), stack="cross")
-    with pytest.raises(ValueError, match=r"'cross' attend to the tokens of another stack"):
+    with pytest.raises(ValueError, match=r"'cross' attend to another stack's tokens"):
         measure_attention(cross, ["entropy"])
     with pytest.raises(ValueError, match="there is no stack 'self'"):
         measure_attention(cross, ["entropy"], stack="self")

@@ -135,7 +135,7 @@ def test_batches_of_pairs(embedded: AttentionModel) -> None:
 
 @pytest.mark.parametrize("texts", [["The cat sat.", "It slept."], ["One text."], ("a b", "c d")])
 def test_a_list_of_texts_is_asked_about(embedded: AttentionModel, texts: list[str]) -> None:
-    with pytest.raises(TypeError, match=r"are they texts, or the words of one\? .*attend_batch\("):
+    with pytest.raises(TypeError, match=r"are they texts or words\? .*attend_batch\("):
         embedded.attend(texts)
     with pytest.raises(TypeError, match=r"pair is a list of \d with spaces"):
         embedded.attend("One.", texts)

@@ -12,8 +12,9 @@ import pytest
 from tqdm.std import tqdm
 
 from annotated_sentences import SENTENCES, maps_of
-from attnwidget import HeadGrid, Sentence, demo_treebank, load_model, load_probe, probe_pairs
+from attnwidget import HeadGrid, Sentence, load_model, load_probe, train_pair_probe
 from attnwidget.charts.accuracy_bars import accuracy_bars
+from attnwidget.demo import demo_treebank
 from attnwidget.probes.features import extract_features
 from attnwidget.probes.pair_classifiers import PairClassifier, right, train_classifiers
 from attnwidget.probes.pair_examples import FARTHEST, PairExamples, pairs_of
@@ -180,7 +181,7 @@ def test_right_is_judged_by_the_pairs_of_the_task() -> None:
 @pytest.fixture(scope="module")
 def probe() -> PairProbe:
     trees = demo_treebank()
-    return probe_pairs(load_model(), trees[:60], trees[60:80], min_count=40, progress=False)
+    return train_pair_probe(load_model(), trees[:60], trees[60:80], min_count=40, progress=False)
 
 
 def test_the_result_of_a_model(probe: PairProbe) -> None:
@@ -217,7 +218,7 @@ def test_its_coefficients_colour_a_grid(probe: PairProbe) -> None:
 
 def test_two_relations_and_one_direction() -> None:
     trees = demo_treebank()
-    found = probe_pairs(
+    found = train_pair_probe(
         load_model(), trees[:20], trees[20:30], direction="governor to dependent",
         min_count=36, epochs=2, progress=False,
     )  # fmt: skip
@@ -263,21 +264,21 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_restart_makes_the_same_bits(tmp_path: Path, stops: list[int]) -> None:
     given = load_model(), demo_treebank()[:20], demo_treebank()[20:30]
-    whole = probe_pairs(*given, **HOW)
+    whole = train_pair_probe(*given, **HOW)
     stops[0] = 4  # one that finds the spread, one an epoch
     checkpoint = tmp_path / "pairs.npz"
-    half = probe_pairs(*given, checkpoint=checkpoint, **HOW)
+    half = train_pair_probe(*given, checkpoint=checkpoint, **HOW)
     assert not half.complete and "interrupted" in repr(half) + str(half.chart().to_dict())
-    again = probe_pairs(*given, checkpoint=checkpoint, **HOW)
+    again = train_pair_probe(*given, checkpoint=checkpoint, **HOW)
     assert again.complete and again.to_frame().equals(whole.to_frame())
     for name in ("dependency_weights", "relation_weights"):
         assert (getattr(again, name) == getattr(whole, name)).all()
         assert (getattr(half, name) != getattr(whole, name)).any()
     with pytest.raises(ValueError, match="written by another study: seed is 1"):
-        probe_pairs(*given, checkpoint=checkpoint, **HOW | {"seed": 1})
+        train_pair_probe(*given, checkpoint=checkpoint, **HOW | {"seed": 1})
     stops[0] = 2
     with pytest.raises(KeyboardInterrupt):
-        probe_pairs(*given, **HOW)
+        train_pair_probe(*given, **HOW)
 
 
 @pytest.mark.parametrize(
@@ -297,4 +298,6 @@ def test_arguments_that_cannot_be(change: dict[str, Any], said: str) -> None:
     trees = demo_treebank()
     given: dict[str, Any] = {"train": trees[2:4], "dev": trees[6:8], "min_count": 1} | change
     with pytest.raises(ValueError, match=said):
-        probe_pairs(load_model(), given.pop("train"), given.pop("dev"), progress=False, **given)
+        train_pair_probe(
+            load_model(), given.pop("train"), given.pop("dev"), progress=False, **given
+        )

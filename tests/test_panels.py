@@ -11,7 +11,7 @@ import pypdf
 import pytest
 from PIL import Image
 
-from attnwidget import Attention, HeadGrid, HeadView, load_model, panels
+from attnwidget import Attention, HeadGrid, HeadView, join_figures, load_model
 from svg_picture import elements, number, texts
 
 
@@ -27,7 +27,7 @@ def three(attention: Attention) -> list[Any]:
 
 
 def test_two_stand_side_by_side_and_the_last_has_the_whole_width(three: list[Any]) -> None:
-    drawing = panels(three, width=800).drawing
+    drawing = join_figures(three, width=800).drawing
     assert (drawing.width, len(drawing.figures)) == (800, 3)
     (x0, y0, _, h0), (x1, y1, w1, _), (x2, y2, w2, _) = drawing.figures
     assert x0 < 100 and x1 > 400 and x2 < 100
@@ -37,7 +37,7 @@ def test_two_stand_side_by_side_and_the_last_has_the_whole_width(three: list[Any
 
 def test_each_is_what_it_is_alone_in_its_place(three: list[Any]) -> None:
     """The code that draws one draws the other: the same letters, lines and cells."""
-    joined, alone = panels(three, width=800, labels=False), three[0].figure(width=392)
+    joined, alone = join_figures(three, width=800, labels=False), three[0].figure(width=392)
     count = len(texts(alone))
     assert texts(joined)[:count] == texts(alone)
     apart = elements(alone, "path")[0].get("d")
@@ -45,33 +45,33 @@ def test_each_is_what_it_is_alone_in_its_place(three: list[Any]) -> None:
 
 
 def test_letters_stand_where_titles_begin(three: list[Any]) -> None:
-    picture = panels(three, width=800)
+    picture = join_figures(three, width=800)
     letters = [text for text in elements(picture, "text") if text.text in ("a", "b", "c")]
     bold = [text for text in letters if text.get("font-weight") == "700"]
     assert [text.text for text in bold] == ["a", "b", "c"]
     title = next(t for t in elements(picture, "text") if (t.text or "").startswith("L1 H3"))
     assert title.get("transform") != bold[0].get("transform"), "beside the letter, not on it"
-    unlettered = panels(three, width=800, labels=False)
+    unlettered = join_figures(three, width=800, labels=False)
     strong = {t.text for t in elements(unlettered, "text") if t.get("font-weight") == "700"}
     assert not {"a", "b", "c"} & strong
 
 
 def test_titles_are_left_out_where_papers_have_their_own(three: list[Any]) -> None:
-    said = " ".join(texts(panels(three, width=800)))
+    said = " ".join(texts(join_figures(three, width=800)))
     assert said.count("L1 H3 · 2-4") == 1, "the second picture was made without"
-    plain = texts(panels(three, width=800, title=False))
+    plain = texts(join_figures(three, width=800, title=False))
     assert "All heads, self-attention" not in plain and "a" in plain
 
 
 def test_a_width_of_ones_own_is_kept(attention: Attention) -> None:
     view = HeadView(attention, 1, 3, mode="matrix")
-    (x0, *_), (x1, *_) = panels([view.figure(width=300), view], width=800).drawing.figures
+    (x0, *_), (x1, *_) = join_figures([view.figure(width=300), view], width=800).drawing.figures
     assert 300 < x1 < 300 + 16 + 100 + x0
-    assert panels([view.figure(width=700), view], width=480).drawing.width > 700, "never cut"
+    assert join_figures([view.figure(width=700), view], width=480).drawing.width > 700, "never cut"
 
 
 def test_caption_and_table_are_those_of_all(three: list[Any]) -> None:
-    said = panels(three, caption=True)
+    said = join_figures(three, caption=True)
     assert (
         said.caption.figure == "Figure of 3 panels"
         and said.caption.model == three[0].attention.model_name
@@ -86,13 +86,15 @@ def test_caption_and_table_are_those_of_all(three: list[Any]) -> None:
     table = said.table
     assert list(dict.fromkeys(table["panel"])) == ["a", "b", "c"]
     assert {"from", "to", "weight", "head"} <= {*table.columns}
-    assert panels(three, labels=False).caption.notes[1].startswith("panel 2: ")
+    assert join_figures(three, labels=False).caption.notes[1].startswith("panel 2: ")
 
 
 def test_as_svg_pdf_and_png(three: list[Any], tmp_path: Path) -> None:
-    picture = panels(three, width=640, theme="dark")
+    picture = join_figures(three, width=640, theme="dark")
     assert 'width="640"' in picture.save(tmp_path / "figure.svg").read_text("utf-8")
-    assert "#111111" in picture.svg and picture.svg == panels(three, width=640, theme="dark").svg
+    assert (
+        "#111111" in picture.svg and picture.svg == join_figures(three, width=640, theme="dark").svg
+    )
     page = pypdf.PdfReader(picture.save(tmp_path / "figure.pdf")).pages[0]
     assert float(page.mediabox.width) == 640 and "captain" in page.extract_text()
     with Image.open(picture.save(tmp_path / "figure.png", scale=3)) as image:
@@ -102,9 +104,9 @@ def test_as_svg_pdf_and_png(three: list[Any], tmp_path: Path) -> None:
 
 
 def test_one_alone_and_many_columns(three: list[Any]) -> None:
-    assert panels(three[:1]).drawing.width == 640
-    assert panels(three, columns=3).drawing.width == 3 * 480 + 2 * 16
-    tops = [round(y) for _, y, *_ in panels(three, columns=1, labels=False).drawing.figures]
+    assert join_figures(three[:1]).drawing.width == 640
+    assert join_figures(three, columns=3).drawing.width == 3 * 480 + 2 * 16
+    tops = [round(y) for _, y, *_ in join_figures(three, columns=1, labels=False).drawing.figures]
     assert tops == sorted(tops) and len(set(tops)) == 3
 
 
@@ -119,7 +121,7 @@ def test_one_alone_and_many_columns(three: list[Any]) -> None:
         (None, {"labels": "A"}, TypeError, "labels is True or False"),
         (None, {"width": -1}, ValueError, "width"),
         (None, {"theme": "grey"}, ValueError, "theme"),
-        (27, {}, ValueError, "26 at most"),
+        (27, {}, ValueError, "too many for letters"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(
@@ -127,9 +129,9 @@ def test_what_cannot_be_joined_is_refused(
 ) -> None:
     given = [three[1]] * figures if isinstance(figures, int) else figures
     with pytest.raises(error, match=re.escape(said)):
-        panels(three if given is None else given, **options)
+        join_figures(three if given is None else given, **options)
     with pytest.raises(TypeError, match=re.escape("a list of figures, got one HeadView")):
-        panels(three[0])
+        join_figures(three[0])
 
 
 def test_marks_of_the_page_alone_are_left_out(attention: Attention) -> None:

@@ -16,13 +16,13 @@ from attnwidget import (
     DependencyArcs,
     HeadGrid,
     ProbeView,
-    demo_treebank,
     explore,
     link,
     load_model,
-    structural_probe,
-    train_probe,
+    train_dependency_probe,
+    train_structural_probe,
 )
+from attnwidget.demo import demo_treebank
 from attnwidget.probes.dependency_results import DependencyProbe
 from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.widget import Explorer
@@ -34,12 +34,14 @@ SHOWN = SENTENCES[36:]
 
 @pytest.fixture(scope="module")
 def probe() -> DependencyProbe:
-    return train_probe(load_model(), SENTENCES[:36], SHOWN, seeds=1, epochs=8, progress=False)
+    return train_dependency_probe(
+        load_model(), SENTENCES[:36], SHOWN, seeds=1, epochs=8, progress=False
+    )
 
 
 @pytest.fixture(scope="module")
 def structural() -> StructuralProbe:
-    return structural_probe(
+    return train_structural_probe(
         load_model(), SENTENCES[:36], SHOWN, layers=[1, 2], rank=[2, 8], epochs=2, progress=False
     )
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import attnwidget
-from attnwidget import metrics
+from attnwidget import charts, demo, metrics, results
 from attnwidget.studies.accumulator import Accumulator
 from attnwidget.studies.measure import METRICS
 
@@ -16,19 +16,20 @@ from attnwidget.studies.measure import METRICS
 def test_every_name_is_where_the_table_says() -> None:
     for name, home in attnwidget._HOMES.items():
         value = getattr(attnwidget, name)
-        if name == "metrics":
-            assert value is metrics
-        elif home == "metrics":
-            assert value is getattr(metrics, name)
+        if not home:
+            assert value in (charts, demo, metrics, results)
+        elif home in ("metrics", "results"):
+            assert value is getattr(getattr(attnwidget, home), name)
         elif isinstance(value, type) or callable(value):
             assert value.__module__ == f"attnwidget.{home}" and value.__name__ == name
 
 
-def test_metrics_are_at_hand_but_not_listed() -> None:
+def test_metrics_and_results_can_be_imported_but_are_not_listed() -> None:
     assert dir(attnwidget) == attnwidget.__all__ == sorted(attnwidget.__all__)
     assert {"HeadGrid", "load_model", "measure", "metrics", "__version__"} <= {*attnwidget.__all__}
     assert not {*attnwidget.__all__} & {*metrics.__all__}
-    assert attnwidget.Norms is metrics.Norms
+    assert {*attnwidget.__all__} & {*results.__all__} == {"Measurements"}
+    assert attnwidget.Norms is metrics.Norms and attnwidget.Link is results.Link
     with pytest.raises(AttributeError, match="'attnwidget' has no attribute 'Nothing'"):
         _ = attnwidget.Nothing
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import reference_heads as reference
 from attnwidget import Attention, load_model
-from attnwidget.kernels.rollout import attention_flow, head_rollout, with_residual
+from attnwidget.kernels.rollout import attention_flow as flow_of
+from attnwidget.kernels.rollout import head_rollout, with_residual
 from attnwidget.kernels.rollout import rollout as rollout_of
-from attnwidget.studies.rollout import flow, rollout
+from attnwidget.studies.rollout import attention_flow, attention_rollout
 
 seeds = st.integers(0, 2**31 - 1)
 # Capacities are rounded to 2**-30; small graphs have cuts of few edges.
@@ -58,26 +59,26 @@ def test_flow_equals_the_reference(
     seed: int, layer: int, n: int, causal: bool, peaked: float
 ) -> None:
     weights = maps(seed, 4, n, causal=causal, peaked=peaked)
-    found = attention_flow(weights, layer)
+    found = flow_of(weights, layer)
     np.testing.assert_allclose(found, reference.flow(weights.numpy(), layer), atol=TOLERANCE)
     np.testing.assert_allclose(found.sum(-1), 1, atol=1e-12)
-    torch.testing.assert_close(attention_flow(weights, layer, [n - 1]), found[-1:])
+    torch.testing.assert_close(flow_of(weights, layer, [n - 1]), found[-1:])
 
 
 def test_flow_begins_as_rollout_and_saturates_later() -> None:
     weights = maps(0, 3, 5)
-    torch.testing.assert_close(attention_flow(weights, 0), rollout_of(weights)[0])
-    assert (attention_flow(weights, 2) - rollout_of(weights)[2]).abs().max() > 0.01
+    torch.testing.assert_close(flow_of(weights, 0), rollout_of(weights)[0])
+    assert (flow_of(weights, 2) - rollout_of(weights)[2]).abs().max() > 0.01
 
 
 def test_causal_flow_reaches_no_later_token() -> None:
-    found = attention_flow(maps(0, 4, 6, causal=True), 3)
+    found = flow_of(maps(0, 4, 6, causal=True), 3)
     assert not found.triu(1).any()
 
 
 def test_studies_of_one_input() -> None:
     attention = load_model().attend("The cat sat.", "It slept.")
-    found = rollout(attention)
+    found = attention_rollout(attention)
     n = len(attention.tokens)
     np.testing.assert_allclose(found.relevance, reference.rollout(attention.weights()), atol=1e-12)
     assert found.layers == tuple(range(6)) and found.tokens == tuple(attention.tokens)
@@ -86,13 +87,14 @@ def test_studies_of_one_input() -> None:
     assert row["value"] == found.of(5)[1, 0]
     assert (row["query_token"], row["key_token"]) == ("the", "[CLS]")
     assert len(frame) == 6 * n * n
-    flows = flow(attention, queries=[0, 3])
+    flows = attention_flow(attention, queries=[0, 3])
     assert flows.relevance.shape == (1, 2, n)
     np.testing.assert_allclose(
-        flow(attention, 1, queries=[0, 3]).of(1), reference.flow(attention.weights(), 1)[[0, 3]]
+        attention_flow(attention, 1, queries=[0, 3]).of(1),
+        reference.flow(attention.weights(), 1)[[0, 3]],
     )
     assert list(flows.to_frame()["query"].unique()) == [0, 3]
-    through = rollout(attention, head=(3, 5))
+    through = attention_rollout(attention, head=(3, 5))
     np.testing.assert_allclose(
         through.of(3), head_rollout(torch.from_numpy(attention.weights()), 3, 5), atol=1e-12
     )
@@ -104,15 +106,15 @@ def test_studies_of_one_input() -> None:
 def test_wrong_questions_are_explained() -> None:
     attention = load_model().attend("The cat sat.")
     with pytest.raises(ValueError, match="layer 6 is not among 0 to 5"):
-        flow(attention, 6)
+        attention_flow(attention, 6)
     with pytest.raises(ValueError, match="queries are some of 0 to 5"):
-        flow(attention, queries=[6])
+        attention_flow(attention, queries=[6])
     with pytest.raises(ValueError, match="was computed for the layers"):
-        flow(attention, 2).chart(3)
+        attention_flow(attention, 2).chart(3)
     with pytest.raises(ValueError, match="head 12"):
-        rollout(attention, head=(0, 12))
+        attention_rollout(attention, head=(0, 12))
     cross = Attention.from_weights(
         np.full((1, 1, 2, 3), 1 / 3), ["a", "b"], key_tokens=["x", "y", "z"], stack="cross"
     )
-    with pytest.raises(ValueError, match="attend to the tokens of another stack"):
-        rollout(cross)
+    with pytest.raises(ValueError, match="attend to another stack's tokens"):
+        attention_rollout(cross)

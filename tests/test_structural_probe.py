@@ -11,8 +11,9 @@ import torch
 from tqdm.std import tqdm
 
 import reference_structural as reference
-from attnwidget import Sentence, demo_treebank, load_model, load_probe, structural_probe
+from attnwidget import Sentence, load_model, load_probe, train_structural_probe
 from attnwidget.charts.score_panels import score_panels
+from attnwidget.demo import demo_treebank
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.probes.structural_result import StructuralProbe
@@ -231,7 +232,7 @@ def test_what_tells_punctuation() -> None:
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> StructuralProbe:
-    return structural_probe(
+    return train_structural_probe(
         load_model(), TREES[:20], TREES[40:56], layers=[1, 4], rank=[None, 3], seeds=2, epochs=2,
         untrained=True, progress=False,
         checkpoint=tmp_path_factory.mktemp("structural") / "trained.npz",
@@ -314,15 +315,15 @@ HOW: dict[str, Any] = {"layers": [3], "rank": 4, "progress": False}
 
 def test_a_restart_makes_the_same_bits(tmp_path: Path) -> None:
     given = load_model(), TREES[:20], TREES[20:26]
-    whole = structural_probe(*given, epochs=4, **HOW)
+    whole = train_structural_probe(*given, epochs=4, **HOW)
     file, cache = tmp_path / "half.npz", tmp_path / "vectors"
-    structural_probe(*given, epochs=2, checkpoint=file, cache=cache, **HOW)
-    resumed = structural_probe(*given, epochs=4, checkpoint=file, cache=cache, **HOW)
+    train_structural_probe(*given, epochs=2, checkpoint=file, cache=cache, **HOW)
+    resumed = train_structural_probe(*given, epochs=4, checkpoint=file, cache=cache, **HOW)
     assert (resumed.runs[0].distance == whole.runs[0].distance).all()
     assert (resumed.runs[0].depth == whole.runs[0].depth).all() and resumed.runs[0].epochs == 4
     assert (resumed.scores == whole.scores).all() and any(cache.iterdir())
     with pytest.raises(ValueError, match="written by another study"):
-        structural_probe(*given, checkpoint=file, **HOW | {"layers": [2]})
+        train_structural_probe(*given, checkpoint=file, **HOW | {"layers": [2]})
 
 
 def test_an_interruption_keeps_what_was_best_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,14 +337,14 @@ def test_an_interruption_keeps_what_was_best_and_says_so(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(StructuralTraining, "run_epoch", interrupted)
     given, stop = (load_model(), TREES[:10], TREES[20:24]), 3
-    found = structural_probe(*given, epochs=4, seeds=3, untrained=True, **HOW)
+    found = train_structural_probe(*given, epochs=4, seeds=3, untrained=True, **HOW)
     assert not found.complete and found.runs[0].epochs == 2 and not found.runs[0].complete
     assert len(found.runs) == 1 and found.untrained is None and "interrupted" in repr(found)
     assert "training was interrupted" in str(found.chart().to_dict())
     calls.clear()
     stop = 1
     with pytest.raises(KeyboardInterrupt):
-        structural_probe(*given, epochs=4, **HOW)
+        train_structural_probe(*given, epochs=4, **HOW)
 
 
 @pytest.mark.parametrize(
@@ -366,11 +367,11 @@ def test_an_interruption_keeps_what_was_best_and_says_so(monkeypatch: pytest.Mon
 def test_arguments_that_cannot_be(change: dict[str, Any], said: str) -> None:
     given: dict[str, Any] = {"train": TREES[:4], "dev": TREES[4:6], **HOW} | change
     with pytest.raises(ValueError, match=said):
-        structural_probe(load_model(), given.pop("train"), given.pop("dev"), **given)
+        train_structural_probe(load_model(), given.pop("train"), given.pop("dev"), **given)
 
 
 def test_what_has_no_trees_is_refused() -> None:
     with pytest.raises(TypeError, match="load_treebank"):
-        structural_probe(load_model(), ["Cats purr"], TREES[:2])  # type: ignore[list-item]
+        train_structural_probe(load_model(), ["Cats purr"], TREES[:2])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="load_model"):
-        structural_probe("bert", TREES[:2], TREES[2:4])  # type: ignore[arg-type]
+        train_structural_probe("bert", TREES[:2], TREES[2:4])  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnwidget import load_model, make_segments, measure, trace
+from attnwidget import load_model, make_segments, measure, measure_checkpoints
 from attnwidget.capture.model import AttentionModel
 from attnwidget.metrics import Confidence
 from attnwidget.studies import trace as trace_module
@@ -33,7 +33,7 @@ def test_each_checkpoint_is_what_measure_finds(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
     steps = [("start", embedded), ("end", "attnwidget/genre")]
-    found = trace(steps, segments, ["entropy", Confidence(["[SEP]"])], progress=False)
+    found = measure_checkpoints(steps, segments, ["entropy", Confidence(["[SEP]"])], progress=False)
     assert found.checkpoints == ("start", "end") and found.complete
     for label, model in (("start", embedded), ("end", load_model("attnwidget/genre"))):
         metrics = ["entropy", Confidence(["[SEP]"])]
@@ -75,7 +75,7 @@ def test_checkpoints_that_are_named_are_loaded_one_at_a_time(
 
     monkeypatch.setattr(trace_module, "load_model", loaded)
     texts = [Segment(("w1", "w2", "w3"))]
-    found = trace(folders, texts, ["entropy"], progress=False)
+    found = measure_checkpoints(folders, texts, ["entropy"], progress=False)
     assert found.checkpoints == ("checkpoint-100", "checkpoint-200", "checkpoint-300")
     assert len(alive) == 3
 
@@ -94,26 +94,28 @@ def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
 
     monkeypatch.setattr(ModelReader, "read", stopping)
     steps = [(name, embedded) for name in "abc"]
-    found = trace(steps, segments, ["entropy"], batch_size=2, progress=False)
+    found = measure_checkpoints(steps, segments, ["entropy"], batch_size=2, progress=False)
     assert found.checkpoints == ("a",) and not found.complete and "interrupted" in repr(found)
     count = 3
     with pytest.raises(KeyboardInterrupt):
-        trace(steps, segments, ["entropy"], progress=False)
+        measure_checkpoints(steps, segments, ["entropy"], progress=False)
 
 
 def test_checkpoints_that_cannot_be_traced(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
     with pytest.raises(ValueError, match="labels of checkpoints are one or more, each once"):
-        trace([embedded, embedded], segments, progress=False)
+        measure_checkpoints([embedded, embedded], segments, progress=False)
     with pytest.raises(ValueError, match="labels of checkpoints"):
-        trace([], segments, progress=False)
+        measure_checkpoints([], segments, progress=False)
     with pytest.raises(TypeError, match="got int for a checkpoint"):
-        trace([3], segments, progress=False)
+        measure_checkpoints([3], segments, progress=False)
     with pytest.raises(TypeError, match="expected a list"):
-        trace("attnwidget/genre", segments, progress=False)
+        measure_checkpoints("attnwidget/genre", segments, progress=False)
     whole = load_model(build("bert"), word_tokenizer(), name="whole")
     small = load_model(build("bert"), word_tokenizer(), name="small")
     del small.hf_model.bert.encoder.layer[1:]
-    with pytest.raises(ValueError, match="'small' has other layers or heads"):
-        trace([whole, small], [Segment(("w1",))], ["entropy"], progress=False)
+    with pytest.raises(
+        ValueError, match="'small' and the first checkpoint differ in layers or heads"
+    ):
+        measure_checkpoints([whole, small], [Segment(("w1",))], ["entropy"], progress=False)

@@ -35,16 +35,14 @@ from attnwidget import (
     Sentence,
     TokenLens,
     ablate,
+    attention_flow,
+    attention_rollout,
     behaviours,
     compare,
-    demo_pairs,
-    demo_probe,
-    demo_prose,
-    demo_treebank,
     explore,
-    flow,
     head_importance,
     induction_scores,
+    join_figures,
     link,
     load_coreference,
     load_model,
@@ -54,19 +52,18 @@ from attnwidget import (
     make_segments,
     measure,
     options,
-    panels,
     probe_coreference,
     probe_features,
-    probe_pairs,
     probe_relations,
     read_segments,
     retrieval_scores,
-    rollout,
     save_page,
-    score,
-    structural_probe,
-    train_probe,
+    score_pairs,
+    train_dependency_probe,
+    train_pair_probe,
+    train_structural_probe,
 )
+from attnwidget.demo import demo_pairs, demo_probe, demo_prose, demo_treebank
 from attnwidget.metrics import Distances, Patterns
 
 TEXT = "The captain told his men that he would not leave the ship."
@@ -88,7 +85,7 @@ def look(folder: Path) -> Explorer:
     table: pd.DataFrame = attention.to_frame()
     print(weights.shape, len(table), attention.top_links(2, 1, 3), lens.heads)
     view.save(folder / "head.pdf", width=480, caption=True, theme="dark")
-    panels([view, lens, grid]).save(folder / "figure.svg")
+    join_figures([view, lens, grid]).save(folder / "figure.svg")
     save_page(attention, folder / "page.html")
     print(view.code(), view.caption, view.figure(width=480).svg)
     predictions = PredictionView(attention)
@@ -118,11 +115,14 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())
     print(CompareView(model.attend(TEXT), load_model("my-bert").attend(TEXT)))
-    print(rollout(model.attend(TEXT)).of(3), flow(model.attend(TEXT), queries=[0]).to_frame())
+    print(
+        attention_rollout(model.attend(TEXT)).of(3),
+        attention_flow(model.attend(TEXT), queries=[0]).to_frame(),
+    )
     print(induction_scores(model).heads(), head_importance(model, segments).heads())
     print(retrieval_scores(model, TEXT, "He left.", "Who left?").heads())
     pairs = demo_pairs()
-    print(ablate(model, pairs, score="accuracy").to_frame(), score(model, pairs))
+    print(ablate(model, pairs, score="accuracy").to_frame(), score_pairs(model, pairs))
     return own
 
 
@@ -132,11 +132,13 @@ def probes(model: AttentionModel, folder: Path) -> None:
     relations = probe_relations(model, sentences)
     print(relations.best(), RelationTable(relations), DependencyArcs(model, sentences, relations))
     vectors = load_vectors(folder / "glove.txt")
-    probe = train_probe(model, sentences, demo_treebank(), "attention+words", vectors=vectors)
+    probe = train_dependency_probe(
+        model, sentences, demo_treebank(), "attention+words", vectors=vectors
+    )
     print(probe.uas, probe.votes(sentences[0], 2, 3), ProbeView(demo_probe(), sentences))
     probe.save(folder / "probe.npz")
-    print(load_probe(folder / "probe.npz"), probe_pairs(model, sentences, sentences).heads())
-    print(structural_probe(model, sentences, sentences).chart())
+    print(load_probe(folder / "probe.npz"), train_pair_probe(model, sentences, sentences).heads())
+    print(train_structural_probe(model, sentences, sentences).chart())
     print(probe_features(model, sentences).heads())
     documents: list[Document] = load_coreference(folder / "gum.conllu.gz")
     print(CoreferenceView(probe_coreference(model, documents)))

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
 
 _ROW = 22

@@ -7,7 +7,7 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked
 from attnwidget.charts.layer_curves import curves
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, ordered
 from attnwidget.charts.theme import HEIGHT, WIDTH, publication
 

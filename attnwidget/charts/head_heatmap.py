@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnwidget.charts.frame_columns import head_names, inline
 from attnwidget.charts.layer_curves import NUMBER
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
 
 _CELL = 26

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, in_order, inline
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, ordered
 from attnwidget.charts.theme import LIGHT, WIDTH, publication
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import layer_axis
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, ordered, shapes
 from attnwidget.charts.theme import LABEL, LIGHT, publication
 

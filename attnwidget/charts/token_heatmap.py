@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from attnwidget.charts.frame_columns import inline
 from attnwidget.charts.layer_curves import NUMBER
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, publication
 from attnwidget.text.xml_text import xml_texts
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, head_names, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
-from attnwidget.charts.offline import offline
+from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, publication
 
 _WIDTH, _HEIGHT, _PANELS = 150, 110, 4

@@ -1,1 +1,25 @@
-"""The embedded models, and the scripts that trained, fine-tuned and evaluated them."""
+"""The embedded models with their texts, and the scripts that made the models.
+
+Example:
+    >>> from attnwidget.demo import demo_treebank
+    >>> len(demo_treebank())
+    115
+"""
+
+from attnwidget.probes.demo_probe import demo_probe
+from attnwidget.text.demonstrations import (
+    demo_genres,
+    demo_pairs,
+    demo_prose,
+    demo_texts,
+    demo_treebank,
+)
+
+__all__ = [
+    "demo_genres",
+    "demo_pairs",
+    "demo_probe",
+    "demo_prose",
+    "demo_texts",
+    "demo_treebank",
+]

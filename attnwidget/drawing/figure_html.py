@@ -21,8 +21,8 @@ def figure_html(
 ) -> str:
     """A picture with its caption, and the same numbers as a table that unfolds.
 
-    The picture is inside: readers of notebooks prefer HTML to a picture beside it. The HTML has no
-        scripts and identifiers, so a page can contain several copies.
+    The picture is inside, because readers of notebooks prefer HTML to a separate picture. The HTML
+    has no scripts and identifiers, so a page can contain several copies.
 
     Args:
         caption: what the figure shows; the picture's text for who cannot see it.

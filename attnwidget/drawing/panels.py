@@ -10,7 +10,7 @@ from attnwidget.drawing.engine import ThemeName
 from attnwidget.drawing.picture import Picture, check_drawn
 
 
-def panels(
+def join_figures(
     figures: Iterable[Any],
     *,
     columns: int | None = None,
@@ -20,7 +20,7 @@ def panels(
     title: bool = True,
     caption: bool = False,
 ) -> Picture:
-    """Join figures to one picture: `panels([view, view, grid]).save("figure.pdf")`.
+    """Join figures to one picture: `join_figures([view, view, grid]).save("figure.pdf")`.
 
     Each panel is laid out for its place, so that text has the same size in all panels. A picture
     with a width, `view.figure(width=300)`, keeps it and the remaining panels share the rest; the
@@ -43,10 +43,10 @@ def panels(
             is not above 0, another theme.
 
     Example:
-        >>> from attnwidget import HeadGrid, HeadView, load_model, panels
+        >>> from attnwidget import HeadGrid, HeadView, join_figures, load_model
         >>> attention = load_model().attend("The cat sat on the mat.")
         >>> grid, view = HeadGrid(attention), HeadView(attention, 2, 1)
-        >>> figure = panels([view, view.figure(title=False), grid], width=480)
+        >>> figure = join_figures([view, view.figure(title=False), grid], width=480)
         >>> figure.caption.figure, figure.svg[:4]
         ('Figure of 3 panels', '<svg')
     """
@@ -54,9 +54,7 @@ def panels(
     check_drawn("labels", labels)
     pictures = _pictures(figures)
     if labels and len(pictures) > len(ascii_lowercase):
-        raise ValueError(
-            f"{len(pictures)} panels have no letters: 26 at most, or panels(..., labels=False)"
-        )
+        raise ValueError(f"{len(pictures)} panels are too many for letters (26): pass labels=False")
     across = _checked_columns(columns, len(pictures))
     made = [
         {
@@ -90,7 +88,7 @@ def _pictures(figures: Iterable[Any]) -> list[Picture]:
             )
         pictures.append(picture)
     if not pictures:
-        raise ValueError("no figure to draw: panels([view, grid])")
+        raise ValueError("no figure to draw: join_figures([view, grid])")
     return pictures
 
 

@@ -19,7 +19,7 @@ def demo_probe() -> DependencyProbe:
     anything about the model.
 
     Example:
-        >>> from attnwidget import demo_probe, demo_treebank
+        >>> from attnwidget.demo import demo_probe, demo_treebank
         >>> probe = demo_probe()
         >>> probe.predictions(demo_treebank()[94])
         ProbePredictions(8 of 15 right: 'Sorry, I missed your call, my phone was in my other coat.')

@@ -47,7 +47,7 @@ _EVERY = (16, 8, 4, 2)
 _SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
 
 
-def train_probe(
+def train_dependency_probe(
     model: AttentionModel,
     train: Iterable[Sentence],
     dev: Iterable[Sentence],
@@ -130,9 +130,11 @@ def train_probe(
         KeyboardInterrupt: before anything was learned, or while what was learned is scored.
 
     Example:
-        >>> from attnwidget import demo_treebank, load_model, train_probe
+        >>> from attnwidget import load_model, train_dependency_probe
+        >>> from attnwidget.demo import demo_treebank
         >>> sentences = demo_treebank()
-        >>> probe = train_probe(load_model(), sentences[:90], sentences[90:], progress=False)
+        >>> train, dev = sentences[:90], sentences[90:]
+        >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)
         >>> probe.form.n_parameters, list(probe.baselines)
         (146, ['right-branching', 'offset 1'])
     """

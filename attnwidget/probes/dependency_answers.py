@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    import altair as alt
 
 Floats = NDArray[np.float64]
 
@@ -16,9 +23,8 @@ Floats = NDArray[np.float64]
 class CodeLength:
     """Bits that the governors of the training sentences cost (Voita and Titov 2020).
 
-    The online code: the sentences in blocks, each coded with the parameters learned from earlier
-        blocks;
-    the first block is coded as if every governor were equally likely.
+    In the online code, each block of sentences is coded with the parameters learned from earlier
+    blocks. The first block is coded as if every governor were equally likely.
 
     Attributes:
         bounds: where blocks begin, and the end of the last, in sentences.
@@ -66,3 +72,32 @@ class ProbePredictions:
     def __repr__(self) -> str:
         right = int((self.governors == self.sentence.governors).sum())
         return f"ProbePredictions({right} of {len(self.sentence)} right: {self.sentence.text!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadVotes(HeadResult):
+    """The vote of every head for one arc: weight times attention.
+
+    The sum of all votes is the score of the arc. A negative vote speaks against the arc.
+
+    Attributes:
+        values: float64 [L, H, 2], from the dependent to the governor, and back.
+        arc: the arc as text, "governor → dependent".
+        model_name: the model whose attention the probe reads.
+    """
+
+    values: Floats
+    arc: str
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Votes by direction: float64 [L, H] each."""
+        return {f"votes, {name}": self.values[..., i] for i, name in enumerate(DIRECTIONS)}
+
+    def chart(self) -> alt.LayerChart:
+        """A heat map of the votes of all heads, both directions added; displays without network."""
+        return head_heatmap(
+            self.values.sum(-1),
+            title=f"Votes of heads for {self.arc}: {self.model_name}",
+            value_title="vote",
+        )

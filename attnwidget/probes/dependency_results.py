@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from attnwidget.kernels.dependency_scores import map_votes, word_factors
 from attnwidget.kernels.spanning_tree import best_tree
-from attnwidget.probes.dependency_answers import CodeLength, ProbePredictions
+from attnwidget.probes.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency_form import Form
 from attnwidget.probes.features import sentence_maps
 from attnwidget.probes.parse_scores import JudgedWords, ParseScores
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
 from attnwidget.studies.relation_results import DIRECTIONS
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors
@@ -39,10 +39,10 @@ _PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DependencyProbe(Result):
+class DependencyProbe(HeadResult):
     """A probe that finds governors, with one set of parameters per seed.
 
-    Made by `train_probe` or `load_probe`.
+    Made by `train_dependency_probe` or `load_probe`.
 
     Attributes:
         form: The probe's inputs, and its number of parameters.
@@ -160,7 +160,7 @@ class DependencyProbe(Result):
         """The probe's score beside those of its baselines; displays without network.
 
         By "sentences" it is the score by how many sentences were learned from, with the baselines
-        as lines, where `train_probe(curve=True)` had it measured; ValueError elsewhere.
+        as lines, where `train_dependency_probe(curve=True)` had it measured; ValueError elsewhere.
         """
         from attnwidget.charts.accuracy_bars import accuracy_bars
         from attnwidget.charts.score_panels import score_panels
@@ -170,7 +170,7 @@ class DependencyProbe(Result):
         title = f"Governors found by a probe of {self.form.kind}: {self.model_name}"
         if by == "sentences":
             if not self.curve:
-                raise ValueError("there is no curve: pass curve=True to train_probe")
+                raise ValueError("there is no curve: pass curve=True to train_dependency_probe")
             lines = {name: one.uas for name, one in self.baselines.items()}
             return score_panels(
                 self.curve_frame(),
@@ -208,9 +208,11 @@ class DependencyProbe(Result):
                 training; the sentence is too long for the model, or has a word without tokens.
 
         Example:
-            >>> from attnwidget import demo_treebank, load_model, train_probe
+            >>> from attnwidget import load_model, train_dependency_probe
+            >>> from attnwidget.demo import demo_treebank
             >>> sentences = demo_treebank()
-            >>> probe = train_probe(load_model(), sentences[:80], sentences[80:], progress=False)
+            >>> train, dev = sentences[:80], sentences[80:]
+            >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)
             >>> found = probe.predictions(sentences[80])
             >>> found.probabilities.shape, float(found.probabilities[0].sum().round(6))
             ((16, 17), 1.0)
@@ -227,11 +229,10 @@ class DependencyProbe(Result):
         governors = best_tree(scores.numpy()) if tree else scores.argmax(-1).numpy()
         return ProbePredictions(sentence, probabilities.numpy(), scores.numpy(), governors, votes)
 
-    def votes(self, sentence: Sentence, dependent: int, governor: int, *, seed: int = 0) -> Floats:
-        """Weight times attention of every head for one arc: float64 [L, H, 2].
-
-        From dependent to governor, and back; the sum is the arc's score, and a head with a negative
-        vote speaks against it.
+    def votes(
+        self, sentence: Sentence, dependent: int, governor: int, *, seed: int = 0
+    ) -> HeadVotes:
+        """Return the vote of every head for one arc: weight times attention.
 
         Args:
             sentence: as in `predictions`.
@@ -252,7 +253,12 @@ class DependencyProbe(Result):
             raise ValueError(f"a probe of {self.form.kind} reads no attention: no head votes")
         found = self.predictions(sentence, seed=seed).votes
         assert found is not None
-        return found[..., dependent - 1, governor]
+        words = ["root", *sentence.words]
+        return HeadVotes(
+            values=found[..., dependent - 1, governor],
+            arc=f"{words[governor]} → {words[dependent]}",
+            model_name=self.model_name,
+        )
 
     def of_model(self, model: AttentionModel) -> DependencyProbe:
         """The probe with a model at hand, for one that was loaded without.

@@ -142,7 +142,8 @@ def extract_features(
 
     Example:
         >>> import tempfile
-        >>> from attnwidget import demo_treebank, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.demo import demo_treebank
         >>> from attnwidget.probes.features import extract_features
         >>> sentences = demo_treebank()[:4]
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Direction = Literal["dependent to governor", "governor to dependent", "both"]
 
 
-def probe_pairs(
+def train_pair_probe(
     model: AttentionModel,
     train: Iterable[Sentence],
     dev: Iterable[Sentence],
@@ -96,9 +96,10 @@ def probe_pairs(
             times Ctrl-C keeps the parameters learned so far, and the result says so.
 
     Example:
-        >>> from attnwidget import demo_treebank, load_model, probe_pairs
+        >>> from attnwidget import load_model, train_pair_probe
+        >>> from attnwidget.demo import demo_treebank
         >>> trees = demo_treebank()
-        >>> found = probe_pairs(
+        >>> found = train_pair_probe(
         ...     load_model(), trees[:80], trees[80:], min_count=50, progress=False
         ... )
         >>> found.relations[:3], found.dependency_weights.shape

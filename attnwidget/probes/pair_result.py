@@ -14,7 +14,7 @@ from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.probes.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairProbe(Result):
+class PairProbe(HeadResult):
     """How well pairs of words are told apart by the attention of all heads (Coenen et al. 2019).
 
     Two tasks: "dependency", whether the first of two words depends on the second, and "relation",

@@ -26,7 +26,7 @@ def load_probe(
     """A probe that was saved, with its scores and weights.
 
     Args:
-        path: what `save` of any probe wrote: of `train_probe`, `structural_probe` or `probe_pairs`.
+        path: A file that `save` of a probe has written.
         model: the model that the probe was trained on, for `predictions` and `votes`.
         vectors: the word vectors likewise, of a probe that reads words.
 
@@ -38,9 +38,10 @@ def load_probe(
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget import demo_treebank, load_model, load_probe, train_probe
+        >>> from attnwidget import load_model, load_probe, train_dependency_probe
+        >>> from attnwidget.demo import demo_treebank
         >>> sentences, model = demo_treebank(), load_model()
-        >>> probe = train_probe(model, sentences[:90], sentences[90:], progress=False)
+        >>> probe = train_dependency_probe(model, sentences[:90], sentences[90:], progress=False)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     again = load_probe(probe.save(Path(folder, "probe.npz")), model)
         >>> again.uas == probe.uas

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Rank = int | None
 
 
-def structural_probe(
+def train_structural_probe(
     model: AttentionModel,
     train: Iterable[Sentence],
     dev: Iterable[Sentence],
@@ -99,9 +99,10 @@ def structural_probe(
             between these Ctrl-C keeps what was best until then, and the result says so.
 
     Example:
-        >>> from attnwidget import demo_treebank, load_model, structural_probe
+        >>> from attnwidget import load_model, train_structural_probe
+        >>> from attnwidget.demo import demo_treebank
         >>> trees = demo_treebank()
-        >>> probe = structural_probe(
+        >>> probe = train_structural_probe(
         ...     load_model(), trees[:80], trees[80:], layers=[2, 3], rank=8, epochs=2,
         ...     progress=False
         ... )

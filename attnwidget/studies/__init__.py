@@ -1,1 +1,1 @@
-"""Analyses over many inputs: each streams segments through capture and kernels to a Result."""
+"""Analyses over many inputs: each streams segments through capture and kernels to a HeadResult."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.significance import (
     benjamini_hochberg,
     bootstrap_interval,
@@ -108,7 +108,7 @@ class Without:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ablation(Result):
+class Ablation(HeadResult):
     """A model's score without each head, or without all heads of a layer. Made by `ablate`.
 
     `of_heads` and `of_layers` have the numbers: `mean`, `difference` (off minus intact), its

@@ -15,7 +15,7 @@ from torch import Tensor
 from attnwidget.capture.free_memory import refuse_no_room
 from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.capture.tap import LayerAttention
-from attnwidget.studies.results import Result
+from attnwidget.studies.results import HeadResult
 from attnwidget.studies.token_classes import TokenClass
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 State = Mapping[str, NDArray[Any]]
-R = TypeVar("R", bound=Result, covariant=True)
+R = TypeVar("R", bound=HeadResult, covariant=True)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.studies.significance import bootstrap_interval
 from attnwidget.text.counted import counted
 
@@ -35,7 +35,7 @@ _BEYOND = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparedHeads(Result):
+class ComparedHeads(HeadResult):
     """Numbers of every head and segment, with their means, intervals and charts.
 
     Attributes:

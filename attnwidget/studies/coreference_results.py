@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.head import Head
 from attnwidget.charts.head_heatmap import head_heatmap
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.counted import counted
 from attnwidget.text.mentions import Document
@@ -102,7 +102,7 @@ class AntecedentChoices:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoreferenceAccuracies(Result):
+class CoreferenceAccuracies(HeadResult):
     """How often heads and simple rules find an antecedent.
 
     E evaluated mentions; the axis of 2 is `AMONG`: "words", the choice among all other words, and

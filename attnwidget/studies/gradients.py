@@ -17,7 +17,7 @@ from attnwidget.capture.losses import LossName, task_for
 from attnwidget.kernels.gradients import class_importance
 from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.class_means import ClassMeans
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.token_classes import TokenClass
 from attnwidget.text.counted import counted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GradientsResult(Result):
+class GradientsResult(HeadResult):
     """Gradient importance of attention to classes of tokens (Clark et al. 2019, figure 3).
 
     The scale depends on the loss and on the length of documents: compare classes, layers and

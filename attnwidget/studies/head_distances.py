@@ -26,7 +26,7 @@ from attnwidget.studies.clustering import (
     cut_tree,
     embed_distances,
 )
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _COPIES = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadDistances(Result):
+class HeadDistances(HeadResult):
     """Distances between all heads of a stack (Clark et al. 2019, section 6).
 
     `distances` are sums over documents and query tokens, as in the paper; everything else here is

@@ -23,7 +23,7 @@ from attnwidget.studies.asked_inputs import Asked, asked_of, batch_of
 from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.input_numbers import ReadInputs, input_numbers
 from attnwidget.studies.one_length import of_one_length
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.shards import Executor
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair
@@ -40,7 +40,7 @@ VARIANTS: tuple[str, ...] = get_args(Variant)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadImportance(Result):
+class HeadImportance(HeadResult):
     """The importance of every head for a loss. Made by `head_importance`.
 
     Attributes:
@@ -103,7 +103,7 @@ def head_importance(
     The published code takes the mean loss of a batch; the first two variants take the loss of each
     example, which does not depend on the batch. The loss of a minimal pair is the log probability
     of the unacceptable sentence minus the log probability of the acceptable sentence, as in
-    `score`.
+    `score_pairs`.
 
     Args:
         model: a model of one stack with a head that answers; heads may be off.

@@ -18,7 +18,7 @@ from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.attention_reader import read_attention
 from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.input_numbers import ReadInputs, input_numbers
-from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.studies.segment_means import SegmentMeans
 from attnwidget.studies.shards import Executor
 
@@ -35,7 +35,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class InductionResult(Result):
+class InductionResult(HeadResult):
     """Attention to what induction, duplicate-token and previous-token heads look at.
 
     Attributes:

@@ -36,7 +36,7 @@ _HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad),
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
-    """How likely a model found both sentences of each of N pairs. Made by `score`.
+    """How likely a model found both sentences of each of N pairs. Made by `score_pairs`.
 
     Attributes:
         pairs: the pairs.
@@ -106,7 +106,7 @@ class PairScores:
         )
 
 
-def score(
+def score_pairs(
     model: AttentionModel,
     pairs: Iterable[MinimalPair],
     *,
@@ -145,9 +145,9 @@ def score(
         KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
 
     Example:
-        >>> from attnwidget import MinimalPair, load_model, score
+        >>> from attnwidget import MinimalPair, load_model, score_pairs
         >>> pair = MinimalPair("The girl washed herself.", "The girl washed himself.")
-        >>> score(load_model(), [pair], progress=False)
+        >>> score_pairs(load_model(), [pair], progress=False)
         PairScores(small BERT (in the package), 1 pair: 100.0% right)
     """
     refuse_no_model(model)
@@ -183,7 +183,7 @@ def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[Sc
     """What is scored of pairs: whole sentences, or each differing token of a masked model's.
 
     Raises:
-        TypeError, ValueError: as `score`.
+        TypeError, ValueError: as `score_pairs`.
     """
     task = prediction_task(model.hf_model)
     if task == "class" or model._encodes_apart:

@@ -22,7 +22,7 @@ from attnwidget.kernels.norms import (
 from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.class_means import ClassMeans
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.token_classes import TokenClass
 from attnwidget.text.counted import counted
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NormsResult(Result):
+class NormsResult(HeadResult):
     """Attention to classes of tokens by weight and by norm (Kobayashi et al. 2020, section 4).
 
     Means over documents; a document without a class counts as 0 in `weights`, `weighted_norms` and

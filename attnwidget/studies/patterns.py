@@ -19,7 +19,7 @@ from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, 
 from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
 from attnwidget.studies.accumulator import Batch, LayerBatch
 from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.studies.segment_means import SegmentMeans
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _BY = {"rules": "by rule", "cnn": "by a convolutional network"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PatternsResult(Result):
+class PatternsResult(HeadResult):
     """The share of each pattern among the maps of each head.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnwidget.studies.accumulator import Accumulator, R
 from attnwidget.studies.measure import measure
-from attnwidget.studies.results import Result
+from attnwidget.studies.results import HeadResult
 from attnwidget.studies.segment_means import SegmentMeans
 from attnwidget.studies.shards import Executor
 from attnwidget.studies.word_segments import WordSegment, WordSegmenter
@@ -61,7 +61,7 @@ def probe(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SentencesResult(Result):
+class SentencesResult(HeadResult):
     """What results over sentences have.
 
     Attributes:

@@ -15,7 +15,7 @@ from attnwidget.charts.best_heads import best_heads
 from attnwidget.charts.head_heatmap import head_heatmap
 from attnwidget.studies.argument_checks import all_of
 from attnwidget.studies.governors import GovernorPredictions, Unit, predict_governors
-from attnwidget.studies.results import HeadMetrics, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.significance import better_than, holm, wilson_interval
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
@@ -37,7 +37,7 @@ TABLE_COUNT = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelationAccuracies(Result):
+class RelationAccuracies(HeadResult):
     """How often each head's most attended word is a word's governor.
 
     R relations: "all" words first, then what the treebank has, most frequent first. A relation with

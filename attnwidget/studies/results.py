@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,23 @@ if TYPE_CHECKING:
 HeadMetrics = dict[str, NDArray[np.float64]]
 
 
+@runtime_checkable
+class Result(Protocol):
+    """A table and a figure: every study, probe and prediction returns such an object.
+
+    Results with numbers per head are `HeadResult`s.
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """The numbers as a table."""
+
+    def chart(self) -> alt.TopLevelMixin:
+        """The figure; displays without network."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(ABC):
-    """What one study found. Subclasses add arrays with named axes.
+class HeadResult(ABC):
+    """A result with numbers per head. Subclasses add arrays with named axes.
 
     A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`.
     """
@@ -50,7 +64,7 @@ class Result(ABC):
 
 
 class Measurements(Mapping[str, Any]):
-    """The results of one pass over segments, by the names of their metrics: a `Result` each.
+    """The results of one pass over segments, by the names of their metrics: a `HeadResult` each.
 
     Attributes:
         n_segments: segments that the numbers are means over.
@@ -70,20 +84,20 @@ class Measurements(Mapping[str, Any]):
 
     def __init__(
         self,
-        results: Mapping[str, Result],
+        results: Mapping[str, HeadResult],
         *,
         n_segments: int,
         complete: bool,
         model_name: str,
         stack: str,
     ) -> None:
-        self._results: dict[str, Result] = dict(results)
+        self._results: dict[str, HeadResult] = dict(results)
         self.n_segments = n_segments
         self.complete = complete
         self.model_name = model_name
         self.stack = stack
 
-    def __getitem__(self, name: str) -> Any:  # which kind of Result, the name says
+    def __getitem__(self, name: str) -> Any:  # which kind of HeadResult, the name says
         try:
             return self._results[name]
         except KeyError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RetrievalResult(Result):
+class RetrievalResult(HeadResult):
     """Which heads looked at the needle's token that the model was copying.
 
     Attributes:

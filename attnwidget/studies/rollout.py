@@ -92,7 +92,7 @@ class TokenRelevance:
         return f"TokenRelevance({self.name}, {layers}, {counted(len(self.tokens), 'token')})"
 
 
-def rollout(
+def attention_rollout(
     attention: Attention,
     *,
     head: Sequence[Any] | None = None,
@@ -116,8 +116,8 @@ def rollout(
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.rollout import rollout
-        >>> rollout(load_model().attend("The cat sat.")).relevance.shape
+        >>> from attnwidget.studies.rollout import attention_rollout
+        >>> attention_rollout(load_model().attend("The cat sat.")).relevance.shape
         (6, 6, 6)
     """
     weights, about = _square(attention, stack)
@@ -132,7 +132,7 @@ def rollout(
     return TokenRelevance(products.numpy(), layers, tuple(range(n)), name=name, **about)
 
 
-def flow(
+def attention_flow(
     attention: Attention,
     layer: int | None = None,
     *,
@@ -141,9 +141,10 @@ def flow(
 ) -> TokenRelevance:
     """Attention flow after one layer (Abnar and Zuidema 2020, section 3).
 
-    For each position and input token the maximum flow between them, with the weights of `rollout`
-    as capacities; rows divided by their sum. One maximum flow for each pair: a second for 32
-    tokens and 6 layers, most of a minute for 128, so name the `queries` of longer inputs.
+    For each position and input token, the maximum flow between them is computed, with the weights
+    of `attention_rollout` as capacities; rows are divided by their sum. One maximum flow for each
+    pair: a second for 32 tokens and 6 layers, most of a minute for 128, so name the `queries` of
+    longer inputs.
 
     Args:
         attention: of one input.
@@ -157,8 +158,8 @@ def flow(
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.rollout import flow
-        >>> flow(load_model().attend("The cat sat."), queries=[0])
+        >>> from attnwidget.studies.rollout import attention_flow
+        >>> attention_flow(load_model().attend("The cat sat."), queries=[0])
         TokenRelevance(Attention flow, L5, 6 tokens)
     """
     weights, about = _square(attention, stack)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, R, Subject
-from attnwidget.studies.results import HeadMetrics, Result, heads_frame
+from attnwidget.studies.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _total(values: Tensor) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SegmentMeansResult(Result):
+class SegmentMeansResult(HeadResult):
     """What results of means over segments have, with their figure: curves over the layers.
 
     Attributes:

@@ -14,7 +14,7 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.accumulator import Accumulator
 from attnwidget.studies.argument_checks import all_of, each_of, each_once, one_of
 from attnwidget.studies.measure import accumulators_of, measure
-from attnwidget.studies.results import HeadMetrics, Measurements, Result
+from attnwidget.studies.results import HeadMetrics, HeadResult, Measurements
 from attnwidget.studies.shards import Executor
 from attnwidget.text.counted import counted
 from attnwidget.text.segments import Segment
@@ -27,7 +27,7 @@ _HOW = "checkpoints are models, names, folders, or pairs of a label and one of t
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace(Result):
+class MeasuredCheckpoints(HeadResult):
     """Metrics of every head at each checkpoint of a training.
 
     Attributes:
@@ -85,10 +85,10 @@ class Trace(Result):
 
     def __repr__(self) -> str:
         stopped = "" if self.complete else ", interrupted"
-        return f"Trace({self._span}{stopped}: {', '.join(self.measured[0])})"
+        return f"MeasuredCheckpoints({self._span}{stopped}: {', '.join(self.measured[0])})"
 
 
-def trace(
+def measure_checkpoints(
     checkpoints: Iterable[Any],
     segments: Iterable[Segment],
     metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
@@ -96,7 +96,7 @@ def trace(
     batch_size: int = 8,
     progress: bool = True,
     executor: Executor | None = None,
-) -> Trace:
+) -> MeasuredCheckpoints:
     """Measure every head at each checkpoint of a training, over the same segments.
 
     A checkpoint given by name is loaded for its turn and released afterwards, so memory holds one
@@ -120,12 +120,12 @@ def trace(
         KeyboardInterrupt: before the first checkpoint was done.
 
     Example:
-        >>> from attnwidget import load_model, make_segments, trace
+        >>> from attnwidget import load_model, make_segments, measure_checkpoints
         >>> segments = make_segments(["The cat sat.", "It slept."], load_model())
         >>> steps = [("start", load_model()), ("tuned", "attnwidget/genre")]
-        >>> found = trace(steps, segments, ["entropy"], progress=False)
+        >>> found = measure_checkpoints(steps, segments, ["entropy"], progress=False)
         >>> found
-        Trace(2 checkpoints, start to tuned: entropy)
+        MeasuredCheckpoints(2 checkpoints, start to tuned: entropy)
         >>> found.heads("start")["entropy"].shape
         (6, 12)
     """
@@ -155,7 +155,7 @@ def trace(
     if not measured:
         raise KeyboardInterrupt("interrupted before the first checkpoint was done")
     complete = len(measured) == len(sources)
-    return Trace(tuple(labels[: len(measured)]), tuple(measured), complete)
+    return MeasuredCheckpoints(tuple(labels[: len(measured)]), tuple(measured), complete)
 
 
 def _labelled(given: Any) -> tuple[str, Any]:

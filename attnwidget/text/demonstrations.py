@@ -34,7 +34,7 @@ def demo_texts() -> dict[str, DemoText]:
     """The demonstration texts by name.
 
     Example:
-        >>> from attnwidget import demo_texts
+        >>> from attnwidget.demo import demo_texts
         >>> demo_texts()["pronouns"].look
         'L1 H3 looks from a pronoun back to a person: "he" and "his" to "captain"'
     """
@@ -99,7 +99,7 @@ def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
         ValueError: no such paradigm.
 
     Example:
-        >>> from attnwidget import demo_pairs
+        >>> from attnwidget.demo import demo_pairs
         >>> pairs = demo_pairs("anaphor_number_agreement")
         >>> len(pairs), pairs[0].differing
         (60, (('themselves.',), ('herself.',)))
@@ -120,7 +120,7 @@ def demo_genres() -> list[tuple[str, str]]:
     fine-tuned; they are not part of that treebank, and were not chosen by the model's predictions.
 
     Example:
-        >>> from attnwidget import demo_genres
+        >>> from attnwidget.demo import demo_genres
         >>> demo_genres()[0][1], len(demo_genres())
         ('answers', 80)
     """

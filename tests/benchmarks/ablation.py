@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import torch
 
-from attnwidget import Segment, ablate, demo_prose, load_model
+from attnwidget import Segment, ablate, load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.demo import demo_prose
 from attnwidget.studies.asked_inputs import asked_of, batch_of
 
 

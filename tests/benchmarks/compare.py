@@ -16,9 +16,10 @@ from statistics import median
 import torch
 from surface import BATCH
 
-from attnwidget import compare, demo_prose, load_model, read_segments
+from attnwidget import compare, load_model, read_segments
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tap import tap
+from attnwidget.demo import demo_prose
 from attnwidget.studies.batches import BatchMaker, batched
 
 

@@ -12,7 +12,8 @@ from multiprocessing import get_context
 
 import torch
 
-from attnwidget import demo_prose, load_model, measure, read_segments
+from attnwidget import load_model, measure, read_segments
+from attnwidget.demo import demo_prose
 
 METRICS = ("position", "classes", "entropy", "confidence")
 TIMES = 2

@@ -28,9 +28,9 @@ from attnwidget import (
     load_model,
     load_treebank,
     load_vectors,
-    probe_pairs,
-    structural_probe,
-    train_probe,
+    train_dependency_probe,
+    train_pair_probe,
+    train_structural_probe,
 )
 from attnwidget.probes.features import extract_features
 from attnwidget.text.word_vectors import WordVectors
@@ -77,11 +77,11 @@ def main() -> None:
         governors(model, (train, dev), load_vectors(options.vectors), options.cache, more)
     some = train[::6], dev[::2]
     if "pairs" in options.parts:
-        pairs = told("pairs of words", lambda: probe_pairs(model, *some, **more))
+        pairs = told("pairs of words", lambda: train_pair_probe(model, *some, **more))
         print(pairs.to_frame().to_string(index=False))
     if "structures" in options.parts:
         asked = {"epochs": 10, "untrained": True, **more}
-        structures = told("structures", lambda: structural_probe(model, *some, **asked))
+        structures = told("structures", lambda: train_structural_probe(model, *some, **asked))
         frame = structures.to_frame()
         print(frame[frame["measure"] == "UUAS"].to_string(index=False))
 
@@ -98,7 +98,7 @@ def governors(
     for kind in ("attention", "attention+words"):
         probe = told(
             kind,
-            lambda kind=kind: train_probe(
+            lambda kind=kind: train_dependency_probe(
                 *(model, *parts, kind),
                 vectors=vectors if kind == "attention+words" else None,
                 checkpoint=cache / f"{kind}.npz",
@@ -142,7 +142,7 @@ def costs(folder: Path | None, train: list[Sentence], dev: list[Sentence], vecto
             lambda: extract_features(model, train, cache, skip_unaligned=True, progress=False)
         )
         epoch = seconds(
-            lambda: train_probe(
+            lambda: train_dependency_probe(
                 *(model, train, dev, "attention+words"), vectors=found, seeds=1, **more
             )
         )

@@ -52,7 +52,7 @@ def bert(layers: int, heads: int, width: int, length: int) -> aw.AttentionModel:
 
 def text(model: aw.AttentionModel, tokens: int) -> str:
     """As much of the prose of the package as makes so many tokens, or a few less."""
-    words = aw.demo_prose().read_text("utf-8").split()
+    words = aw.demo.demo_prose().read_text("utf-8").split()
     least, most = 1, len(words)
     while least < most:
         half = (least + most + 1) // 2
@@ -86,7 +86,7 @@ def distances(attention: aw.Attention) -> Any:
 
 
 def relations(model: aw.AttentionModel) -> tuple[Any, list[aw.Sentence]]:
-    sentences = list(aw.demo_treebank())[:20]
+    sentences = list(aw.demo.demo_treebank())[:20]
     return aw.probe_relations(model, sentences, progress=False), sentences
 
 
@@ -162,7 +162,7 @@ def numbers_of_heads() -> None:
     for name, run in {
         "weights()": attention.weights,
         "measure_attention": lambda: measure_attention(attention),
-        "rollout": lambda: aw.rollout(attention),
+        "rollout": lambda: aw.attention_rollout(attention),
         "to_frame()": attention.to_frame,
         "distances": lambda: distances(attention),
     }.items():

@@ -20,11 +20,11 @@ from attnwidget import (
     ProbeView,
     RelationTable,
     TokenLens,
-    demo_treebank,
     load_model,
-    structural_probe,
-    train_probe,
+    train_dependency_probe,
+    train_structural_probe,
 )
+from attnwidget.demo import demo_treebank
 from attnwidget.studies.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -181,7 +181,9 @@ def test_a_lens_is_saved_as_it_is_seen(
 @pytest.mark.parametrize("word", [None, 2])
 def test_what_a_probe_answers_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
-    probe = train_probe(load_model(), demo_treebank()[:10], [cats], seeds=1, progress=False)
+    probe = train_dependency_probe(
+        load_model(), demo_treebank()[:10], [cats], seeds=1, progress=False
+    )
     assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 
@@ -189,7 +191,7 @@ def test_what_a_probe_answers_is_saved_as_it_is_seen(desk: Desk, word: int | Non
 def test_the_tree_of_a_probe_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
     options = {"layers": [1], "rank": 4, "epochs": 1, "progress": False}
-    probe = structural_probe(load_model(), demo_treebank()[:10], [cats], **options)
+    probe = train_structural_probe(load_model(), demo_treebank()[:10], [cats], **options)
     assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 

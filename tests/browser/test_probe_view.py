@@ -15,9 +15,11 @@ from browser.overflow import overflowing
 pytestmark = pytest.mark.browser
 
 PROBE = """
-from attnwidget import ProbeView, demo_treebank, train_probe
+from attnwidget import ProbeView, train_dependency_probe
+from attnwidget.demo import demo_treebank
 sentences = demo_treebank()[:34]
-probe = train_probe(model, sentences[:30], sentences[30:], seeds=1, epochs=3, progress=False)
+options = {"seeds": 1, "epochs": 3, "progress": False}
+probe = train_dependency_probe(model, sentences[:30], sentences[30:], **options)
 view = ProbeView(probe, sentences[30:], sentence=1)
 grid = HeadGrid(attention)
 both = link(view, grid)
@@ -74,10 +76,11 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
 
 
 STRUCTURE = """
-from attnwidget import ProbeView, demo_treebank, structural_probe
+from attnwidget import ProbeView, train_structural_probe
+from attnwidget.demo import demo_treebank
 trees = demo_treebank()[:34]
 given = {"layers": [1, 2], "rank": 8, "epochs": 2, "progress": False}
-probe = structural_probe(model, trees[:30], trees[30:], **given)
+probe = train_structural_probe(model, trees[:30], trees[30:], **given)
 view = ProbeView(probe, trees[30:], sentence=1, layer=2)
 grid = HeadGrid(attention)
 both = link(view, grid)

@@ -38,9 +38,9 @@ from attnwidget import (
     load_model,
     make_segments,
     measure,
-    probe_pairs,
-    structural_probe,
-    train_probe,
+    train_dependency_probe,
+    train_pair_probe,
+    train_structural_probe,
 )
 from attnwidget.probes import features, fitting
 from attnwidget.studies import checkpoint
@@ -121,7 +121,7 @@ def _ablate(folder: Path) -> Any:
 
 
 def _probe(folder: Path) -> Any:
-    return train_probe(
+    return train_dependency_probe(
         *(model(), trees(16, 0), trees(6, 1)),
         seeds=2,
         control=True,
@@ -134,7 +134,7 @@ def _probe(folder: Path) -> Any:
 
 
 def _structural(folder: Path) -> Any:
-    return structural_probe(
+    return train_structural_probe(
         *(model(), trees(20, 0), trees(6, 1)),
         layers=[1],
         rank=4,
@@ -146,7 +146,7 @@ def _structural(folder: Path) -> Any:
 
 
 def _pairs(folder: Path) -> Any:
-    return probe_pairs(
+    return train_pair_probe(
         *(model(), trees(20, 0), trees(6, 1)),
         min_count=2,
         epochs=4,
@@ -160,9 +160,9 @@ STUDIES: dict[str, Callable[[Path], Any]] = {
     "measure": _measure,
     "compare": _compare,
     "ablate": _ablate,
-    "train_probe": _probe,
+    "train_dependency_probe": _probe,
     "structural_probe": _structural,
-    "probe_pairs": _pairs,
+    "train_pair_probe": _pairs,
 }
 
 

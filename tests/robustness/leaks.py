@@ -35,7 +35,7 @@ from attnwidget import (
     load_model,
     probe_coreference,
     probe_relations,
-    train_probe,
+    train_dependency_probe,
 )
 
 TEXT = "The captain told his men a story."
@@ -86,7 +86,7 @@ def makers(model: Any) -> dict[str, Make]:
     document = Document.from_spans(list(SENTENCE.words), spans)
     coreference = probe_coreference(model, [document], progress=False)
     shorter = Sentence.from_lists(["The", "men", "told"], [2, 3, 0], ["det", "nsubj", "root"])
-    probe = train_probe(model, [shorter], [SENTENCE], seeds=1, progress=False)
+    probe = train_dependency_probe(model, [shorter], [SENTENCE], seeds=1, progress=False)
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
 
     def linked() -> list[Any]:

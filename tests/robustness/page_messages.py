@@ -33,8 +33,8 @@ from attnwidget import (
     load_model,
     probe_coreference,
     probe_relations,
-    structural_probe,
-    train_probe,
+    train_dependency_probe,
+    train_structural_probe,
 )
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
@@ -64,8 +64,8 @@ def widgets() -> dict[str, HeadWidget]:
     relations = probe_relations(model, [SENTENCE], progress=False)
     document = Document.from_spans(list(SENTENCE.words), [(0, 1, "a"), (3, 3, "a"), (3, 4, "b")])
     coreference = probe_coreference(model, [document], max_tokens=32, progress=False)
-    dependencies = train_probe(model, TRAINING, [SENTENCE], seeds=1, progress=False)
-    trees = structural_probe(
+    dependencies = train_dependency_probe(model, TRAINING, [SENTENCE], seeds=1, progress=False)
+    trees = train_structural_probe(
         model, TRAINING, [SENTENCE], layers=[1], rank=2, epochs=1, progress=False
     )
     shape = (model.n_layers, model.n_heads)

@@ -13,7 +13,14 @@ from typing import Any
 import traitlets
 
 import zoo
-from attnwidget import ablate, load_model, load_probe, measure, structural_probe, train_probe
+from attnwidget import (
+    ablate,
+    load_model,
+    load_probe,
+    measure,
+    train_dependency_probe,
+    train_structural_probe,
+)
 from attnwidget.studies.segmenting import make_segments
 from planted_probes import sentences
 from probed_sentences import reader as small_model
@@ -60,7 +67,7 @@ def _ablations() -> Reader:
 
 
 def _probes() -> Reader:
-    probe = train_probe(
+    probe = train_dependency_probe(
         *(model(), sentences(12), sentences(5, seed=1)),
         seeds=1,
         control=True,
@@ -76,7 +83,7 @@ def _probes() -> Reader:
 
 
 def _structural() -> Reader:
-    probe = structural_probe(
+    probe = train_structural_probe(
         model(), sentences(12), sentences(5, seed=1), layers=[1], rank=2, epochs=1, progress=False,
         skip_unaligned=True,
     )  # fmt: skip

@@ -16,7 +16,14 @@ import pytest
 from filelock import FileLock
 
 import forked_python
-from attnwidget import HeadView, ablate, make_segments, measure, merge_checkpoints, train_probe
+from attnwidget import (
+    HeadView,
+    ablate,
+    make_segments,
+    measure,
+    merge_checkpoints,
+    train_dependency_probe,
+)
 from attnwidget.probes.features import extract_features
 from planted_probes import sentences
 from robustness import faults
@@ -28,7 +35,10 @@ TEXTS = ["w1 w2 w3", "w4 w5", "w6 w7 w8 w9"]
 @pytest.mark.parametrize(
     ("given", "kinds"),
     [
-        (["measure", "ablate", "train_probe", "structural_probe", "probe_pairs"], ["kill"]),
+        (
+            ["measure", "ablate", "train_dependency_probe", "structural_probe", "train_pair_probe"],
+            ["kill"],
+        ),
         (["measure"], [one for one in faults.FAULTS if one != "kill"]),
     ],
     ids=["kill", "other faults"],
@@ -70,7 +80,7 @@ def _ablate(path: Path) -> Any:
 
 def _probe(path: Path) -> Any:
     parts = sentences(6), sentences(3, seed=1)
-    return train_probe(faults.model(), *parts, seeds=1, checkpoint=path, progress=False)
+    return train_dependency_probe(faults.model(), *parts, seeds=1, checkpoint=path, progress=False)
 
 
 HOLDER = """
@@ -95,7 +105,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(
         stdout=subprocess.PIPE,
     ) as other:
         assert other.stdout is not None and other.stdout.readline() == b"held\n"
-        with pytest.raises(RuntimeError, match=r"run\.npz is being written by another run.*wait"):
+        with pytest.raises(RuntimeError, match=r"run\.npz is being written by a second run.*wait"):
             study(path)
         assert path.read_bytes() == before
         other.kill()
@@ -118,7 +128,7 @@ def test_a_second_thread_is_refused(tmp_path: Path) -> None:
         thread = threading.Thread(target=second)
         thread.start()
         thread.join()
-        with pytest.raises(RuntimeError, match="another run"):
+        with pytest.raises(RuntimeError, match="second run"):
             merge_checkpoints([_finished(tmp_path)], path)
     assert len(refused) == 1 and str(path) in refused[0]
 
@@ -137,7 +147,7 @@ def test_features_have_one_writer_and_any_number_of_readers(tmp_path: Path) -> N
     with FileLock(f"{found.path}.lock"):
         assert read().path == found.path  # whole: nobody writes it
         found.path.with_name("index.json").unlink()
-        with pytest.raises(RuntimeError, match=r"features\.bin is being written by another run"):
+        with pytest.raises(RuntimeError, match=r"features\.bin is being written by a second run"):
             read()
     data = found.path.read_bytes()
     assert read().path.read_bytes() == data
@@ -183,7 +193,9 @@ def test_what_was_saved_before_stands(
             )
 
         monkeypatch.setattr(Path, "open", refusing)
-    with pytest.raises(OSError, match="stands: make room, or name a file elsewhere") as caught:
+    with pytest.raises(
+        OSError, match="unchanged: free some space, or choose a different folder"
+    ) as caught:
         save(path)
     assert caught.value.errno == number and caught.value.filename == str(path)
     monkeypatch.undo()

@@ -33,27 +33,29 @@ _KEPT = 50
 class ProbeView(DependencyArcs):
     """A sentence with its annotated arcs above, and below what a trained probe answers.
 
-    Of `train_probe`'s probe below are the governors: solid where they are the annotated ones,
-    dashed elsewhere, the likelier the thicker; a word that it takes for the root has an arc to
-    "root" at the edge. Choose a word, by a click or `word`, and see which heads its governor was
-    found by: their votes, weight times attention, whose sum over all heads is the score of the arc.
-    The three that spoke for it most are then `selected`, also in a linked `HeadGrid`.
+    For a probe from `train_dependency_probe`, the predicted governors are below the text: solid if
+    right, dashed if wrong, and thicker for higher probabilities. A word predicted as root has an
+    arc to "root" at the edge. Choose a word, by a click or `word`, and see which heads its governor
+    was found by: their votes, weight times attention, whose sum over all heads is the score of the
+    arc. The three that spoke for it most are then `selected`, also in a linked `HeadGrid`.
 
-    For a probe from `structural_probe`, the figure shows the predicted tree of `layer` at the
+    For a probe from `train_structural_probe`, the figure shows the predicted tree of `layer` at the
     largest rank below the text: undirected links between words, solid if the annotated tree has
     them, and the word that is taken for the root. Two matrices show the annotated and the predicted
     distances between all words; a chosen word is marked in both. It opens on the best layer.
 
-    `probe` is the result of `train_probe` or `structural_probe`, or of `load_probe` with its model;
-    `sentences` are sentences of a treebank, preferably not the training sentences. Further options
-    are the options of `DependencyArcs` except the direction, and for a structural probe except the
-    threshold. Unknown options raise TypeError, a probe without its model ValueError, values out of
-    range traitlets.TraitError.
+    `probe` is the result of `train_dependency_probe` or `train_structural_probe`, or of
+    `load_probe` with its model; `sentences` are sentences of a treebank, preferably not the
+    training sentences. Further options are the options of `DependencyArcs` except the direction,
+    and for a structural probe except the threshold. Unknown options raise TypeError, a probe
+    without its model ValueError, values out of range traitlets.TraitError.
 
     Example:
-        >>> from attnwidget import ProbeView, demo_treebank, load_model, train_probe
+        >>> from attnwidget import ProbeView, load_model, train_dependency_probe
+        >>> from attnwidget.demo import demo_treebank
         >>> sentences = demo_treebank()
-        >>> probe = train_probe(load_model(), sentences[:80], sentences[80:], progress=False)
+        >>> train, dev = sentences[:80], sentences[80:]
+        >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)
         >>> view = ProbeView(probe, sentences[80:], word=2)
         >>> view.votes.shape, len(view.selected)
         ((6, 12, 2), 3)
@@ -73,8 +75,8 @@ class ProbeView(DependencyArcs):
     ) -> None:
         if not isinstance(probe, (DependencyProbe, StructuralProbe)):
             raise TypeError(
-                f"ProbeView shows a probe, got {type(probe).__name__}: pass what train_probe, "
-                "structural_probe or load_probe(path, model) gave"
+                f"ProbeView shows a probe, got {type(probe).__name__}: pass a result of "
+                "train_dependency_probe, train_structural_probe or load_probe(path, model)"
             )
         if probe.model is None:
             raise ValueError(

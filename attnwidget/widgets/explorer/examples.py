@@ -80,7 +80,8 @@ def story_of(attention: Attention, demo: DemoText) -> Story:
     are hidden if words give them more than a third of their attention.
 
     Example:
-        >>> from attnwidget import demo_texts, load_model
+        >>> from attnwidget import load_model
+        >>> from attnwidget.demo import demo_texts
         >>> from attnwidget.widgets.explorer.examples import story_of
         >>> demo = demo_texts()["pronouns"]
         >>> story = story_of(load_model().attend(demo.text), demo)

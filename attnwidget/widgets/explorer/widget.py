@@ -68,8 +68,9 @@ def explore(
             `Sentence`s, the result of `probe_relations`, or `(accuracies, sentences)`. True =
             `demo_treebank()`. False = no relations. None = `demo_treebank()` for the embedded
             model; for other models the page has a button that measures the relations.
-        probe: A result of `train_probe` or `structural_probe`. The arcs show its answers instead of
-            the answers of the shown head. A structural probe answers for the stepped layer.
+        probe: A result of `train_dependency_probe` or `train_structural_probe`. The arcs show its
+            answers instead of the answers of the shown head. A structural probe answers for the
+            stepped layer.
         metrics: Metrics in the forms of `HeadGrid`, for example the result of `measure`. The map of
             heads uses their distances. None = measure the shown text; the panels say so.
         traits: Options of the explorer: `example`, `selected`, `layer`, `quantity`, `tab`, …

@@ -59,8 +59,7 @@ class Versus(AttentionWidget):
     def _compare(self) -> Attention | None:
         """Tell the page the names of both sides of the comparison, and return the other attention.
 
-        After a change of model or text the attentions may not be comparable: then drop the
-            comparison.
+        Drop the comparison if the new attention cannot be compared.
         """
         if isinstance(self.versus, Attention):
             try:
