@@ -66,7 +66,8 @@ def _make(name: str, sources: list[Path], command: list[str], package: str) -> s
 
 
 def main() -> None:
-    package, todo = package_digest(), jobs()
+    package = package_digest()
+    todo = jobs()
     with ThreadPoolExecutor(2) as two:
         running = [two.submit(_make, name, *job, package) for name, job in todo.items()]
         for one in running:

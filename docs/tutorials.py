@@ -59,7 +59,8 @@ def _output(output: Any, name: str, page: Tutorial) -> str | None:
     """Markdown of one output; "" to leave it out, None where it cannot be shown."""
     if output.output_type == "stream":
         return "" if output.name == "stderr" else _text(output.text)
-    data, metadata = output.get("data", {}), output.get("metadata", {})
+    data = output.get("data", {})
+    metadata = output.get("metadata", {})
     if _VEGA in data:
         return _chart(data[_VEGA], name, page, metadata.get("image/png", {}).get("alt", "A chart"))
     if "image/png" in data:

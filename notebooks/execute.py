@@ -70,7 +70,8 @@ def summary(files: list[Path]) -> str:
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    source, out = Path(sys.argv[1]), Path(sys.argv[2])
+    source = Path(sys.argv[1])
+    out = Path(sys.argv[2])
     print(f"running {source} ...", flush=True)
     start = time.monotonic()
     files = execute(source, out)

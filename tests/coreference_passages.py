@@ -28,7 +28,9 @@ class Passage:
 
     @property
     def spans(self) -> list[tuple[int, int, str]]:
-        spans, opened, word = [], [], 0
+        spans = []
+        opened = []
+        word = 0
         for item in self._items:
             if item.startswith("["):
                 opened.append((word, item[1:]))

@@ -22,7 +22,9 @@ class Killing(Entropy):
     name = "killing"
 
     def __init__(self, folder: Path, times: int, every: int) -> None:
-        self.folder, self.times, self.every = str(folder), times, every
+        self.folder = str(folder)
+        self.times = times
+        self.every = every
 
     def update(self, layer: LayerBatch) -> None:
         super().update(layer)

@@ -13,8 +13,24 @@ from attnwidget.capture.thumbnails import Thumbnails
 from attnwidget.text.tokens import Tokens
 
 WORDS = (
-    *("the", "cat", "that", "the", "dogs", "saw", "ran", "over", "a", "hill", "and", "then"),
-    *("the", "bird", "sang", "of", "it", "."),
+    "the",
+    "cat",
+    "that",
+    "the",
+    "dogs",
+    "saw",
+    "ran",
+    "over",
+    "a",
+    "hill",
+    "and",
+    "then",
+    "the",
+    "bird",
+    "sang",
+    "of",
+    "it",
+    ".",
 )
 #: Tokens of the longest pass from one needle to the other.
 NEEDLES = (1234, 7100)
@@ -37,7 +53,9 @@ class FormulaAttention(Attention):
         tokens = Tokens.plain(text)
         self.__dict__.update(small.__dict__)
         self.stacks = {"self": Stack("self", n_layers, n_heads, n_heads, tokens, tokens)}
-        self.model_name, self.intact, self.asked = "a formula", self, []
+        self.model_name = "a formula"
+        self.intact = self
+        self.asked = []
 
     is_long = True
     note = ""
@@ -48,7 +66,8 @@ class FormulaAttention(Attention):
 
     def _largest(self, layer: int, head: int, q: Any, k: Any, step: int) -> NDArray[np.float32]:
         """The largest of blocks that begin at places: weights fall from one distance on."""
-        nearest, farthest = np.maximum(q - k - step + 1, 0), q - k + step - 1
+        nearest = np.maximum(q - k - step + 1, 0)
+        farthest = q - k + step - 1
         gap = np.clip(head, nearest, np.maximum(farthest, 0))
         weights = 0.3 / (1.0 + np.abs(gap - head)) ** (1 + layer)
         weights = weights * (0.6 + 0.4 * np.sin(q // 64 * 12.9898 + k // 64 * 78.233))

@@ -42,7 +42,8 @@ def write_framenet(folder: Path) -> Path:
          ["Experiencer", "Stimulus"]),
         (102, "Motion", 2, "go.v", MOTION, ["Theme", "Goal"], []),
     ]  # fmt: skip
-    index, units = [], []
+    index = []
+    units = []
     for frame_id, frame, unit_id, unit, sentences, names, core in frames:
         index.append(f'<frame cDate="01/01/2001 00:00:00" name="{frame}" ID="{frame_id}"/>')
         units.append(
@@ -115,7 +116,8 @@ def _unit(
 
 
 def _sentence(number: int, text: str, target: str, elements: list[tuple[str, str]]) -> str:
-    words, at = [], 0
+    words = []
+    at = 0
     for word in text.split():
         words.append(f'<label end="{at + len(word) - 1}" start="{at}" name="X"/>')
         at += len(word) + 1

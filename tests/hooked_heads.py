@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-N_HEADS, SIZE = 4, 8
+N_HEADS = 4
+SIZE = 8
 Split = Callable[[Tensor], Tensor]
 
 

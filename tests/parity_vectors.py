@@ -28,8 +28,26 @@ from attnwidget.widgets.token_lens.three_digits import three_digits
 FOLDER = Path(__file__).with_name("parity")
 #: Around every multiple of the 64 cells of a thumbnail, and between.
 LENGTHS = (
-    *(6, 7, 63, 64, 65, 66, 96, 100, 127, 128, 129, 130, 191, 192, 193, 200),
-    *(255, 256, 257, 300),
+    6,
+    7,
+    63,
+    64,
+    65,
+    66,
+    96,
+    100,
+    127,
+    128,
+    129,
+    130,
+    191,
+    192,
+    193,
+    200,
+    255,
+    256,
+    257,
+    300,
 )
 Bytes = NDArray[np.uint8]
 
@@ -252,15 +270,22 @@ def lens_cases() -> dict[str, Any]:
     values = (maximum * ((held - 1.0) / 254) ** 2).astype(np.float32)
     lens = TokenLens(Attention.from_weights(values, names, allow_unnormalised=True))
     marks: list[list[list[Any]]] = [
-        *([], [["query", 3]], [["key", 0]], [["query", 0], ["key", 4]]),
-        *([["query", 2], ["key", 2], ["query", 3]], [["query", 9], ["key", 1]]),
+        [],
+        [["query", 3]],
+        [["key", 0]],
+        [["query", 0], ["key", 4]],
+        [["query", 2], ["key", 2], ["query", 3]],
+        [["query", 9], ["key", 1]],
     ]
     kinds: list[list[str]] = [[], ["cls", "sep"]]
     cases = []
     for tokens in marks:
         for hidden in kinds:
             for of, layer in (("layer", 1), ("model", 0)):
-                lens.tokens, lens.hidden, lens.of, lens.layer = tokens, hidden, of, layer
+                lens.tokens = tokens
+                lens.hidden = hidden
+                lens.of = of
+                lens.layer = layer
                 assert lens.values is not None
                 cases.append(
                     {

@@ -10,7 +10,8 @@ import numpy as np
 
 from attnwidget.text.treebank import Sentence
 
-LAYERS, HEADS = 2, 3
+LAYERS = 2
+HEADS = 3
 
 
 def sentences(n: int, *, seed: int = 0, least: int = 3, most: int = 9) -> list[Sentence]:
@@ -44,7 +45,10 @@ class PlantedFeatures(list[Any]):
                 own[np.arange(1, n - 1), one.governors] = 1  # the root's is [CLS]
                 maps[planted[0]] = own.T if planted[1] else own
             self.append(maps.astype(np.float16))
-        self.sentences, self.n_skipped = tuple(given), 0
-        self.n_layers, self.n_heads = LAYERS, HEADS
-        self.model_name, self.model_digest = "planted", "0"
+        self.sentences = tuple(given)
+        self.n_skipped = 0
+        self.n_layers = LAYERS
+        self.n_heads = HEADS
+        self.model_name = "planted"
+        self.model_digest = "0"
         self.path = Path(f"maps-{planted}-{seed}", "features.bin")

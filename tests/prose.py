@@ -24,7 +24,8 @@ _ANY = re.compile(
 _RARE = re.compile(
     r"\b(those|ones?|others?|what|such|none|nothing|whose|own|meanwhile|that of)\b", re.IGNORECASE
 )
-_SHORTEST, _LONGEST = 5, 60
+_SHORTEST = 5
+_LONGEST = 60
 _LEFT_OUT = {"static", "node_modules", "__pycache__"}
 
 
@@ -101,7 +102,8 @@ def _of_notebook(source: str) -> Iterator[tuple[int, str]]:
 
 def _blocks(source: str, pattern: str) -> Iterator[tuple[int, str]]:
     """Consecutive lines that match, joined, with the number of the first line."""
-    first, lines = 0, list[str]()
+    first = 0
+    lines = list[str]()
     for number, line in enumerate([*source.splitlines(), ""], 1):
         if match := re.fullmatch(pattern, line):
             first = first if lines else number

@@ -12,7 +12,8 @@ from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subje
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 
-LAYERS, HEADS = 2, 3
+LAYERS = 2
+HEADS = 3
 SUBJECT = Subject(LAYERS, HEADS, model_name="random")
 
 
@@ -58,7 +59,8 @@ def random_batch(seed: int, lengths: Sequence[int], *, padding: int = 0) -> Batc
 
 def one_document(batch: Batch, maps: torch.Tensor, document: int) -> tuple[Batch, torch.Tensor]:
     """One document of a batch as a batch of its own, without padding."""
-    n, at = int(batch.lengths[document]), slice(document, document + 1)
+    n = int(batch.lengths[document])
+    at = slice(document, document + 1)
     alone = Batch(
         segments=batch.segments[at],
         tokens=batch.tokens[at],

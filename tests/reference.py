@@ -39,8 +39,10 @@ def max_pool(weights: Array, side: int) -> Array:
     rows, columns = (min(n, side) for n in weights.shape)
     pooled = np.zeros((rows, columns))
     for i in range(rows):
-        top, bottom = i * weights.shape[0] // rows, -(-(i + 1) * weights.shape[0] // rows)
+        top = i * weights.shape[0] // rows
+        bottom = -(-(i + 1) * weights.shape[0] // rows)
         for j in range(columns):
-            left, right = j * weights.shape[1] // columns, -(-(j + 1) * weights.shape[1] // columns)
+            left = j * weights.shape[1] // columns
+            right = -(-(j + 1) * weights.shape[1] // columns)
             pooled[i, j] = weights[top:bottom, left:right].max()
     return pooled

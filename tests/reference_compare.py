@@ -37,7 +37,8 @@ def cosine(first: Array, second: Array) -> float:
 
 def divergence(first: Array, second: Array, smoothing: float = 1e-4) -> float:
     """Jensen-Shannon divergence of smoothed rows in nats, the mean over rows."""
-    n, total = len(first), 0.0
+    n = len(first)
+    total = 0.0
     for row_a, row_b in zip(first, second, strict=True):
         p, q = ((1 - smoothing) * row + smoothing / len(row) for row in (row_a, row_b))
         for x, y in zip(p, q, strict=True):

@@ -20,7 +20,8 @@ def link_score(attention, links, pairing):
     """The largest weight along links, each (tokens of the source, tokens of the target)."""
     pairs = []
     if pairing == "zip":
-        sources, targets = [], []
+        sources = []
+        targets = []
         for source, target in links:
             if source not in sources:
                 sources.append(source)

@@ -78,7 +78,8 @@ def _maximum_flow(edges: dict, source: tuple[int, int], sink: tuple[int, int]) -
         neighbours.setdefault(a, []).append(b)
     total = Fraction(0)
     while True:
-        came_from, queue = {source: source}, deque([source])
+        came_from = {source: source}
+        queue = deque([source])
         while queue and sink not in came_from:
             at = queue.popleft()
             for to in neighbours.get(at, []):
@@ -87,7 +88,8 @@ def _maximum_flow(edges: dict, source: tuple[int, int], sink: tuple[int, int]) -
                     queue.append(to)
         if sink not in came_from:
             return total
-        path, at = [], sink
+        path = []
+        at = sink
         while at != source:
             path.append((came_from[at], at))
             at = came_from[at]
@@ -131,7 +133,8 @@ def pattern_scores(map_: Array, segments: list[int]) -> tuple[float, float, floa
 
 def induction_scores(map_: Array, ids: list[int]) -> tuple[float, float, float]:
     """Induction, duplicate-token and previous-token score of one map [n, n]; NaN without any."""
-    induction, duplicate = [], []
+    induction = []
+    duplicate = []
     for i, token in enumerate(ids):
         copies = [j for j in range(i) if ids[j] == token]
         after = [j + 1 for j in copies if j + 1 < i]

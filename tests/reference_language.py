@@ -40,7 +40,8 @@ def offset_governors(m: int, offset: int) -> list[int]:
 
 def judged(predicted: Sequence[int], sentence: Sentence, possessive: str | None) -> list[bool]:
     """Whether each prediction is right; a possessor before "'s" by what the "'s" has."""
-    m, right = len(sentence), []
+    m = len(sentence)
+    right = []
     for i in range(m):
         answer = predicted[i]
         if possessive == "clark" and sentence.relations[i] in ("poss", "nmod:poss"):

@@ -53,7 +53,8 @@ def distances_words(vectors, hidden, hidden_bias, output, output_bias):
             ]
             both = [*vectors[i - 1], *vectors[j - 1]]
         else:
-            near, both = [0] * 7 + [1], [0] * (2 * d)
+            near = [0] * 7 + [1]
+            both = [0] * (2 * d)
         inputs = np.array([0, *near, *both], float)
         scores[i - 1, j] = output @ np.tanh(hidden @ inputs + hidden_bias) + output_bias
     return scores
@@ -69,17 +70,20 @@ def loss(scores, governors):
 def tree_by_trial(scores):
     """The best tree with one root, of all there are."""
     m = len(scores)
-    best, found = -np.inf, None
+    best = -np.inf
+    found = None
     for governors in itertools.product(range(m + 1), repeat=m):
         if governors.count(0) != 1 or any(g == i + 1 for i, g in enumerate(governors)):
             continue
         reached = True
         for start in range(1, m + 1):
-            at, steps = start, 0
+            at = start
+            steps = 0
             while at and steps <= m:
                 at, steps = governors[at - 1], steps + 1
             reached &= at == 0
         total = sum(scores[i, g] for i, g in enumerate(governors))
         if reached and total > best:
-            best, found = total, list(governors)
+            best = total
+            found = list(governors)
     return found

@@ -40,7 +40,9 @@ def distance_loss(
     vectors: np.ndarray, gold: np.ndarray, matrix: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """The loss of one sentence, vectors [m, D], and its gradient [D, r]."""
-    m, loss, slope = len(vectors), 0.0, np.zeros_like(matrix)
+    m = len(vectors)
+    loss = 0.0
+    slope = np.zeros_like(matrix)
     for i in range(m):
         for j in range(m):
             difference = vectors[i] - vectors[j]
@@ -54,7 +56,9 @@ def distance_loss(
 def depth_loss(
     vectors: np.ndarray, gold: np.ndarray, matrix: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    m, loss, slope = len(vectors), 0.0, np.zeros_like(matrix)
+    m = len(vectors)
+    loss = 0.0
+    slope = np.zeros_like(matrix)
     for vector, depth in zip(vectors, gold, strict=True):
         image = matrix.T @ vector
         off = image @ image - depth
@@ -82,7 +86,8 @@ def scores(sentences: list[dict[str, np.ndarray]]) -> list[float]:
     dspr: dict[int, list[float]] = {}
     nspr: dict[int, list[float]] = {}
     for one in sentences:
-        gold, m = distances(one["governors"]), len(one["governors"])
+        gold = distances(one["governors"])
+        m = len(one["governors"])
         tree = spanning_edges(gold, one["xpos"])
         shared += len(tree & spanning_edges(one["distances"], one["xpos"]))
         edges += len(tree)

@@ -180,7 +180,8 @@ def test_the_edited_layer_reads_one_input_for_all_units(name: str, alone: str) -
     units = [
         {Head(layer, head): Change("uniform", "uniform")} for layer in (0, 1, 2) for head in (0, 3)
     ]
-    found, read = [], []
+    found = []
+    read = []
     with replaying(model, edits, edits) as replay:
         replay.intact(given)
         passes = replay.without(given, units)
@@ -267,7 +268,8 @@ def test_significance_is_scipys() -> None:
             assert np.isnan(one.p[0, 0]) and np.isnan(one.interval[0][0, 0])
             continue
         off = heads[layer, head]
-        broken, fixed = int(((intact == 1) & (off == 0)).sum()), int((off > intact).sum())
+        broken = int(((intact == 1) & (off == 0)).sum())
+        fixed = int((off > intact).sum())
         assert (one.broken[layer, head], one.fixed[layer, head]) == (broken, fixed)
         assert one.difference[layer, head] == pytest.approx((fixed - broken) / 200)
         wanted = binomtest(min(broken, fixed), broken + fixed).pvalue
@@ -283,10 +285,12 @@ def test_significance_is_scipys() -> None:
 
 
 def test_an_interrupted_study_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, path = load_model(device="cpu"), tmp_path / "ablation.npz"
+    model = load_model(device="cpu")
+    path = tmp_path / "ablation.npz"
     options: dict[str, Any] = {"score": "loss", "heads": HEADS, "batch_size": 1}
     whole = run(model, MASKED, **options)
-    original, calls = Replay.intact, []
+    original = Replay.intact
+    calls = []
 
     def interrupted(self: Replay, inputs: Any) -> Any:
         calls.append(1)

@@ -76,7 +76,8 @@ def circles(package: Path) -> list[set[str]]:
     graph = import_graph(package)
 
     def reached(start: str) -> set[str]:
-        found, waiting = set[str](), [start]
+        found = set[str]()
+        waiting = [start]
         while waiting:
             new = graph[waiting.pop()] - found
             found |= new
@@ -196,7 +197,8 @@ def _written(folder: Path, files: dict[str, str]) -> Path:
 
 def test_no_figure_imports_another() -> None:
     """Only the explorer and `save_page` know several; a page and what is shared know none."""
-    widgets, found = PACKAGE / "widgets", []
+    widgets = PACKAGE / "widgets"
+    found = []
     for source in sorted(widgets.glob("*/**/*.py")):
         room = source.relative_to(widgets).parts[0]
         for name in imports(source, PACKAGE):

@@ -31,11 +31,21 @@ CLAUSE = ["and", "the", "cat", "saw", "a", "bird"]
 SIXTY = Sentence.from_lists(
     [f"{word}{i}" for i in range(10) for word in CLAUSE],
     [
-        *([4, 3, 4, 0, 6, 4]),
+        4,
+        3,
+        4,
+        0,
+        6,
+        4,
         *(6 * i + g if g else 4 for i in range(1, 10) for g in [4, 3, 4, 0, 6, 4]),
     ],
     [
-        *(["cc", "det", "nsubj", "root", "det", "obj"]),
+        "cc",
+        "det",
+        "nsubj",
+        "root",
+        "det",
+        "obj",
         *(["cc", "det", "nsubj", "conj", "det", "obj"] * 9),
     ],
 )
@@ -125,7 +135,8 @@ def test_every_word_and_every_arc_is_drawn(
     assert sorted(labels) == sorted(MAT.relations)
     assert len(annotated(shown)) == 7  # of six words, and the root's
     at = (2, 8, DIRECTIONS.index(direction))
-    governors, weights = arcs.predictions.governors[at], arcs.predictions.weights[at]
+    governors = arcs.predictions.governors[at]
+    weights = arcs.predictions.weights[at]
     right = {i: governors[i] == g for i, g in enumerate(MAT.governors) if g}
     centres = list(row.values())
     drawn = {arc.end: arc for arc in predicted(shown)}
@@ -219,7 +230,8 @@ def test_the_title_and_the_table_have_the_numbers(model: AttentionModel) -> None
     title, rightness, source, *_ = texts(arcs.figure())
     assert title == f"{arcs.head} · {arcs.head.paper_name} · det · {arcs.direction}"
     assert source == f"{model.name} · mat"
-    r, way = found.relations.index("det"), DIRECTIONS.index(arcs.direction)
+    r = found.relations.index("det")
+    way = DIRECTIONS.index(arcs.direction)
     assert found.counts[r] == 21
     share = 100 * found.correct[layer, head, way, r] / 21
     assert f"{share:.0f} % of 21 in the treebank" in rightness

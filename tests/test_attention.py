@@ -234,7 +234,8 @@ def test_threads_may_ask_at_once(embedded: Attention) -> None:
     def ask(seed: int) -> None:
         random = np.random.default_rng(seed)
         for _ in range(40):
-            layer, head = int(random.integers(6)), int(random.integers(12))
+            layer = int(random.integers(6))
+            head = int(random.integers(12))
             difference = np.abs(embedded.weights(layer, head) - expected[layer, head]).max()
             if difference > SMALL:
                 wrong.append((layer, head, difference))

@@ -51,7 +51,8 @@ def assert_same(widget: HeadWidget, **given: Any) -> str:
     assert again.kind == widget.kind
     for one in (widget, again):
         one._refresh()
-    own, other = plain(widget), plain(again)
+    own = plain(widget)
+    other = plain(again)
     assert {name for name in own if own[name] != other[name]} == set()
     assert all(f"# {name}: put in what " in code for name in given)
     assert code.count("# ") == len(given)
@@ -183,7 +184,8 @@ def test_figures_that_begin_with_the_best_head_say_another_one() -> None:
 def test_an_explorer_and_the_options_of_its_figures() -> None:
     explorer = explore(text="The cat sat.", selected=[(2, 4)], treebank=False)
     explorer.wait()
-    explorer.view.mode, explorer.grid.metric = "matrix", "entropy"
+    explorer.view.mode = "matrix"
+    explorer.grid.metric = "entropy"
     code = explorer.code()
     again = run(code)
     assert code.index("explorer.view.mode") < code.index("explorer.wait()")

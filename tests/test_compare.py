@@ -86,7 +86,8 @@ def expected(
     found = {title: np.zeros((6, 12, len(TEXTS))) for title in [*titles, "cosine padded to 30"]}
     for place, text in enumerate(TEXTS):
         encoded = tokenizer(*[text] if isinstance(text, str) else text)
-        ids, types = encoded["input_ids"], encoded["token_type_ids"]
+        ids = encoded["input_ids"]
+        types = encoded["token_type_ids"]
         words = [i for i, one in enumerate(ids) if one not in tokenizer.all_special_ids]
         alone = [reference.maps(model, ids, types) for model in models]
         padded = [reference.maps(model, ids, types, 30) for model in models]
@@ -129,7 +130,8 @@ def test_pairs_are_the_divergences_of_all_heads_of_a_layer(
 ) -> None:
     found = run(embedded, tuned, segments[:1], matches=True, across_layers=True)
     encoded = embedded.tokenizer(TEXTS[0])
-    ids, types = encoded["input_ids"], encoded["token_type_ids"]
+    ids = encoded["input_ids"]
+    types = encoded["token_type_ids"]
     a, b = (
         reference.maps(deepcopy(model.hf_model).base_model, ids, types)
         for model in (embedded, tuned)
@@ -180,7 +182,9 @@ def test_heads_in_another_order_are_found_again(
 def test_heads_that_share_keys_are_found_again_in_another_order() -> None:
     """Heads 0 and 1 share a key head, 2 and 3 another: groups change places, and heads in one."""
     torch.manual_seed(0)
-    own, order, groups = build("llama"), [3, 2, 0, 1], [1, 0]
+    own = build("llama")
+    order = [3, 2, 0, 1]
+    groups = [1, 0]
     moved = deepcopy(own)
     with torch.no_grad():
         for one in (own, moved):
@@ -209,7 +213,8 @@ def test_heads_that_share_keys_are_found_again_in_another_order() -> None:
 def test_the_more_noise_the_further_apart(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
-    divergences, cosines = [], []
+    divergences = []
+    cosines = []
     for scale in (0.0, 0.01, 0.03, 0.1, 0.3):
         noisy = deepcopy(embedded.hf_model)
         torch.manual_seed(0)
@@ -237,7 +242,8 @@ def test_the_other_way_round(
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
     """Interrupt the first model, or the second one within a batch, after so many readings."""
-    read, count = ModelReader.read, 0
+    read = ModelReader.read
+    count = 0
 
     def counted(self: ModelReader, given: Sequence[Segment], on_layer: Any) -> Any:
         nonlocal count
@@ -380,8 +386,10 @@ def test_what_fine_tuning_changed_most_is_the_last_layer(
 
 
 def test_maps_without_weights() -> None:
-    some, tokens = torch.rand(1, 2, 3, 3), torch.ones(1, 3, dtype=torch.bool)
-    none, keys = torch.zeros_like(some), torch.tensor([3])
+    some = torch.rand(1, 2, 3, 3)
+    tokens = torch.ones(1, 3, dtype=torch.bool)
+    none = torch.zeros_like(some)
+    keys = torch.tensor([3])
     for first, expected in ((some, 0), (none, 1)):
         sums = pair_sums(first, none, ~tokens, keys)
         for products in (sums.whole, sums.without):
@@ -400,7 +408,8 @@ def test_sums_of_two_maps_by_either_library(
     monkeypatch.setattr(divergence, "_NUMPY_LOG", numpy_log)
     monkeypatch.setattr(cache_blocks, "_CELLS", 40)
     maps = torch.softmax(torch.randn(2, 3, 4, 9, 9, generator=torch.Generator().manual_seed(0)), -1)
-    apart, uniform = torch.rand(3, 9) < 0.3, torch.full((3, 1, 1, 1), 1e-5)
+    apart = torch.rand(3, 9) < 0.3
+    uniform = torch.full((3, 1, 1, 1), 1e-5)
     asked = (*maps, (~apart)[:, None, None].float(), uniform, 1 - 9e-5)
     expected = map_pairs._by_torch(
         *(one.double() if torch.is_tensor(one) else one for one in asked)

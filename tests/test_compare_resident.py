@@ -35,7 +35,8 @@ def run(a: Any, b: Any, given: Any = WORDS, **options: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    made, parent = [], tmp_path_factory.mktemp("models")
+    made = []
+    parent = tmp_path_factory.mktemp("models")
     for seed in range(4):
         model = build("bert")
         torch.manual_seed(seed)
@@ -121,7 +122,8 @@ def test_an_interruption_leaves_what_all_models_have_read(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch, readings: int
 ) -> None:
     """Two batches of each model are a chunk, then one of each."""
-    read, count = ModelReader.read, 0
+    read = ModelReader.read
+    count = 0
 
     def counted(self: ModelReader, *given: Any) -> Any:
         nonlocal count

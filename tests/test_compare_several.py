@@ -183,7 +183,8 @@ def test_intervals_draw_whole_documents(embedded: AttentionModel, tuned: Attenti
 
 def test_a_drawn_document_counts_with_all_its_examples() -> None:
     random = np.random.default_rng(0)
-    sizes, values = [1, 2, 5, 9, 3, 4], random.normal(size=24)
+    sizes = [1, 2, 5, 9, 3, 4]
+    values = random.normal(size=24)
     groups = np.repeat(np.arange(6), sizes)
     low, high = bootstrap_interval(values, groups=groups, draws=4000)
     parts = [values[groups == one] for one in range(6)]
@@ -225,7 +226,8 @@ def test_words_of_models_with_other_tokenizers(embedded: AttentionModel) -> None
     for place, words in enumerate(sentences):
         a, b = (word_maps(model, words) for model in (embedded, other))
         for layer, head in [(0, 0), (3, 7), (5, 11)]:
-            first, second = a[layer, head], b[layer, head]
+            first = a[layer, head]
+            second = b[layer, head]
             numbers = {
                 "cosine": reference.cosine(first, second),
                 "cosine without special tokens": reference.cosine(first[:, :-1], second[:, :-1]),

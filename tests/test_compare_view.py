@@ -34,7 +34,8 @@ from attnwidget.widgets.explorer.widget import Explorer
 from recording import from_page
 from vocabularies import word_tokenizer
 
-ONE, OTHER = "The cat sits on the mat.", "The cats sit on the mat, today."
+ONE = "The cat sits on the mat."
+OTHER = "The cats sit on the mat, today."
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,8 @@ def test_the_page_gets_both_maps_on_common_axes(
 ) -> None:
     view = CompareView(*pair, 2, 3, unit=unit)
     view.open()
-    axes, maps = view._axes, floats(view._maps["values"])
+    axes = view._axes
+    maps = floats(view._maps["values"])
     text = axes["query"]["text"]
     assert text == ["[CLS]", "the", "cat", "sits", "cats", "sit", *text[6:]]
     assert axes["query"]["alone"] == axes["key"]["alone"] == ([2, 3], [4, 5, 9, 10])
@@ -112,7 +114,8 @@ def test_the_page_gets_both_maps_on_common_axes(
 
 
 def test_of_one_text_the_axes_are_its_own(model: AttentionModel, tuned: AttentionModel) -> None:
-    attention, other = model.attend(ONE), tuned.attend(ONE)
+    attention = model.attend(ONE)
+    other = tuned.attend(ONE)
     view = CompareView(attention, other, 5, 4)
     view.open()
     assert view._axes["query"]["text"] == attention.tokens
@@ -151,7 +154,8 @@ def test_thumbnails_differ_between_the_tokens_that_both_have(
     assert bytes(sent["values"]["view"]) == expected.numpy().tobytes()
     assert np.array_equal(floats(sent["maxima"]), maxima.numpy())
     assert sent["common"] == [6, 6] and sent["signed"] and sent["versus"] == "other"
-    layer, head = 3, 7
+    layer = 3
+    head = 7
     at = (maps[0][layer, head] - maps[1][layer, head]).abs().argmax().item()
     strongest = np.frombuffer(bytes(sent["strongest"]["view"]), "<i4").reshape(6, 12, 2)
     assert strongest[layer, head].tolist() == [rows[0][at // 6], rows[0][at % 6]]
@@ -179,7 +183,8 @@ def test_change_is_a_metric_while_there_is_something_to_compare(
     expected = js_divergences(torch.stack([first, second]))[0, 1] / 7
     assert np.isclose(grid._changes("self")[4, 2], expected, atol=1e-7)
     assert grid.metric == "change" and grid.similar((4, 2), 3)
-    grid.sort, grid.filter = "all", (0.1, 1.0)
+    grid.sort = "all"
+    grid.filter = (0.1, 1.0)
     changes = grid._changes("self")
     assert len(grid.passing) == int((changes >= np.float32(0.1)).sum())
     # Another text of the same model is compared with the same one.
@@ -205,7 +210,8 @@ def test_tokens_are_linked_only_where_axes_are_the_same(
     pair: tuple[Attention, Attention], tuned: AttentionModel
 ) -> None:
     lens = TokenLens(pair[0])
-    same, differs = CompareView(pair[0], tuned.attend(ONE)), CompareView(*pair)
+    same = CompareView(pair[0], tuned.attend(ONE))
+    differs = CompareView(*pair)
     with link(lens, same), link(lens, differs):
         lens.tokens = [("query", 3)]
         assert same.tokens == [("query", 3)] and differs.tokens == []

@@ -311,7 +311,8 @@ def documents(draw: st.DrawFn) -> Document:
 @given(documents(), st.integers(0, 3), st.integers(2, 10))
 def test_rules_equal_the_reference(document: Document, start: int, end: int) -> None:
     mentions = [(m.start, m.end, m.cluster, m.head) for m in document.mentions]
-    words, tags = list(document.words), list(document.tags)
+    words = list(document.words)
+    tags = list(document.tags)
     expected = []
     for m, right, preceding in reference.evaluated(mentions, start, end):
         chosen = [

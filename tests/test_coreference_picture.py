@@ -43,7 +43,8 @@ NESTED = Document.from_spans(
 HEBREW = Document.from_spans(
     ["דני", "ראה", "(", "את", ")", "עצמו"], [(0, 0, "a"), (5, 5, "a")], name="hebrew"
 )
-WORD, NUMBER = "14", "10"
+WORD = "14"
+NUMBER = "10"
 
 
 def of_size(picture: Picture, size: str) -> list[Element]:
@@ -167,7 +168,8 @@ def test_the_title_has_the_accuracies(found: CoreferenceAccuracies) -> None:
     view = CoreferenceView(found, selected=[(1, 3)], variant="mentions")
     title, accuracy, source, *_ = texts(view.figure())
     assert title == "L1 H3 · 2-4 · among preceding mentions"
-    n, correct = int(found.counts[0]), int(found.correct[1, 1, 3, 0])
+    n = int(found.counts[0])
+    correct = int(found.correct[1, 1, 3, 0])
     right = int(found.is_correct[: len(found.windows[0].evaluated), 1, 1, 3].sum())
     assert accuracy == (
         f"right on {right} of 2 mentions here · {100 * correct / n:.0f} % of {n} in the study"
@@ -249,7 +251,8 @@ def test_lines_under_nested_mentions_do_not_meet(found: CoreferenceAccuracies) -
     for here in spans.values():
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(sorted(here)))
     # "all of its masts" goes under "its masts", and that under "its".
-    [(left, right)], [(inner, end)] = spans[heights[2]], spans[heights[1]]
+    [(left, right)] = spans[heights[2]]
+    [(inner, end)] = spans[heights[1]]
     assert left < inner and end == right
     assert any(inner <= a and b < end for a, b in spans[heights[0]])
 

@@ -32,7 +32,8 @@ def found(model: AttentionModel) -> CoreferenceAccuracies:
         for p in PASSAGES
     ]
     # One long enough for several windows.
-    words, spans = PASSAGES[0].words, PASSAGES[0].spans
+    words = PASSAGES[0].words
+    spans = PASSAGES[0].spans
     n = len(words)
     long = Document.from_spans(
         words * 3,
@@ -201,8 +202,12 @@ def test_what_does_not_fit_is_refused(found: CoreferenceAccuracies) -> None:
         CoreferenceView(found, mentoin=3)
     view = CoreferenceView(found)
     for name, value in [
-        *[("document", 99), ("document", -1), ("window", 1), ("mention", 99)],
-        *[("variant", "all"), ("selected", [(9, 0)])],
+        ("document", 99),
+        ("document", -1),
+        ("window", 1),
+        ("mention", 99),
+        ("variant", "all"),
+        ("selected", [(9, 0)]),
     ]:
         with pytest.raises(traitlets.TraitError):
             setattr(view, name, value)

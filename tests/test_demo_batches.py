@@ -73,7 +73,8 @@ def test_sentences_end_with_their_marks_and_quotes() -> None:
 def test_a_batch_is_full_and_its_segments_are_its_sentences(
     maker: BatchMaker, tokenizer: Any
 ) -> None:
-    lengths, paired = set(), 0
+    lengths = set()
+    paired = 0
     starts = set(maker.prose.starts.tolist())
     text = maker.prose.ids.tolist()
     for _ in range(60):
@@ -113,7 +114,8 @@ def test_short_sequences_are_whole_sentences(maker: BatchMaker, tokenizer: Any) 
 
 def test_masks_are_shared_out_as_in_bert(maker: BatchMaker, tokenizer: Any) -> None:
     ids = np.full((500, 100), tokenizer.convert_tokens_to_ids("the"))
-    ids[:, 0], ids[:, -1] = tokenizer.cls_token_id, tokenizer.sep_token_id
+    ids[:, 0] = tokenizer.cls_token_id
+    ids[:, -1] = tokenizer.sep_token_id
     changed, labels = maker.mask(ids)
     selected = labels != -100
     assert not selected[:, [0, -1]].any()

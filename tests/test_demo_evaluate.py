@@ -73,7 +73,8 @@ def test_windows_are_all_of_each_chapter_and_never_of_two(model: AttentionModel)
 def test_a_seed_decides_what_is_masked(model: AttentionModel) -> None:
     cut = windows(encode(PROSE, model.tokenizer))
     first = masked_windows(cut, 0)
-    again, other = masked_windows(cut, 0), masked_windows(cut, 1)
+    again = masked_windows(cut, 0)
+    other = masked_windows(cut, 1)
     assert all((a == b).all() for a, b in zip(first, again, strict=True))
     assert any((a != b).any() for a, b in zip(first, other, strict=True))
     assert [len(chosen) for chosen in first] == [max(1, round(0.15 * len(ids))) for ids in cut]
@@ -105,7 +106,9 @@ def test_masked_scores_are_the_models_own_and_padding_changes_none(
     assert apart.perplexity == pytest.approx(together.perplexity, rel=1e-4)
 
     cut = windows(prose)
-    loss, right, count = 0.0, 0, 0
+    loss = 0.0
+    right = 0
+    count = 0
     for ids, chosen in zip(cut, masked_windows(cut, 0), strict=True):
         text = torch.tensor([[2, *ids, 3]])
         text[0, chosen + 1] = 4

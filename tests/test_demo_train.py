@@ -67,7 +67,8 @@ def test_the_divergence_has_the_gradient_of_its_formula() -> None:
     found = {name: p.grad.clone() for name, p in attention.named_parameters()}
 
     attention.zero_grad()
-    attention.target, attention.keep = None, True
+    attention.target = None
+    attention.keep = True
     plain, _ = attention(hidden)
     assert attention.weights is not None
     divergence = (target * (target / attention.weights).log()).sum(-1).mean()

@@ -161,7 +161,8 @@ def test_annotation_keeps_the_rules(sentence: Sentence) -> None:
     for i, relation in enumerate(sentence.relations):
         below = children(sentence, i)
         governor = sentence.governors[i] - 1
-        tag, governor_tag = sentence.tags[i], sentence.tags[governor] if governor >= 0 else ""
+        tag = sentence.tags[i]
+        governor_tag = sentence.tags[governor] if governor >= 0 else ""
         said = (sentence.words[i], relation)
         assert (relation == "root") == (governor < 0)
         assert (relation == "punct") == (tag == "PUNCT"), said

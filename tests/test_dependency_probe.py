@@ -31,7 +31,8 @@ from probed_sentences import SENTENCES, reader
 from vocabularies import MAKERS
 
 KINDS: list[Any] = ["attention", "attention+words", "distances+words"]
-TRAIN, DEV = sentences(100), sentences(25, seed=1)
+TRAIN = sentences(100)
+DEV = sentences(25, seed=1)
 WORDS = [f"w{i}" for i in range(40)]
 VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32), "v")
 
@@ -55,7 +56,8 @@ def planted(monkeypatch: pytest.MonkeyPatch, where: tuple[int, int] | None) -> A
 
 def example(kind: str, seed: int = 0) -> tuple[Form, dict[str, torch.Tensor], Any, Any, list[int]]:
     """A form, its parameters for two seeds, maps and vectors, all in float64."""
-    random, form = np.random.default_rng(seed), Form(kind, 6, 5 if kind != "attention" else 0)
+    random = np.random.default_rng(seed)
+    form = Form(kind, 6, 5 if kind != "attention" else 0)
     named = {
         name: torch.from_numpy(random.normal(size=(2, *shape)))
         for name, shape in form.shapes.items()
@@ -128,7 +130,8 @@ def test_with_words_that_say_nothing_it_is_the_probe_of_attention() -> None:
 
 def test_seeds_that_are_trained_together_are_as_if_alone() -> None:
     examples = Examples(TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN), VECTORS)
-    form, options = Form("attention+words", 6, 5), {"epochs": 1, "learning_rate": 0.01}
+    form = Form("attention+words", 6, 5)
+    options = {"epochs": 1, "learning_rate": 0.01}
     fits = Fits(None, {}, progress=False)
     both = fits.fit("both", form, examples, seeds=[4, 9], **options)
     alone = fits.fit("alone", form, examples, seeds=[9], **options)
@@ -189,9 +192,9 @@ def test_what_is_found_is_selective_and_cheap_to_say(monkeypatch: pytest.MonkeyP
     # Blocks are coded with what was learned before them.
     bounds = probe.code.bounds
     assert bounds[0] == 0 and bounds[-1] == len(TRAIN) and list(bounds) == sorted({*bounds})
-    form, examples = (
-        probe.form,
-        Examples(TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN, (0, 0)), None),
+    form = probe.form
+    examples = Examples(
+        TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN, (0, 0)), None
     )
     before = Fits(None, {}, progress=False).fit(
         "first", form, _first(examples, bounds[-2]), seeds=[0, 1, 2], epochs=1, learning_rate=0.05
@@ -235,7 +238,8 @@ def test_best_trees_are_the_best_of_all() -> None:
 
 def test_a_tree_is_decoded_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     trained = planted(monkeypatch, None)
-    tree, words = trained(decode="tree", seeds=1), trained(seeds=1)
+    tree = trained(decode="tree", seeds=1)
+    words = trained(seeds=1)
     np.testing.assert_array_equal(tree.parameters, words.parameters)
     assert (tree.scores.hits != words.scores.hits).any()
 
@@ -295,7 +299,8 @@ def test_votes_sum_to_scores(probe: DependencyProbe) -> None:
 
 
 def test_predictions_are_those_that_were_judged(probe: DependencyProbe) -> None:
-    words, at = probe.scores.words, 0
+    words = probe.scores.words
+    at = 0
     for sentence in demo_treebank()[80:90]:
         right = probe.predictions(sentence).governors == np.array(sentence.governors)
         # Padding moves a weight by a rounding; none of these is as close.
@@ -306,7 +311,8 @@ def test_predictions_are_those_that_were_judged(probe: DependencyProbe) -> None:
 
 def test_an_untrained_model_keeps_its_embeddings_alone(probe: DependencyProbe) -> None:
     model = load_model()
-    random, state = untrained_like(model).hf_model, model.hf_model.state_dict()
+    random = untrained_like(model).hf_model
+    state = model.hf_model.state_dict()
     same = [k for k, v in random.state_dict().items() if torch.equal(v, state[k])]
     for name in ("word_embeddings.weight", "position_embeddings.weight"):
         assert any(k.endswith(name) for k in same)
@@ -352,7 +358,8 @@ def test_a_probe_with_all_that_can_be_asked_for_is_saved(
 
 
 def test_another_model_is_refused(probe: DependencyProbe, tmp_path: Path) -> None:
-    path, other = probe.save(tmp_path / "probe.npz"), reader(MAKERS["wordpiece"]())
+    path = probe.save(tmp_path / "probe.npz")
+    other = reader(MAKERS["wordpiece"]())
     with pytest.raises(ValueError, match=r"of 6×12 heads; BertModel has 2×4: pass that model"):
         load_probe(path, other)
     with pytest.raises(ValueError, match="has other weights, or heads that are switched off"):
@@ -370,7 +377,8 @@ def test_another_model_is_refused(probe: DependencyProbe, tmp_path: Path) -> Non
 
 
 def test_the_probe_of_the_package_says_what_it_said_when_it_was_judged() -> None:
-    probe, dev = demo_probe(), demo_treebank()[90:]
+    probe = demo_probe()
+    dev = demo_treebank()[90:]
     hits = [probe.predictions(one).governors == np.array(one.governors) for one in dev]
     np.testing.assert_array_equal(np.concatenate(hits), probe.scores.hits[0])
     assert probe.options["n_train"] == 90 and probe.complete and len(probe.seeds) == 3
@@ -418,7 +426,8 @@ def test_a_killed_training_goes_on_to_the_same_bits(
     options["blocks"] = (0, 10, 70, 100)
     form = Form("attention", 6)
     whole = Fits(None, {}, progress=False).fit("attention", form, examples, **options)
-    trained, steps = fitting.train_on, []
+    trained = fitting.train_on
+    steps = []
     monkeypatch.setattr(fitting, "train_on", lambda *g: steps.append(1) or trained(*g))
     fits = Fits(path, {"kind": "attention"}, progress=False)
     again = fits.fit("attention", form, examples, **options)
@@ -434,7 +443,8 @@ def test_a_killed_training_goes_on_to_the_same_bits(
 
 def test_ctrl_c_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "_KEPT_EVERY", 25)
-    step, steps = fitting.train_on, []
+    step = fitting.train_on
+    steps = []
 
     def interrupted(*given: Any) -> None:
         steps.append(1)
@@ -527,7 +537,8 @@ def test_the_curve_is_of_fewer_sentences(tmp_path: Path, monkeypatch: pytest.Mon
     n = len(TRAIN)
     assert list(found.curve) == [-(-n // every) for every in (16, 8, 4, 2, 1)]
     assert found.curve[n].uas == found.uas > found.curve[7].uas + 0.05
-    features, eighth = PlantedFeatures(TRAIN), TRAIN[::8]
+    features = PlantedFeatures(TRAIN)
+    eighth = TRAIN[::8]
     read = Examples(eighth, [one.governors for one in eighth], features, None, 8)
     np.testing.assert_array_equal(read[2].maps, features[16].astype(np.float32))
     frame = found.curve_frame()

@@ -37,7 +37,8 @@ STACKS = [
     *((name, "self") for name in ("mpnet", "deberta-v2")),
     *((name, stack) for name in ("t5", "bart") for stack in ("encoder", "decoder", "cross")),
 ]
-LAYER, HEAD = 1, 2
+LAYER = 1
+HEAD = 2
 EDGES = [(3, 1), (3, 0), (5, 4)]
 SENTENCE = "The cat sat on the mat."
 
@@ -84,7 +85,8 @@ def by_hand(method: str, maps: Tensor, values: Tensor, reference: Tensor) -> Ten
 def test_every_method_is_what_plain_hooks_make(name: str, stack: str, method: str) -> None:
     single = method == "patch"
     given = zoo.inputs(name, batch=1, padded=0) if single else zoo.inputs(name)
-    model, plain = wrapped(name), zoo.build(name)
+    model = wrapped(name)
+    plain = zoo.build(name)
     layer = layers(name, plain, stack)[LAYER]
     maps = zoo.eager_maps(name, given)[stack][LAYER][:, HEAD]
     reference = outputs_of(layer, plain, other_inputs(name))[0, HEAD]
@@ -113,7 +115,8 @@ def test_every_method_is_what_plain_hooks_make(name: str, stack: str, method: st
 
 @pytest.mark.parametrize("name", ["bert", "llama", "deberta-v2"])
 def test_the_maps_are_those_of_the_edited_pass(name: str) -> None:
-    model, given = wrapped(name), other_inputs(name)
+    model = wrapped(name)
+    given = other_inputs(name)
     intact = model.attend(given)
     with model.disabled([(0, 1)]):
         edited = model.attend(given)
@@ -133,7 +136,8 @@ def test_uniform_everywhere_is_mean_pooling_of_values() -> None:
     encoder.layer = encoder.layer[:1]
     model.hf_model.config.num_hidden_layers = 1
     model = AttentionModel(model.hf_model, None, "one layer")
-    bert, given = model.hf_model.bert, other_inputs("bert")
+    bert = model.hf_model.bert
+    given = other_inputs("bert")
     attention = encoder.layer[0].attention
     with torch.no_grad():
         embedded = bert.embeddings(given["input_ids"])
@@ -148,7 +152,8 @@ def test_uniform_everywhere_is_mean_pooling_of_values() -> None:
 
 def test_contributions_of_heads_and_the_bias_make_the_block() -> None:
     """Zeroing one head takes z W_O of that head away, and nothing else."""
-    model, given = wrapped("bert"), other_inputs("bert")
+    model = wrapped("bert")
+    given = other_inputs("bert")
     layer = layers("bert", model.hf_model, "self")[LAYER]
     outputs = outputs_of(layer, model.hf_model, given)[0]  # [H, Q, Dv]
     shares = Projections(model.hf_model).of_heads(
@@ -175,7 +180,8 @@ def test_contributions_of_heads_and_the_bias_make_the_block() -> None:
 
 
 def test_a_key_value_group_takes_all_of_its_query_heads() -> None:
-    model, given = wrapped("llama"), other_inputs("llama")
+    model = wrapped("llama")
+    given = other_inputs("llama")
     with torch.no_grad():
         with model.disabled((1, 3), kv_group=True, method="zero"):
             group = model.hf_model(**given)[0]
@@ -190,7 +196,8 @@ def test_a_key_value_group_takes_all_of_its_query_heads() -> None:
 
 @pytest.mark.parametrize("name", ["bert", "mpnet", "t5"])
 def test_nothing_is_left_after_an_exception(name: str) -> None:
-    model, given = wrapped(name), zoo.inputs(name)
+    model = wrapped(name)
+    given = zoo.inputs(name)
     with torch.no_grad():
         before = model.hf_model(**given)[0]
         with pytest.raises(KeyboardInterrupt), model.disabled(layers=[0], stack=_stack(name)):
@@ -211,7 +218,8 @@ def _stack(name: str) -> str | None:
 
 @pytest.mark.parametrize("name", ["gpt2", "mpnet"])
 def test_other_threads_compute_what_they_did(name: str) -> None:
-    model, given = wrapped(name), zoo.inputs(name)
+    model = wrapped(name)
+    given = zoo.inputs(name)
     found: list[Tensor] = []
     names: list[str] = []
 
@@ -233,7 +241,8 @@ def test_other_threads_compute_what_they_did(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["bert", "deberta-v2"])
 def test_nested_blocks_combine_and_the_inner_one_holds(name: str) -> None:
-    model, given = wrapped(name), zoo.inputs(name, padded=0)
+    model = wrapped(name)
+    given = zoo.inputs(name, padded=0)
 
     def run(*blocks: Callable[[], Any]) -> Tensor:
         if not blocks:
@@ -255,7 +264,8 @@ def test_nested_blocks_combine_and_the_inner_one_holds(name: str) -> None:
 
 
 def test_a_reference_is_read_by_the_intact_model() -> None:
-    model, given = wrapped("bert"), zoo.inputs("bert", batch=1, padded=0)
+    model = wrapped("bert")
+    given = zoo.inputs("bert", batch=1, padded=0)
     mean: dict[str, Any] = {"method": "mean", "reference": other_inputs("bert")}
     with torch.no_grad(), model.disabled((2, 0), **mean), model.disabled(layers=[0]):
         expected = model.hf_model(**given)[0]
@@ -281,7 +291,8 @@ def test_references_may_be_texts_segments_and_attentions() -> None:
 
 def test_patching_all_heads_of_a_layer_with_their_own_input_changes_nothing() -> None:
     for name in ("bert", "mpnet", "gpt2"):
-        model, given = wrapped(name), other_inputs(name)
+        model = wrapped(name)
+        given = other_inputs(name)
         with torch.no_grad():
             before = model.hf_model(**given)[0]
             with model.disabled(layers=[0, 2], method="patch", reference=given):
@@ -333,7 +344,8 @@ def test_a_gradient_passes_an_edited_layer() -> None:
 
 
 def test_an_edited_measure_does_not_resume_an_intact_one(tmp_path: Any) -> None:
-    model, file = load_model(device="cpu"), tmp_path / "sums.npz"
+    model = load_model(device="cpu")
+    file = tmp_path / "sums.npz"
     segments = make_segments([SENTENCE, "It slept."], model)
     intact = measure(model, segments, ["entropy"], checkpoint=file, progress=False)
     with model.disabled((5, 8)), pytest.raises(ValueError, match="another study: edits"):
@@ -382,7 +394,8 @@ def _small_tokenizer() -> Any:
 
 
 def test_attention_is_unchanged_where_only_another_stack_is_edited() -> None:
-    model, given = wrapped("t5"), other_inputs("t5")
+    model = wrapped("t5")
+    given = other_inputs("t5")
     intact = model.attend(given)
     with model.disabled((1, 1, "cross")):
         edited = model.attend(given)

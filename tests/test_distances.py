@@ -81,7 +81,8 @@ def test_blocks_threads_and_logarithms_agree(
 def test_relative_error_of_long_maps_is_below_1e_4() -> None:
     weights = maps(1, 24, 128)
     p = 0.999 * weights.double().numpy() + 0.001 / 128
-    found, own = js_divergences(weights).numpy(), -(p * np.log(p)).sum((1, 2))
+    found = js_divergences(weights).numpy()
+    own = -(p * np.log(p)).sum((1, 2))
     for a in range(24):
         for b in range(a):
             m = (p[a] + p[b]) / 2
@@ -98,7 +99,8 @@ def test_smoothing_is_checked() -> None:
 
 def test_the_accumulator_sums_over_documents_and_tokens() -> None:
     lengths = [4, 7]
-    batch, weights = random_batch(3, lengths, padding=2), random_maps(3, lengths, padding=2)
+    batch = random_batch(3, lengths, padding=2)
+    weights = random_maps(3, lengths, padding=2)
     result = seen(Distances(), batch, weights).compute()
     expected = sum(
         reference.js_divergences(weights[:, d, :, :n, :n].reshape(6, n, n).numpy())
@@ -147,7 +149,9 @@ def test_an_embedding_is_seeded_and_warns_of_nothing() -> None:
     np.fill_diagonal(result.distances, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        first, again, other = result.embed(), result.embed(), result.embed(seed=1)
+        first = result.embed()
+        again = result.embed()
+        other = result.embed(seed=1)
     np.testing.assert_array_equal(first.positions, again.positions)
     assert not np.array_equal(first.positions, other.positions)
     assert first.positions.shape == (2, 4, 2)

@@ -90,7 +90,8 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
 
 @pytest.mark.parametrize("name", HOLDS)
 def test_as_svg_pdf_png_and_page(widgets: dict[str, HeadWidget], name: str, tmp_path: Path) -> None:
-    widget, wanted = widgets[name], HOLDS[name]
+    widget = widgets[name]
+    wanted = HOLDS[name]
     svg = ET.parse(widget.save(tmp_path / "figure.svg", width=640)).getroot()
     assert svg.get("width") == "640"
     assert any(wanted in "".join(text.itertext()) for text in svg.iter(f"{{{SVG}}}text"))
@@ -120,8 +121,10 @@ def test_in_the_dark_with_its_caption(
 def test_without_its_title(widgets: dict[str, HeadWidget], name: str, tmp_path: Path) -> None:
     """The same figure, higher up: nothing else is gone."""
     widget = widgets[name]
-    titled, plain = widget.figure(width=640), widget.figure(width=640, title=False)
-    own, left = texts(titled), texts(plain)
+    titled = widget.figure(width=640)
+    plain = widget.figure(width=640, title=False)
+    own = texts(titled)
+    left = texts(plain)
     assert own[-len(left) :] == left or name == "explorer", "what stands above the figure is gone"
     assert len(left) < len(own) and HOLDS[name] in " ".join(left)
     assert plain.drawing.height < titled.drawing.height

@@ -88,7 +88,8 @@ class AtOnce(Executor):
     """Does what it is asked at once, in this process; `outcomes` are of the first submissions."""
 
     def __init__(self, outcomes: Sequence[BaseException | None] = ()) -> None:
-        self.outcomes, self.futures = list(outcomes), list[Future[Any]]()
+        self.outcomes = list(outcomes)
+        self.futures = list[Future[Any]]()
 
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -106,7 +107,8 @@ class Queueing(AtOnce):
 
     def __init__(self, done: int, error: BaseException) -> None:
         super().__init__()
-        self.done, self.error = done, error
+        self.done = done
+        self.error = error
 
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         if len(self.futures) < self.done:
@@ -142,7 +144,8 @@ def same_arrays(first: Any, second: Any) -> None:
 
 
 def test_processes_give_the_bits_of_one(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
-    model, segments = small(), random_segments(60)
+    model = small()
+    segments = random_segments(60)
     metrics = [*METRICS, "gradients"]
     alone = run(model, segments, metrics, batch_size=2)
     identical(alone, run(model, segments, metrics, batch_size=2, executor=processes))
@@ -216,7 +219,8 @@ def test_ablations_give_the_same_bits(threads: Threads, options: dict[str, Any])
 
 
 def test_traces_and_features_give_the_same_bits(threads: Threads, tmp_path: Path) -> None:
-    model, segments = small(), random_segments(6)
+    model = small()
+    segments = random_segments(6)
     alone = measure_checkpoints([("a", model)], segments, ["entropy"], progress=False)
     found = measure_checkpoints(
         [("a", model)], segments, ["entropy"], progress=False, executor=threads
@@ -254,7 +258,8 @@ class Table:
 
 
 def test_tables_are_read_row_by_row(threads: Threads) -> None:
-    model, segments = small(), random_segments(9)
+    model = small()
+    segments = random_segments(9)
     tokens = [{"first": list(one.first), "second": list(one.second) or None} for one in segments]
     alone = run(model, segments, batch_size=2)
     identical(alone, run(model, Table(tokens), batch_size=2, executor=threads))
@@ -271,7 +276,8 @@ def test_tables_are_read_row_by_row(threads: Threads) -> None:
 
 
 def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
-    model, segments = small(), random_segments(150)
+    model = small()
+    segments = random_segments(150)
     parts = [segments[:64], segments[64:128], segments[128:]]
     files = [tmp_path / f"{number}.npz" for number in range(3)]
     for file, part in zip(files, parts, strict=True):
@@ -302,7 +308,8 @@ def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
     sys.version_info < (3, 11), reason="pools of Python 3.10 may wait for a killed process forever"
 )
 def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(tmp_path: Path) -> None:
-    model, segments = small(), random_segments(80)
+    model = small()
+    segments = random_segments(80)
     path = tmp_path / "sums.npz"
     metrics = [Killing(tmp_path, 1, 30), "entropy", "distances"]
     with new_processes(2) as pool, pytest.raises(WorkersError) as caught:
@@ -318,7 +325,9 @@ def test_a_killed_process_stops_the_pool_and_the_checkpoint_goes_on(tmp_path: Pa
 
 
 def test_a_shard_that_fails_is_tried_again_and_named_when_given_up(tmp_path: Path) -> None:
-    model, segments, path = small(), random_segments(20), tmp_path / "sums.npz"
+    model = small()
+    segments = random_segments(20)
+    path = tmp_path / "sums.npz"
     alone = run(model, segments, batch_size=2)
     failing = AtOnce([None, OSError("gone"), CancelledError()])
     identical(alone, run(model, segments, batch_size=2, executor=failing))
@@ -336,7 +345,8 @@ def test_a_shard_that_fails_is_tried_again_and_named_when_given_up(tmp_path: Pat
 
 
 def test_an_interrupt_cancels_what_is_queued_and_returns_what_is_done() -> None:
-    model, segments = small(), random_segments(40)
+    model = small()
+    segments = random_segments(40)
     executor = Queueing(2, KeyboardInterrupt())
     found = run(model, segments, batch_size=1, executor=executor)
     assert not found.complete and found.n_segments == 8
@@ -356,7 +366,8 @@ def test_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_cannot_be_sent_is_said() -> None:
-    model, segments = small(), random_segments(4)
+    model = small()
+    segments = random_segments(4)
     model.hf_model.never_pickled = (one for one in ())
     with pytest.raises(TypeError, match=r"does not pickle.*pass the path, load_model\(folder\)"):
         run(model, segments, executor=AtOnce())
@@ -376,7 +387,8 @@ def first_of(model: Any) -> Any:
 
 
 def test_wrong_inputs_are_said_as_one_process_says_them() -> None:
-    model, segments = small(), random_segments(4)
+    model = small()
+    segments = random_segments(4)
     wrong = [*segments, type(segments[0])(("cat",))]
     with pytest.raises(ValueError, match="token 'cat' is not in the model's vocabulary"):
         run(model, wrong, executor=AtOnce(), batch_size=1)
@@ -393,7 +405,8 @@ def test_wrong_inputs_are_said_as_one_process_says_them() -> None:
 
 
 def test_metrics_used_before_are_sent_as_they_were_made(threads: Threads) -> None:
-    model, metric = load_model(device="cpu"), Norms()
+    model = load_model(device="cpu")
+    metric = Norms()
     segments = [first_of(model)] * 3
     first = measure(model, segments, [metric], **FEW)
     assert len(shards._pickled(metric)) > 1_000_000  # it holds the model's projections now
@@ -406,9 +419,11 @@ def test_metrics_used_before_are_sent_as_they_were_made(threads: Threads) -> Non
 def test_a_dask_cluster_gives_the_same_bits_though_workers_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
     fresh_forks()
-    model, segments = small(), random_segments(60)
+    model = small()
+    segments = random_segments(60)
     metrics = [Killing(tmp_path, 3, 15), *METRICS]
     path = tmp_path / "sums.npz"
     with (

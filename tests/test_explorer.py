@@ -95,7 +95,8 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     assert explorer.selected == explorer.grid.selected == [Head(1, 1), Head(2, 4)]
     explorer.layer = 4
     assert explorer.view.head == explorer.strip.head == explorer.arcs.head == Head(4, 4)
-    explorer.hidden, explorer.unit = ["cls"], "words"
+    explorer.hidden = ["cls"]
+    explorer.unit = "words"
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
 
 
@@ -130,7 +131,9 @@ def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False)
     assert explorer.strip is not None and set(explorer.progress) == {
-        *("lens", "head_map", "predictions")
+        "lens",
+        "head_map",
+        "predictions",
     }
     explorer.wait(60)
     assert explorer._notes == {} and (explorer.table, explorer.arcs) == (None, None)
@@ -240,7 +243,8 @@ def test_a_text_that_is_asked_for_while_another_is_read_comes_next(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explorer = explore(model, TEXT, treebank=False)
-    attend, later = AttentionModel.attend, []
+    attend = AttentionModel.attend
+    later = []
 
     def slow(self: AttentionModel, text: str, *more: str | None) -> Attention:
         if text == "One." and not later:
@@ -366,10 +370,18 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, pair="It sank.", selected=[(1, 1), (2, 4)], scale="log")
     explorer.wait(60)
     explorer.choose("det")
-    explorer.tokens, explorer.hidden, explorer.tab = [("query", 3)], ["sep"], "arcs"
-    explorer.grid.metric, explorer.grid.filter, explorer.grid.sort = "entropy", (0.5, 2.5), "rows"
-    explorer.view.mode, explorer.view.top_mass, explorer.view.highlight = "matrix", 0.6, ["captain"]
-    explorer.table.sort, explorer.arcs.sentence, explorer.arcs.threshold = "gain", 7, 0.25
+    explorer.tokens = [("query", 3)]
+    explorer.hidden = ["sep"]
+    explorer.tab = "arcs"
+    explorer.grid.metric = "entropy"
+    explorer.grid.filter = (0.5, 2.5)
+    explorer.grid.sort = "rows"
+    explorer.view.mode = "matrix"
+    explorer.view.top_mass = 0.6
+    explorer.view.highlight = ["captain"]
+    explorer.table.sort = "gain"
+    explorer.arcs.sentence = 7
+    explorer.arcs.threshold = 0.25
     state = json.loads(json.dumps(explorer.to_state()))
     again = Explorer.from_state(state)
     # Also before everything is measured, nothing that waits is lost.
@@ -551,7 +563,8 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
     np.testing.assert_array_equal(explorer.grid.metrics["self"][title], view.effects)
     assert "entropy" in explorer.grid.metrics["self"]
     explorer.grid.metric = title
-    state, code = explorer.to_state(), explorer.code()
+    state = explorer.to_state()
+    code = explorer.code()
     assert "metric" not in state["figures"]["grid"] and "effect on" not in code
     before = view.effects
     explorer.disabled = [Head(1, 8)]

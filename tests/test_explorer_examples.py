@@ -49,7 +49,9 @@ def test_an_example_is_one_pass_and_one_message_a_figure(
 ) -> None:
     explorer = explore(model, treebank=False)
     demo = demo_texts()["question and answer"]
-    attend, read, drawn = AttentionModel.attend, [], []
+    attend = AttentionModel.attend
+    read = []
+    drawn = []
     thumbnails = Attention.thumbnails
 
     def attended(self: AttentionModel, *given: object, **more: object) -> Attention:
@@ -244,7 +246,8 @@ def test_arcs_show_a_sentence_on_which_the_head_is_right(model: AttentionModel) 
     explorer.wait(120)
 
     def right() -> bool:
-        arcs, sentence = explorer.arcs, demo_treebank()[explorer.arcs.sentence]
+        arcs = explorer.arcs
+        sentence = demo_treebank()[explorer.arcs.sentence]
         found = arcs.predictions.governors[arcs.head[:2]][DIRECTIONS.index(arcs.direction)]
         words = [i for i, name in enumerate(sentence.relations) if name == arcs.relation]
         return any(found[i] == sentence.governors[i] for i in words)

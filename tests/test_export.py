@@ -80,7 +80,8 @@ def test_an_svg_holds_the_tokens_as_text_and_no_other_elements() -> None:
 
 def test_an_svg_says_what_it_shows() -> None:
     picture = view(name=f"bert {HOSTILE}").figure()
-    root, said = ET.fromstring(picture.svg), picture.caption
+    root = ET.fromstring(picture.svg)
+    said = picture.caption
     assert root.get("role") == "img"
     # The first child names the picture for who cannot see it.
     assert root[0].tag == f"{SVG}title"
@@ -147,7 +148,8 @@ def test_the_cells_of_maps_stay_sharp_at_any_size(
     column = pixels[:, int(left + across / n / 2)].astype(int)
     for row, colour in enumerate(wanted):
         # A row of pixels at each edge may be a mixture.
-        start, end = top + row * down / n + 1, top + (row + 1) * down / n - 1
+        start = top + row * down / n + 1
+        end = top + (row + 1) * down / n - 1
         cell = column[int(np.ceil(start)) : int(np.floor(end))]
         assert len(cell) and (cell == colour).all()
 
@@ -363,7 +365,8 @@ def blocks_of(data: bytes) -> NDArray[np.float64]:
 
 def test_many_strokes_are_where_few_would_be(many: HeadView) -> None:
     picture = many.figure()
-    vector, dense = picture.drawing, picture.drawn(density=1, dense=True)
+    vector = picture.drawing
+    dense = picture.drawn(density=1, dense=True)
     lines = "a vector file keeps its lines; the colour bar is an image"
     assert (len(vector.rasters), len(dense.rasters)) == (1, 2), lines
     page = picture.svg.replace(f'width="{vector.width}"', f'width="{dense.width}"')

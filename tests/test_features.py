@@ -131,7 +131,8 @@ def test_a_killed_process_goes_on_to_the_same_bytes(
     left = np.fromfile(data, np.float16)
     left[left != np.fromfile(whole.path, np.float16)] = 0.5
     left.tofile(data)
-    read, n_read = features._read, []
+    read = features._read
+    n_read = []
     monkeypatch.setattr(features, "_read", lambda *given: n_read.append(1) or read(*given))
     again = extract_features(MODEL, sentences, tmp_path / "b", **options)
     assert again.path == data and len(n_read) == 3
@@ -152,7 +153,8 @@ def test_a_count_of_a_file_that_is_gone_counts_nothing(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, calls = features._read, []
+    read = features._read
+    calls = []
 
     def interrupted(*given: Any) -> Any:
         calls.append(given)

@@ -36,7 +36,8 @@ def test_a_notebook_gets_the_chart_and_a_picture_of_it(chart: alt.LayerChart) ->
     assert data[VEGA_LITE]["layer"] == chart.to_dict()["layer"]
     png = base64.b64decode(data["image/png"])
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+    width = int.from_bytes(png[16:20], "big")
+    height = int.from_bytes(png[20:24], "big")
     assert metadata["image/png"] == {
         "width": width // 2, "height": height // 2, "alt": "Special tokens",
     }  # fmt: skip

@@ -70,7 +70,7 @@ def test_comparing_refuses_too(
     monkeypatch.setattr(free_memory, "free_memory", lambda: (3 if across else 2) * each)
     with pytest.raises(ValueError, match=r"comparison.*3 segments"):
         compare(
-            *(model, model, segments), matches=across, across_layers=across, batch_size=3,
+            model, model, segments, matches=across, across_layers=across, batch_size=3,
             progress=False,
         )  # fmt: skip
 

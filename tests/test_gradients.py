@@ -29,7 +29,10 @@ class Nudge(TorchFunctionMode):
 
     def __init__(self, layer: int, entry: tuple[int, ...], by: float) -> None:
         super().__init__()
-        self.layer, self.entry, self.by, self.count = layer, entry, by, 0
+        self.layer = layer
+        self.entry = entry
+        self.by = by
+        self.count = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -52,7 +55,8 @@ def last_logits(output: Any) -> torch.Tensor:
     "name", ["bert", "gpt2", "llama", "gemma2", "deberta-v2", "bloom", "mpnet"]
 )
 def test_gradients_are_central_differences(name: str) -> None:
-    model, given = zoo.build(name, dtype=torch.float64), zoo.inputs(name)
+    model = zoo.build(name, dtype=torch.float64)
+    given = zoo.inputs(name)
     step, allowed = (
         (1e-2, {"rel": 5e-3, "abs": 1e-5}) if name in ROUNDING else (1e-4, {"rel": 1e-5})
     )
@@ -70,7 +74,8 @@ def test_gradients_are_central_differences(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["bert", "bloom", "t5", "vit"])
 def test_frozen_models_have_gradients_and_keep_theirs(name: str) -> None:
-    model, given = zoo.build(name), zoo.inputs(name)
+    model = zoo.build(name)
+    given = zoo.inputs(name)
     task = Task("states", given, last_logits)
     expected, _ = attention_gradients(model, task)
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -115,7 +120,8 @@ def test_models_that_compute_sdpa_themselves_have_gradients() -> None:
 def test_kernels_equal_the_reference(seed: int) -> None:
     random = np.random.default_rng(seed)
     logits = random.normal(size=(2, 5, 7)).astype("f4")
-    targets, counted = random.integers(0, 7, (2, 5)), random.random((2, 5)) < 0.5
+    targets = random.integers(0, 7, (2, 5))
+    counted = random.random((2, 5)) < 0.5
     losses = document_losses(*map(torch.from_numpy, (logits, targets, counted)))
     expected = [
         reference_norms.mean_loss(*one) for one in zip(logits, targets, counted, strict=True)
@@ -142,7 +148,8 @@ def encoded(model: Any, *texts: str) -> dict[str, torch.Tensor]:
 
 def test_a_batch_changes_no_document(embedded: Any) -> None:
     texts = ["The captain told his men to leave.", "It slept on the old red mat, and it purred."]
-    hf, tokenizer = embedded.hf_model, embedded.tokenizer
+    hf = embedded.hf_model
+    tokenizer = embedded.tokenizer
     together = task_for(hf, tokenizer, encoded(embedded, *texts), "auto", 3)
     assert together.name == "masked-LM"
     gradients, losses = attention_gradients(hf, together)
@@ -162,7 +169,8 @@ def test_masking_is_berts(embedded: Any) -> None:
     random = torch.Generator().manual_seed(0)
     special = set(embedded.tokenizer.all_special_ids)
     ids = torch.randint(200, len(embedded.tokenizer), (200, 102), generator=random)
-    ids[:, 0], ids[:, -1] = embedded.tokenizer.cls_token_id, embedded.tokenizer.sep_token_id
+    ids[:, 0] = embedded.tokenizer.cls_token_id
+    ids[:, -1] = embedded.tokenizer.sep_token_id
     assert not special & set(ids[:, 1:-1].flatten().tolist())
     inputs = {"input_ids": ids}
     changed, selected = masked_ids(embedded.hf_model, embedded.tokenizer, inputs, 0)
@@ -177,7 +185,8 @@ def test_masking_is_berts(embedded: Any) -> None:
 
 
 def test_the_causal_loss_is_transformers_own() -> None:
-    model, given = zoo.build("gpt2"), zoo.inputs("gpt2", batch=1, padded=0)
+    model = zoo.build("gpt2")
+    given = zoo.inputs("gpt2", batch=1, padded=0)
     task = task_for(model, None, given, "auto", 0)
     _, losses = attention_gradients(model, task)
     with torch.no_grad():
@@ -187,7 +196,8 @@ def test_the_causal_loss_is_transformers_own() -> None:
 
 
 def test_an_encoder_decoder_is_asked_for_its_target() -> None:
-    model, given = zoo.build("bart"), zoo.inputs("bart")
+    model = zoo.build("bart")
+    given = zoo.inputs("bart")
     task = task_for(model, None, given, "auto", 0)
     gradients, _ = attention_gradients(model, task)
     assert task.name == "causal-LM"
@@ -216,7 +226,8 @@ def test_padding_on_any_side_changes_no_loss_and_no_gradient(
 ) -> None:
     left, right = sides
     model = load_model(zoo.build(name), word_tokenizer())
-    ids, target = [1, 8, 9, 10, 11, 12, 2], [2, 20, 21, 22]
+    ids = [1, 8, 9, 10, 11, 12, 2]
+    target = [2, 20, 21, 22]
 
     def padded(row: list[int], filler: int = 7) -> list[list[int]]:
         return [[filler] * left + row + [filler] * right]
@@ -245,7 +256,8 @@ def test_padding_of_a_target_is_in_no_loss() -> None:
         "decoder_input_ids": [[0, 20, 21, 22, 30, 31]],
         "decoder_attention_mask": [[1] * 4 + [0] * 2],
     }
-    expected, found = model.attend(given, loss="auto"), model.attend(given | padding, loss="auto")
+    expected = model.attend(given, loss="auto")
+    found = model.attend(given | padding, loss="auto")
     assert found.loss.value == pytest.approx(expected.loss.value, abs=1e-6)
     for stack in expected.stacks:
         np.testing.assert_allclose(

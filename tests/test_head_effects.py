@@ -74,7 +74,8 @@ def test_estimates_are_derivatives(name: str, method: Any) -> None:
     answer = 3
     found = effects_of(reading, answer, position, [], method, stack="self", exact=False)
     # Llama normalises in float32: a smaller step would drown in its rounding.
-    given, step = dict(reading.inputs), 0.03
+    given = dict(reading.inputs)
+    step = 0.03
     size = model.hf_model.config.hidden_size // model.n_heads
     for layer, head in [(0, 1), (1, 3), (2, 0)]:
         projection = PROJECTIONS[name](model.hf_model, layer)

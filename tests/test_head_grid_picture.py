@@ -219,7 +219,8 @@ def test_metrics_sort_filter_and_print(attention: Attention) -> None:
     lengths = [number(bar, "width") for bar in bars]
     np.testing.assert_allclose(lengths, cell * (strongest / strongest.max()).ravel(), atol=1e-3)
     assert len(fills(grid.figure(theme="dark"), "#00a87b")) == 72
-    grid.sort, grid.filter = "all", (0.9, 1.0)
+    grid.sort = "all"
+    grid.filter = (0.9, 1.0)
     picture = grid.figure()
     order = np.argsort(-strongest.astype(np.float32), axis=None, kind="stable")
     names = [text for text in texts(picture) if re.fullmatch(r"\d·\d+", text)]
@@ -265,7 +266,8 @@ def test_large_grids_and_shared_keys(wide: Attention, causal: Attention) -> None
     grid = HeadGrid(causal)
     assert "bands: heads that share keys (2)" in grid.caption.notes
     picture = grid.figure()
-    bands, image = fills(picture, LIGHT.muted), elements(picture, "image")[0]
+    bands = fills(picture, LIGHT.muted)
+    image = elements(picture, "image")[0]
     assert [(place(band)[0], number(band, "height")) for band in bands] == [
         (place(image)[0] + 2 + half * (number(image, "width") - 1) / 2, 2) for half in (0, 1)
     ]
@@ -339,7 +341,8 @@ def test_pixels_of_a_file_are_those_of_the_thumbnails() -> None:
         assert drawing.width == picture.drawing.width
         maps, (left, top, *_) = drawing.rasters[0], drawing.figures[0]
         wanted = np.frombuffer(maps.data, np.uint8).reshape(maps.down, maps.across, 4)[..., :3]
-        x, y = round(scale * (left + 47)), round(scale * (top + 19))
+        x = round(scale * (left + 47))
+        y = round(scale * (top + 19))
         with Image.open(io.BytesIO(picture.png(scale=scale))) as file:
             drawn = np.asarray(file.convert("RGB"))[y : y + maps.down, x : x + maps.across]
         np.testing.assert_array_equal(drawn, wanted)

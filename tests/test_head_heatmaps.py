@@ -19,7 +19,8 @@ def test_every_panel_has_its_cells_and_its_own_scale() -> None:
     values = {f"p{i}": rng.random((3, 4)) * (i + 1) for i in range(5)}
     values["p4"][1, 2] = np.nan
     chart = head_heatmaps(values, title="Panels\nof heads", value_title="weight")
-    panels, data = panels_of(chart), chart.to_dict()["datasets"]
+    panels = panels_of(chart)
+    data = chart.to_dict()["datasets"]
     assert [len(row["hconcat"]) for row in chart.to_dict()["vconcat"]] == [3, 2]
     for panel, (name, array) in zip(panels, values.items(), strict=True):
         rows = data[panel["data"]["name"]]

@@ -132,7 +132,8 @@ def attention() -> Attention:
 
 
 def test_a_map_and_a_grid_follow_each_other() -> None:
-    head_map, grid = HeadMap(Measured()), HeadGrid(attention())
+    head_map = HeadMap(Measured())
+    grid = HeadGrid(attention())
     both = link(head_map, grid)
     from_page(head_map, {"selected": [[0, 1, "self"], [2, 3, "self"]], "layer": 2})
     assert grid.selected == [Head(0, 1), Head(2, 3)]
@@ -144,7 +145,8 @@ def test_a_map_and_a_grid_follow_each_other() -> None:
 
 
 def test_a_head_of_another_stack_leaves_the_map_alone() -> None:
-    head_map, grid = HeadMap(Measured("encoder"), selected=(1, 1)), HeadGrid(attention())
+    head_map = HeadMap(Measured("encoder"), selected=(1, 1))
+    grid = HeadGrid(attention())
     link(grid, head_map)
     grid.selected = [(2, 2)]
     assert (grid.selected, head_map.selected) == ([Head(2, 2)], [])

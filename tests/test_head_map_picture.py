@@ -62,7 +62,8 @@ def test_each_head_is_its_layers_number_at_its_place() -> None:
     found = sorted(numbers(head_map().figure()), key=lambda n: (-n[1][1], n[1][0]))
     assert [text for text, _ in found] == [str(layer) for layer in range(3) for _ in range(4)]
     places = np.array([at for _, at in found]).reshape(3, 4, 2)
-    across, up = np.diff(places[0, :, 0]), -np.diff(places[:, 0, 1])
+    across = np.diff(places[0, :, 0])
+    up = -np.diff(places[:, 0, 1])
     # A unit is as long across as it is up.
     np.testing.assert_allclose(across, across[0], atol=0.02)
     np.testing.assert_allclose(up, across[0], atol=0.02)

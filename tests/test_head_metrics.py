@@ -22,7 +22,8 @@ from recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
-L, H = 3, 4
+L = 3
+H = 4
 rng = np.random.default_rng(0)
 METRICS = {
     "entropy": np.arange(12.0).reshape(L, H),
@@ -51,7 +52,8 @@ class Found:
     """What a study returns, as far as widgets are concerned."""
 
     def __init__(self, heads: dict[str, np.ndarray], stack: str = "self") -> None:
-        self._heads, self.stack = heads, stack
+        self._heads = heads
+        self.stack = stack
 
     def heads(self) -> dict[str, np.ndarray]:
         return self._heads
@@ -281,7 +283,8 @@ def test_a_strip_gives_the_shown_heads_numbers() -> None:
 
 def test_a_strip_follows_a_grid_through_its_stacks() -> None:
     metrics = {"encoder": {"entropy": np.ones((2, 4))}, "cross": METRICS}
-    grid, strip = HeadGrid(three_stacks(), metrics=metrics), MetricStrip(metrics)
+    grid = HeadGrid(three_stacks(), metrics=metrics)
+    strip = MetricStrip(metrics)
     link(grid, strip)
     from_page(grid, {"selected": [[2, 1, "cross"]], "layer": 2})
     assert strip.selected == [Head(2, 1, "cross")]

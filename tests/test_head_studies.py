@@ -47,11 +47,10 @@ def same(first: Accumulator[Any], second: Accumulator[Any]) -> None:
 def test_one_batch_is_many_batches_and_padding_changes_nothing(
     kind: str, seed: int, lengths: list[int], padding: int
 ) -> None:
-    batch, maps = (
-        random_batch(seed, lengths, padding=padding),
-        maps_of(kind, seed, lengths, padding),
-    )
-    together, apart = seen(MAKERS[kind](), batch, maps), MAKERS[kind]()
+    batch = random_batch(seed, lengths, padding=padding)
+    maps = maps_of(kind, seed, lengths, padding)
+    together = seen(MAKERS[kind](), batch, maps)
+    apart = MAKERS[kind]()
     for document in range(len(lengths)):
         seen(apart, *one_document(batch, maps, document))
     same(together, apart)
@@ -61,7 +60,8 @@ def test_one_batch_is_many_batches_and_padding_changes_nothing(
 @given(seed=seeds)
 def test_heads_permute(kind: str, seed: int) -> None:
     lengths = [9, 12]
-    batch, maps = random_batch(seed, lengths), maps_of(kind, seed, lengths)
+    batch = random_batch(seed, lengths)
+    maps = maps_of(kind, seed, lengths)
     order = [2, 0, 1]
     assert len(order) == HEADS
     heads = seen(MAKERS[kind](), batch, maps).compute().heads()
@@ -75,7 +75,8 @@ def test_heads_permute(kind: str, seed: int) -> None:
 def test_any_order_of_merging_gives_the_same(kind: str, seed: int) -> None:
     parts = []
     for k, lengths in enumerate(([7, 9], [12], [5, 5, 8])):
-        batch, maps = random_batch(seed + k, lengths), maps_of(kind, seed + k, lengths)
+        batch = random_batch(seed + k, lengths)
+        maps = maps_of(kind, seed + k, lengths)
         parts.append((batch, maps))
     states = []
     for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
@@ -101,7 +102,8 @@ def test_a_restored_state_continues_to_the_last_bit(kind: str) -> None:
 
 @kinds
 def test_results_have_frames_and_short_reprs(kind: str) -> None:
-    batch, maps = random_batch(0, [10, 12]), maps_of(kind, 0, [10, 12])
+    batch = random_batch(0, [10, 12])
+    maps = maps_of(kind, 0, [10, 12])
     result = seen(MAKERS[kind](), batch, maps).compute()
     frame = result.to_frame()
     assert list(frame.columns) == ["layer", "head", "metric", "value"]

@@ -149,7 +149,8 @@ def test_what_is_hidden_renormalised_and_filtered_is_said(pair: Attention) -> No
 
 def cell_colours(view: HeadView, theme: ThemeName = "light") -> dict[tuple[int, int], str]:
     """The colour of each cell that is drawn one by one, from the picture's paths."""
-    found, places = {}, []
+    found = {}
+    places = []
     for path in elements(view.figure(theme=theme), "path"):
         boxes = re.findall(r"M([\d.]+) ([\d.]+)h[\d.]+v[\d.]+h-[\d.]+Z", path.get("d", ""))
         places += [(float(y), float(x), path.get("fill", "")) for x, y in boxes]

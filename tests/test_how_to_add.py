@@ -89,7 +89,8 @@ def test_the_metric_and_the_study_have_the_right_numbers(page_code: ModuleType) 
     for block in blocks:
         page_code.run_block(block, names, "<how-to-add>")
     study = page_code.run_block(last, names, "<how-to-add>")
-    model, of_segments = names["model"], names["over_segments"]["diagonal"]
+    model = names["model"]
+    of_segments = names["over_segments"]["diagonal"]
 
     maps = model.attend("The cat sat on the mat.").weights()
     expected = np.trace(maps, axis1=2, axis2=3) / maps.shape[-1]

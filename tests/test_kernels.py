@@ -28,7 +28,8 @@ def maps(seed: int, *shape: int) -> np.ndarray:
 
 @given(seed=seeds, rows=lengths, columns=lengths, key_heads=st.sampled_from([1, 2, 4]))
 def test_weights_equal_the_reference(seed: int, rows: int, columns: int, key_heads: int) -> None:
-    query, key = random(seed, 4, rows, 8), random(seed + 1, key_heads, columns, 8)
+    query = random(seed, 4, rows, 8)
+    key = random(seed + 1, key_heads, columns, 8)
     mask = np.where(random(seed + 2, rows, columns) > 0.7, np.finfo("f4").min, 0).astype("f4")
     got = attention_weights(
         torch.from_numpy(query), torch.from_numpy(key), scaling=0.3, mask=torch.from_numpy(mask)
@@ -66,7 +67,8 @@ def test_sinks_take_their_share() -> None:
 
 
 def test_soft_cap_and_bias_come_before_the_softmax() -> None:
-    query, key = torch.full((1, 1, 1), 10.0), torch.tensor([[[1.0], [-1.0]]])
+    query = torch.full((1, 1, 1), 10.0)
+    key = torch.tensor([[[1.0], [-1.0]]])
     bias = torch.tensor([[[0.0, 1.0]]])
     weights = attention_weights(query, key, scaling=1.0, softcap=2.0, position_bias=bias)
     expected = torch.softmax(torch.tanh(torch.tensor([5.0, -5.0])) * 2 + bias[0, 0], -1)

@@ -74,7 +74,8 @@ def test_feature_weights_equal_the_reference(
     model = request.getfixturevalue(which)
     found = probe_features(model, SENTENCES, variant=variant, batch_size=3, progress=False)
     for number, name in enumerate(found.features):
-        scores, from_first = [], []
+        scores = []
+        from_first = []
         for one in SENTENCES:
             maps, groups, axis = maps_of(model, one.words)
             if name in FEATURES:

@@ -41,7 +41,8 @@ def inputs(name: str, length: int) -> dict[str, Any]:
 
 
 def whole_and_long(name: str, length: int) -> tuple[Attention, Attention]:
-    model, given = of_zoo(name, length), inputs(name, length)
+    model = of_zoo(name, length)
+    given = inputs(name, length)
     if not shows_products(model.hf_model):
         pytest.skip("this version of transformers shows the weights of this model alone")
     return model.attend(given, long=False), model.attend(given, long=True)
@@ -71,7 +72,8 @@ def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
     assert "long input" in repr(long)
     for stack, axes in whole.stacks.items():
         assert long.stacks[stack] == axes
-        n_query, n_key = len(axes.query), len(axes.key)
+        n_query = len(axes.query)
+        n_key = len(axes.key)
         thumbnails = long.thumbnails(stack)
         step = -(-max(n_query, n_key) // SIDE)
         for layer in range(axes.n_layers):
@@ -255,7 +257,8 @@ def test_no_such_links() -> None:
 def test_models_that_show_weights_alone_are_read_whole(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, given = of_zoo(name, 40), inputs(name, 40)
+    model = of_zoo(name, 40)
+    given = inputs(name, 40)
     with pytest.raises(ValueError, match="shows its attention weights alone"):
         model.attend(given, long=True)
     monkeypatch.setattr(collect_long, "LONG_FROM", 20)
@@ -296,7 +299,8 @@ def test_a_batch_of_long_inputs_is_streamed_item_by_item(
 
 
 def test_the_hidden_states_are_those_of_the_model() -> None:
-    model, given = of_zoo("llama", 200, "sdpa"), inputs("llama", 200)
+    model = of_zoo("llama", 200, "sdpa")
+    given = inputs("llama", 200)
     with torch.no_grad():
         expected = model.hf_model.model(**given).last_hidden_state
     found = {}

@@ -24,7 +24,8 @@ from recording import from_page, updates
 pytestmark = pytest.mark.usefixtures("recording")
 
 #: The most that a page gets at once: a tile of floats, its first column and its tokens, and links.
-MOST_BYTES, MOST_TEXT = 4 * (256 * 256 + 256), 64_000
+MOST_BYTES = 4 * (256 * 256 + 256)
+MOST_TEXT = 64_000
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,8 @@ def blocks(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
 
 
 def masked(attention: Attention, layer: int, head: int) -> NDArray[np.float32]:
-    values, seen = attention.weights(layer, head), attention.visible(layer, head)
+    values = attention.weights(layer, head)
+    seen = attention.visible(layer, head)
     assert seen is not None
     values[~seen] = np.nan
     return values
@@ -90,10 +92,12 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
     assert causal.is_long
     view = HeadView(causal, 1, 2, window=window)
     assert (view.mode, view.scale) == ("matrix", "log")
-    whole, n = masked(causal, 1, 2), len(causal.tokens)
+    whole = masked(causal, 1, 2)
+    n = len(causal.tokens)
     apart = whole.copy()
     apart[:, 0] = np.nan
-    tile, head = view._tile, view._long
+    tile = view._tile
+    head = view._long
     (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
     wanted = window or (0, n, 0, n)
     assert q0 <= wanted[0] and wanted[1] <= q1 and k0 <= wanted[2] and wanted[3] <= k1
@@ -124,7 +128,8 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
 def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
     view = HeadView(causal, 0, 1, tokens=[("key", 3), ("query", 900)])
     view.window = (0, 64, 0, 64)
-    row, whole = view._row, masked(causal, 0, 1)[900]
+    row = view._row
+    whole = masked(causal, 0, 1)[900]
     assert (row["query"], row["step"]) == (900, 2)
     assert row["first"] == pytest.approx(whole[0], rel=1e-6)
     whole[0] = np.nan
@@ -174,7 +179,8 @@ def text_of(state: dict[str, Any]) -> int:
 
 
 def test_a_grid_sends_its_tokens_once(long: FormulaAttention) -> None:
-    grid, view = HeadGrid(long), HeadView(long, 0, 1)
+    grid = HeadGrid(long)
+    view = HeadView(long, 0, 1)
     with link(grid, view):
         before = len(updates(grid))
         grid.selected = [(1, 2)]
@@ -289,7 +295,8 @@ def test_pictures_and_pages_hold_what_is_in_sight(
     view = HeadView(long, 0, 1, mode=mode, window=(7084, 7116, 1218, 1250))
     for suffix in ("svg", "pdf", "png"):
         assert view.save(tmp_path / f"view.{suffix}").stat().st_size < 400_000
-    caption, table = view.caption, view.figure().table
+    caption = view.caption
+    table = view.figure().table
     assert "long input, 8,192 tokens" in caption.quantity
     assert "logarithmic colour scale, ≤0.0005 to 0.456" in caption.scale
     notes = " · ".join(caption.notes)

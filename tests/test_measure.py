@@ -72,9 +72,12 @@ def identical(first: Measurements, second: Measurements) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_every_architecture_as_transformers_has_it(name: str) -> None:
-    model, segments = small(name), random_segments(5)
+    model = small(name)
+    segments = random_segments(5)
     found = run(model, segments, batch_size=3)
-    entropies, previous, to_sep = [], [], []
+    entropies = []
+    previous = []
+    to_sep = []
     for segment in segments:
         texts = [" ".join(part) for part in (segment.first, segment.second)]
         taken = inspect.signature(model.hf_model.forward).parameters
@@ -102,7 +105,8 @@ def test_every_architecture_as_transformers_has_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_the_batches_change_no_number(name: str) -> None:
-    model, segments = small(name), random_segments()
+    model = small(name)
+    segments = random_segments()
     alone = run(model, segments, batch_size=1)
     for size in (4, 50):
         same(alone, run(model, segments, batch_size=size))
@@ -118,7 +122,8 @@ def test_the_order_of_segments_changes_no_number(order: list[int], size: int, se
 
 
 def test_metrics_do_not_disturb_each_other() -> None:
-    model, segments = small(), random_segments()
+    model = small()
+    segments = random_segments()
     together = run(model, segments, [Position([2]), "entropy", Confidence("[SEP]"), "classes"])
     assert list(together) == ["position", "entropy", "confidence", "classes"]
     for metric in ("entropy", "classes"):
@@ -137,7 +142,8 @@ def test_every_named_metric_can_be_measured() -> None:
 
 
 def test_a_gpu_less_model_in_half_precision() -> None:
-    model, segments = small(), random_segments()
+    model = small()
+    segments = random_segments()
     expected = run(model, segments)
     half = load_model(build("bert", dtype=torch.bfloat16), word_tokenizer())
     same(expected, run(half, segments), atol=0.2)
@@ -146,7 +152,8 @@ def test_a_gpu_less_model_in_half_precision() -> None:
 def test_token_types_are_the_tokenizers_or_zero() -> None:
     model = load_model()
     segments = make_segments([("The cat sat.", "It slept."), ("A dog.", "It ran away.")], model)
-    own, zero = run(model, segments), run(model, segments, token_types="zero")
+    own = run(model, segments)
+    zero = run(model, segments, token_types="zero")
     assert np.abs(own.heads()["entropy"] - zero.heads()["entropy"]).max() > 1e-3
     singles = make_segments(["The cat sat.", "It slept."], model)
     identical(run(model, singles), run(model, singles, token_types="zero"))
@@ -178,7 +185,8 @@ def test_the_model_is_left_as_it_was() -> None:
 
 
 def test_another_thread_may_use_the_model_meanwhile() -> None:
-    model, segments = small(), random_segments(40)
+    model = small()
+    segments = random_segments(40)
     expected = run(model, segments)
     found: list[Measurements] = []
     thread = threading.Thread(target=lambda: found.append(run(model, segments)))
@@ -191,7 +199,8 @@ def test_another_thread_may_use_the_model_meanwhile() -> None:
 
 
 def test_what_is_wrong_is_said() -> None:
-    model, segments = small(), random_segments()
+    model = small()
+    segments = random_segments()
     cases: list[tuple[str, Any, dict[str, Any]]] = [
         ("no metric 'entropie': choose among position", segments, {"metrics": ["entropie"]}),
         ("each asked for once", segments, {"metrics": ["entropy", Entropy()]}),
@@ -226,7 +235,8 @@ class Interrupting(Entropy):
     name = "interrupting"
 
     def __init__(self, after: int, error: type[BaseException] = KeyboardInterrupt) -> None:
-        self.updates, self.error = after, error
+        self.updates = after
+        self.error = error
 
     def update(self, layer: LayerBatch) -> None:
         self.updates -= 1
@@ -253,7 +263,8 @@ METRICS = ("position", "classes", "entropy", "confidence", "distances", "norms",
 
 
 def test_an_iterator_that_breaks_off_goes_on_to_the_last_bit(tmp_path: Path) -> None:
-    segments, path = random_segments(150), tmp_path / "sums.npz"
+    segments = random_segments(150)
+    path = tmp_path / "sums.npz"
     expected = run(small(), segments, batch_size=2)
     # Segments are read 64 ahead, to sort them: the second 64 are never complete.
     stopped = run(small(), broken_off(segments, 100), batch_size=2, checkpoint=path)
@@ -272,7 +283,8 @@ def broken_off(segments: Sequence[Segment], after: int) -> Iterator[Segment]:
 def test_an_interrupted_checkpoint_goes_on(
     tmp_path: Path, batches_done: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    segments, path = random_segments(), tmp_path / "sums.npz"
+    segments = random_segments()
+    path = tmp_path / "sums.npz"
     expected = run(small(), segments, METRICS, batch_size=2)
     stop_after(monkeypatch, batches_done)
     stopped = run(small(), segments, METRICS, batch_size=2, checkpoint=path)
@@ -290,7 +302,8 @@ def test_an_interrupted_checkpoint_goes_on(
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
     from attnwidget.studies.model_reader import ModelReader
 
-    add, count = ModelReader.add, 0
+    add = ModelReader.add
+    count = 0
 
     def counted(self: ModelReader, segments: Sequence[Segment]) -> None:
         nonlocal count
@@ -303,7 +316,8 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
 
 
 def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
-    segments, path = random_segments(), tmp_path / "sums.npz"
+    segments = random_segments()
+    path = tmp_path / "sums.npz"
     run(small(), segments, checkpoint=path, batch_size=4)
     other_weights = build("bert")
     with torch.no_grad():

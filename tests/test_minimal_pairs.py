@@ -70,7 +70,8 @@ def test_files(tmp_path: Path) -> None:
         json.dumps({"sentence_good": p.good, "sentence_bad": p.bad, "UID": p.phenomenon})
         for p in PAIRS
     ]
-    plain, packed = tmp_path / "pairs.jsonl", tmp_path / "pairs.jsonl.gz"
+    plain = tmp_path / "pairs.jsonl"
+    packed = tmp_path / "pairs.jsonl.gz"
     plain.write_text("\n".join(lines), encoding="utf-8")
     packed.write_bytes(gzip.compress("\n".join(lines).encode()))
     assert load_pairs(plain) == load_pairs(packed) == PAIRS

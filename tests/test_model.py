@@ -78,7 +78,8 @@ def test_padding_changes_no_number(name: str, side: str) -> None:
         np.testing.assert_allclose(
             found.weights(stack=stack), alone.weights(stack=stack), atol=SMALL
         )
-        visible, wanted = found.visible(0, 0, stack=stack), alone.visible(0, 0, stack=stack)
+        visible = found.visible(0, 0, stack=stack)
+        wanted = alone.visible(0, 0, stack=stack)
         assert (visible is None) == (wanted is None)
         if visible is not None:
             np.testing.assert_array_equal(visible, wanted)
@@ -86,7 +87,9 @@ def test_padding_changes_no_number(name: str, side: str) -> None:
 
 def test_what_has_an_entry_a_token_loses_its_padding() -> None:
     model = named("bert")
-    ids, types, places = [1, 8, 9, 2, 7, 2], [0, 0, 0, 0, 1, 1], [5, 6, 7, 8, 9, 10]
+    ids = [1, 8, 9, 2, 7, 2]
+    types = [0, 0, 0, 0, 1, 1]
+    places = [5, 6, 7, 8, 9, 10]
     states = model.hf_model.get_input_embeddings().weight[ids].detach()
     alone = model.attend({"input_ids": [ids], "token_type_ids": [types], "position_ids": [places]})
     given = {
@@ -97,7 +100,8 @@ def test_what_has_an_entry_a_token_loses_its_padding() -> None:
     }
     np.testing.assert_allclose(model.attend(given).weights(), alone.weights(), atol=SMALL)
     bart = named("bart")
-    source, target = [1, 8, 9, 2], [2, 7, 6, 5]
+    source = [1, 8, 9, 2]
+    target = [2, 7, 6, 5]
     wanted = bart.attend({"input_ids": [source], "decoder_input_ids": [target]})
     found = bart.attend(
         {
@@ -436,9 +440,11 @@ def test_compiled_models_are_read_as_they_were_written(name: str, form: str) -> 
     else:
         hf_model.forward = torch.compile(hf_model.forward, backend=refuse)
     calls = given.forward, hf_model.forward, hf_model._compiled_call_impl
-    model, plain = load_model(given, word_tokenizer()), named(name)
+    model = load_model(given, word_tokenizer())
+    plain = named(name)
     assert model.name == type(zoo.build(name)).__name__
-    attention, wanted = model.attend("w1 w2 w3", loss="auto"), plain.attend("w1 w2 w3", loss="auto")
+    attention = model.attend("w1 w2 w3", loss="auto")
+    wanted = plain.attend("w1 w2 w3", loss="auto")
     for stack in wanted.stacks:
         np.testing.assert_allclose(
             attention.weights(stack=stack), wanted.weights(stack=stack), atol=SMALL
@@ -469,7 +475,8 @@ def test_what_wraps_a_model_is_named() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.inner = zoo.build("bert")
-            self.config, self.device = self.inner.config, torch.device("cpu")
+            self.config = self.inner.config
+            self.device = torch.device("cpu")
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             return self.inner(*args, **kwargs)

@@ -35,7 +35,8 @@ def random(seed: int, *shape: int) -> np.ndarray:
 
 @given(seed=seeds, length=st.integers(1, 7), key_heads=st.sampled_from([1, 2, 4]))
 def test_norms_equal_the_reference(seed: int, length: int, key_heads: int) -> None:
-    value, weight = random(seed, key_heads, length, 3), random(seed + 1, 10, 4 * 3)
+    value = random(seed, key_heads, length, 3)
+    weight = random(seed + 1, 10, 4 * 3)
     scores = np.exp(random(seed + 2, 4, length + 1, length))
     weights = scores / scores.sum(-1, keepdims=True)
     vectors = reference_norms.vectors(value, weight, 4)
@@ -61,7 +62,8 @@ def test_norms_equal_the_reference(seed: int, length: int, key_heads: int) -> No
 
 @given(seed=seeds)
 def test_batches_and_blocks_of_keys_change_nothing(seed: int) -> None:
-    value, projections = torch.from_numpy(random(seed, 2, 4, 5, 3)), torch.rand(4, 3, 6)
+    value = torch.from_numpy(random(seed, 2, 4, 5, 3))
+    projections = torch.rand(4, 3, 6)
     together = value_products(value, projections)
     for item in range(2):
         alone = value_products(value[item], projections)
@@ -102,7 +104,8 @@ def outputs_and_layers(model: Any, given: Any) -> list[tuple[LayerAttention, tor
 
 @pytest.mark.parametrize(("name", "implementation"), zoo.LOADED)
 def test_weighted_vectors_add_up_to_the_layers_output(name: str, implementation: str) -> None:
-    model, given = zoo.build(name, implementation), zoo.inputs(name)
+    model = zoo.build(name, implementation)
+    given = zoo.inputs(name)
     for module in model.modules():  # biases that are 0, as at the start, would hide a mistake
         if isinstance(getattr(module, "bias", None), torch.nn.Parameter):
             torch.nn.init.normal_(module.bias, 0, 0.3)
@@ -141,7 +144,8 @@ DIFFLLAMA = transformers.DiffLlamaConfig(**zoo._DECODER)
     ],
 )
 def test_models_without_such_vectors_say_why(model: Any, said: str) -> None:
-    projections, given = Projections(model.eval()), zoo.inputs("bert", length=9)
+    projections = Projections(model.eval())
+    given = zoo.inputs("bert", length=9)
     with torch.no_grad():
         projections.check(model, given)
     (module, *_) = projections._modules

@@ -74,7 +74,8 @@ def literal(model: Any, segment: Segment) -> dict[str, np.ndarray]:
         weight = projections._modules[seen.module].weight.detach().numpy()
         weights = seen.weights[0].numpy()
         f = reference_norms.vectors(seen.value[0].numpy(), weight, len(weights))
-        norms, maps = reference_norms.norms(f), reference_norms.norm_maps(weights, f)
+        norms = reference_norms.norms(f)
+        maps = reference_norms.norm_maps(weights, f)
         summed = reference_norms.summed_norm_maps(weights, f)
         members = list(classes_of(segment).values())
         rows["weights"].append([weights[:, :, m].sum(-1).mean(-1) for m in members])
@@ -118,7 +119,8 @@ def test_the_released_code_has_no_norm_where_a_document_lacks_the_class(model: A
 def test_gradients_are_means_over_documents(model: Any) -> None:
     found = measure(model, SEGMENTS, [Gradients(seed=2)], progress=False)["gradients"]
     assert found.loss_name == "masked-LM" and found.documents.tolist() == [3, 3, 2, 3]
-    values, losses = [], []
+    values = []
+    losses = []
     for segment in SEGMENTS:
         task = task_for(model.hf_model, model.tokenizer, ids_of(model, segment), "masked", 2)
         gradients, loss = attention_gradients(model.hf_model, task)

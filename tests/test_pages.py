@@ -183,7 +183,8 @@ def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
     about = figures(path)["dependency_arcs"]
     assert about["shapes"] == {"self": [6, 12]} and not about["own"]["follows"]
     for sentence, one in zip(SENTENCES, held["held"], strict=True):
-        m, found = len(sentence), predict_governors(model, sentence)
+        m = len(sentence)
+        found = predict_governors(model, sentence)
         assert one["drawn"]["words"] == list(sentence.words)
         predicted = one["predicted"]
         governors = array(predicted["governors"], "<u2", 6, 12, 2, m)
@@ -272,7 +273,8 @@ def test_a_grid_holds_what_was_off_and_the_difference_where_it_is_shown(
 ) -> None:
     grid = HeadGrid(attention, disabled=[(1, 3)], versus="intact")
     held = figures(grid.save(tmp_path / "off.html"))["head_grid"]
-    state, own = held["state"], held["own"]
+    state = held["state"]
+    own = held["own"]
     assert state["disabled"] == [[1, 3, "self"]]
     assert "without L1 H3 (uniform)" in state["_source"]["model"]
     assert "kernel" in state["_source"]["fixed"]
@@ -396,7 +398,8 @@ def test_an_explorer_is_its_panels_and_its_text(
 
 
 def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path) -> None:
-    path, said = tmp_path / "nowhere/page.html", "no folder .*nowhere.* to save 'page.html' in"
+    path = tmp_path / "nowhere/page.html"
+    said = "no folder .*nowhere.* to save 'page.html' in"
     with pytest.raises(FileNotFoundError, match=said):
         write_page(HeadGrid(attention), path)
     with pytest.raises(FileNotFoundError, match=said):

@@ -28,7 +28,8 @@ RELATIONS = ("a", "b", "c")
 
 def random_sentences(n: int, seed: int, relations: Sequence[str] = RELATIONS) -> list[Sentence]:
     """Sentences with random trees and relations, from two words on."""
-    random, made = np.random.default_rng(seed), []
+    random = np.random.default_rng(seed)
+    made = []
     for number in range(n):
         m = int(random.integers(2, 12))
         order = random.permutation(m)
@@ -68,7 +69,8 @@ def test_a_vector_is_the_weights_between_two_words(tmp_path: Any) -> None:
     pairs = one.pairs[0]
     maps, groups, _ = maps_of(model, SENTENCES[0].words)
     for row in range(len(pairs.related)):
-        dependent, governor = groups[pairs.dependents[row]], groups[pairs.governors[row]]
+        dependent = groups[pairs.dependents[row]]
+        governor = groups[pairs.governors[row]]
         slow = [
             maps[:, :, a][..., b].sum(-1).mean(-1).ravel()
             for a, b in ((dependent, governor), (governor, dependent))
@@ -82,7 +84,8 @@ def test_a_vector_is_the_weights_between_two_words(tmp_path: Any) -> None:
 
 
 def test_pairs_without_a_dependency_are_drawn_evenly_and_as_many() -> None:
-    sentence, drawn = Sentence(tuple("abcd"), (2, 0, 2, 3), ("dep",) * 4), Counter[Any]()
+    sentence = Sentence(tuple("abcd"), (2, 0, 2, 3), ("dep",) * 4)
+    drawn = Counter[Any]()
     for seed in range(300):
         found = pairs_of(sentence, {"dep": 0}, np.random.default_rng(seed))
         assert found.balanced and found.related.tolist() == [True] * 3 + [False] * 3
@@ -105,7 +108,8 @@ def test_pairs_without_a_dependency_are_drawn_evenly_and_as_many() -> None:
 
 
 def test_one_heads_large_weight_is_found_and_named() -> None:
-    random, parts = np.random.default_rng(0), []
+    random = np.random.default_rng(0)
+    parts = []
     for seed, n in ((1, 80), (2, 40)):
         sentences = random_sentences(n, seed)
         maps = [noise(one, random) * np.float16(0.3) for one in sentences]
@@ -123,7 +127,8 @@ def test_one_heads_large_weight_is_found_and_named() -> None:
 
 
 def test_each_relation_is_found_by_its_head() -> None:
-    random, parts = np.random.default_rng(0), []
+    random = np.random.default_rng(0)
+    parts = []
     for seed, n in ((1, 80), (2, 40)):
         sentences = random_sentences(n, seed)
         maps = [noise(one, random) * np.float16(0.3) for one in sentences]
@@ -140,7 +145,8 @@ def test_each_relation_is_found_by_its_head() -> None:
 
 
 def test_maps_that_know_nothing_are_at_chance() -> None:
-    random, parts = np.random.default_rng(0), []
+    random = np.random.default_rng(0)
+    parts = []
     for seed, n in ((1, 120), (2, 100)):
         sentences = random_sentences(n, seed)
         parts.append(examples(sentences, [noise(one, random) for one in sentences]))
@@ -168,7 +174,8 @@ def test_two_sentences_with_one_direction_of_offsets_are_told_by_the_offset() ->
 
 
 def test_right_is_judged_by_the_pairs_of_the_task() -> None:
-    sentences, random = random_sentences(5, 0), np.random.default_rng(0)
+    sentences = random_sentences(5, 0)
+    random = np.random.default_rng(0)
     one = examples(sentences, [noise(own, random) for own in sentences])
     [block] = one.blocks(range(5))
     always = PairClassifier(
@@ -249,7 +256,8 @@ HOW: dict[str, Any] = {"min_count": 30, "epochs": 3, "progress": False}
 @pytest.fixture
 def stops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Ctrl-C comes when so many blocks were read."""
-    blocks, left = PairExamples.blocks, [0]
+    blocks = PairExamples.blocks
+    left = [0]
 
     def interrupted(self: PairExamples, order: Sequence[int]) -> Any:
         for block in blocks(self, order):

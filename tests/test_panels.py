@@ -37,7 +37,8 @@ def test_two_stand_side_by_side_and_the_last_has_the_whole_width(three: list[Any
 
 def test_each_is_what_it_is_alone_in_its_place(three: list[Any]) -> None:
     """The code that draws one draws the other: the same letters, lines and cells."""
-    joined, alone = join_figures(three, width=800, labels=False), three[0].figure(width=392)
+    joined = join_figures(three, width=800, labels=False)
+    alone = three[0].figure(width=392)
     count = len(texts(alone))
     assert texts(joined)[:count] == texts(alone)
     apart = elements(alone, "path")[0].get("d")

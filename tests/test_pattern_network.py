@@ -31,7 +31,8 @@ from attnwidget.studies.patterns import Patterns, pattern_network
 from random_batches import random_batch, random_maps, seen
 
 DATA = Path(__file__).parent / "data"
-LABELS, MAPS = DATA / "pattern_labels.json", DATA / "pattern_maps.npz"
+LABELS = DATA / "pattern_labels.json"
+MAPS = DATA / "pattern_maps.npz"
 WEIGHTS = Path(__file__).parents[1] / "attnwidget" / "demo" / "patterns.safetensors"
 seeds = st.integers(0, 2**31 - 1)
 
@@ -202,7 +203,8 @@ def test_an_attention_is_measured_as_its_text_is(model: AttentionModel) -> None:
 
 
 def test_the_accumulator_counts_what_the_network_names() -> None:
-    batch, maps = random_batch(3, [10, 30], padding=2), random_maps(3, [10, 30], padding=2)
+    batch = random_batch(3, [10, 30], padding=2)
+    maps = random_maps(3, [10, 30], padding=2)
     result = seen(Patterns("cnn"), batch, maps).compute()
     documents = [
         PatternMap(maps[1, d, 2, :n, :n].numpy(), batch.tokens[d].segments.count(0), PATTERNS[0])

@@ -104,7 +104,8 @@ def made(pattern: str, n: int, draw: np.random.Generator) -> np.ndarray:
     places = np.arange(n)
     noise = np.exp(draw.normal(size=(n, n)))
     noise /= noise.sum(-1, keepdims=True)
-    column, line = np.zeros((n, n)), np.zeros((n, n))
+    column = np.zeros((n, n))
+    line = np.zeros((n, n))
     column[:, draw.choice(n, 2, replace=False)] = draw.dirichlet([3, 3])
     line[places, np.clip(places + draw.integers(-1, 2), 0, n - 1)] = 1
     half = places < n // 2
@@ -149,7 +150,8 @@ def test_scores_equal_the_reference(seed: int, n: int, first: int, peaked: int) 
 def test_causal_maps_are_compared_with_what_a_query_sees(n: int) -> None:
     sees = np.tril(np.ones((n, n)))
     even = sees / sees.sum(-1, keepdims=True)
-    first, before = np.zeros((n, n)), np.zeros((n, n))
+    first = np.zeros((n, n))
+    before = np.zeros((n, n))
     first[:, 0] = before[0, 0] = 1
     before[range(1, n), range(n - 1)] = 1
     assert name_of(even, causal=True) == OTHER
@@ -177,7 +179,8 @@ def test_thresholds_belong_to_the_pattern_and_the_diagonal_comes_first() -> None
 @given(seed=seeds)
 def test_the_accumulator_counts_the_patterns_of_its_maps(seed: int) -> None:
     lengths = [10, 14, 12]
-    batch, maps = random_batch(seed, lengths, padding=3), random_maps(seed, lengths, padding=3)
+    batch = random_batch(seed, lengths, padding=3)
+    maps = random_maps(seed, lengths, padding=3)
     result = seen(Patterns(), batch, maps).compute()
     for layer in range(LAYERS):
         for head in range(HEADS):

@@ -114,7 +114,8 @@ def test_effects_are_estimated_and_then_computed(
 
 def test_a_token_that_is_no_mask_is_masked_and_a_lock_chooses_it(model: AttentionModel) -> None:
     attention = model.attend("The woman washed her hands.")
-    view, other = PredictionView(attention), HeadView(attention, 2, 3)
+    view = PredictionView(attention)
+    other = HeadView(attention, 2, 3)
     assert view.predictions is None and "choose a token" in view._message
     assert "choose a token" in " ".join(texts(view.figure()))
     link(view, other)
@@ -211,7 +212,8 @@ def test_pictures_tables_and_code(attention: Attention) -> None:
     drawn = texts(view.figure(width=900))
     assert {"before", "after", "change", "her", "layer 0"} <= set(drawn)
     table = view.figure().table
-    frame, effects = view.to_frame(), view.effects
+    frame = view.to_frame()
+    effects = view.effects
     assert table["answer or head"][0] == frame["answer"][0]
     assert table["change"][0] == pytest.approx(frame["change"][0])
     layer, head = np.unravel_index(np.abs(effects).argmax(), (6, 12))  # type: ignore[arg-type]

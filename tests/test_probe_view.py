@@ -109,7 +109,8 @@ def test_the_next_sentence_with_a_wrong_answer(probe: DependencyProbe) -> None:
 
 def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_path: Path) -> None:
     view = ProbeView(probe, SHOWN, sentence=2, word=1)
-    caption, table = str(view.caption), view._table()
+    caption = str(view.caption)
+    table = view._table()
     assert ("probe of attention" in caption and "score +" in caption) or "score −" in caption
     assert list(table.columns)[-2:] == ["probability", "right or wrong"]
     assert len(table) == len(SHOWN[2])  # the root's word too
@@ -156,7 +157,8 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
     view.open()
     for layer in (1, 2):
         view.layer = layer
-        found, sent = structural.predictions(SHOWN[3], layer=layer), view._drawn["structure"]
+        found = structural.predictions(SHOWN[3], layer=layer)
+        sent = view._drawn["structure"]
         assert (view.answers.layer, view.answers.rank, sent["layer"]) == (layer, 8, layer)
         links = array(sent["links"]).tolist()
         assert [tuple(link[:2]) for link in links] == list(found.edges)
@@ -179,7 +181,8 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
 def test_words_that_are_found_are_those_whose_edge_is(structural: StructuralProbe) -> None:
     for sentence in SHOWN:
         tree = structural.predictions(sentence)
-        gold, found = {*tree.gold_edges}, tree.found
+        gold = {*tree.gold_edges}
+        found = tree.found
         # No word here hangs on punctuation: every edge is that of a word.
         assert (found >= 0).sum() == len(gold) + 1
         edges = (found == 1).sum() - (tree.root == tree.gold_root)
@@ -203,7 +206,8 @@ def test_a_structural_probe_is_saved_with_all_its_layers(
     structural: StructuralProbe, tmp_path: Path
 ) -> None:
     view = ProbeView(structural, SHOWN, sentence=2, word=1, layer=2)
-    caption, table = str(view.caption), view._table()
+    caption = str(view.caption)
+    table = view._table()
     assert "structural probe, layer 2" in caption and "minimum spanning tree" in caption
     assert list(table.columns)[-3:] == ["linked to", "right or wrong", "predicted depth"]
     outcomes = {"right": 1, "wrong": 0, "not counted": -1}

@@ -37,7 +37,8 @@ def attention(model: Any) -> Attention:
 
 @pytest.mark.parametrize("name", ["bert", "modernbert", "gpt2", "llama", "gemma2", "bloom", "bart"])
 def test_norms_are_those_of_the_vectors(name: str) -> None:
-    model, given = zoo.build(name), zoo.inputs(name, batch=1, padded=0)
+    model = zoo.build(name)
+    given = zoo.inputs(name, batch=1, padded=0)
     attention = load_model(model).attend(given)
     assert attention.quantities == ("weights", "norms")
     seen: list[Any] = []
@@ -49,7 +50,8 @@ def test_norms_are_those_of_the_vectors(name: str) -> None:
     for layer in seen:
         shares = projections.of_heads(layer.module, 4).numpy()
         f = reference_norms.vectors(layer.value[0].numpy(), shares=shares)
-        weights, where = layer.weights[0].numpy(), {"stack": layer.stack}
+        weights = layer.weights[0].numpy()
+        where = {"stack": layer.stack}
         maps = attention.norms(layer.layer, **where)
         np.testing.assert_allclose(maps, reference_norms.norm_maps(weights, f), atol=1e-5)
         one = attention.norms(layer.layer, 3, **where)
@@ -63,7 +65,8 @@ def test_norms_are_those_of_the_vectors(name: str) -> None:
 
 def test_padding_leaves_norms_alone(model: Any) -> None:
     ids = model.tokenizer(TEXT, return_tensors="pt", padding="max_length", max_length=20)
-    padded, alone = model.attend(dict(ids), loss="auto"), model.attend(TEXT, loss="auto")
+    padded = model.attend(dict(ids), loss="auto")
+    alone = model.attend(TEXT, loss="auto")
     assert padded.loss.masked == alone.loss.masked
     np.testing.assert_allclose(padded.norms(), alone.norms(), atol=1e-5)
     np.testing.assert_allclose(padded.gradients(), alone.gradients(), atol=1e-5, rtol=1e-4)
@@ -142,7 +145,8 @@ def test_what_is_not_known_says_why(model: Any, attention: Attention) -> None:
 
 @pytest.mark.usefixtures("recording")
 def test_widgets_switch_in_one_message(attention: Attention) -> None:
-    grid, view = HeadGrid(attention, selected=[(2, 3)]), HeadView(attention)
+    grid = HeadGrid(attention, selected=[(2, 3)])
+    view = HeadView(attention)
     link(grid, view)
     assert grid.get_state()["_quantities"] == ["weights", "norms", "gradients"]
     assert grid.get_state()["_source"]["loss"].startswith("masked-LM loss")

@@ -82,7 +82,8 @@ def test_the_table() -> None:
 
 
 def test_significance_is_against_the_offset_on_the_same_words() -> None:
-    correct, both = np.zeros((1, 1, 2, 2), int), np.zeros((1, 1, 2, 1, 2), int)
+    correct = np.zeros((1, 1, 2, 2), int)
+    both = np.zeros((1, 1, 2, 1, 2), int)
     correct[0, 0, :, 0] = [60, 50]
     correct[0, 0, :, 1] = [60, 50]
     both[0, 0, :, 0, 0] = [50, 50]
@@ -97,7 +98,8 @@ def test_significance_is_against_the_offset_on_the_same_words() -> None:
 def test_a_probe_goes_on_from_its_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, path = reader(wordpiece()), tmp_path / "relations.npz"
+    model = reader(wordpiece())
+    path = tmp_path / "relations.npz"
     whole = probe_relations(model, SENTENCES, batch_size=2, progress=False)
     passes = iter(range(99))
 
@@ -119,7 +121,8 @@ def test_a_probe_goes_on_from_its_checkpoint(
 
 
 def test_what_cannot_be_probed(tmp_path: Path) -> None:
-    model, path = reader(wordpiece()), tmp_path / "relations.npz"
+    model = reader(wordpiece())
+    path = tmp_path / "relations.npz"
     chain = Sentence.from_lists(
         ["a"] * 10_000, range(10_000), ["root"] + ["dep"] * 9_999, name="s9"
     )

@@ -38,7 +38,9 @@ SENTENCES = [
     ),
 ]
 #: Height of a row, of a bar, and of the tick of the best offset.
-ROW, BAR, TICK = 25, 8, 14
+ROW = 25
+BAR = 8
+TICK = 14
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +84,10 @@ def printed_row(row: dict[str, Any]) -> list[str]:
         f"{n:,}",
         f"L{row['layer']} H{row['head']}",
         "dep → gov" if row["direction"] == "dependent to governor" else "gov → dep",
-        *(percent(row["accuracy"], n), f"{percent(row['low'], n)}–{percent(row['high'], n)}"),
-        *(percent(row["baseline"], n), f"{row['offset']:+}".replace("-", "−")),
+        percent(row["accuracy"], n),
+        f"{percent(row['low'], n)}–{percent(row['high'], n)}",
+        percent(row["baseline"], n),
+        f"{row['offset']:+}".replace("-", "−"),
         percent(row["gain"], n),
     ]
 
@@ -148,13 +152,16 @@ def test_every_cell_has_its_heads_accuracy(found: RelationAccuracies, theme: The
     assert at == [(3, 8), (1, 2)]
     said = " ".join(texts(picture))
     assert "every head on det" in said and "dependent to governor" in said
-    hits, n = round(3 * accuracy[1, 2]), 3
+    hits = round(3 * accuracy[1, 2])
+    n = 3
     assert f"L1 H2: {percent(hits / n, n)} % of 3 words (95 % interval" in said
 
 
 def test_a_dot_marks_heads_that_are_better_than_the_offset(found: RelationAccuracies) -> None:
     p_values = np.ones_like(found.p_values)
-    p_values[2, 5, 0], p_values[4, 1, 0], p_values[4, 2, 0] = 0.01, 0.049, 0.051
+    p_values[2, 5, 0] = 0.01
+    p_values[4, 1, 0] = 0.049
+    p_values[4, 2, 0] = 0.051
     marked = dataclasses.replace(found)
     vars(marked)["p_values"] = p_values
     picture = RelationTable(marked, min_count=1, relation="det").figure()
@@ -217,7 +224,8 @@ def test_nothing_lies_outside_the_figure(found: RelationAccuracies, width: int |
         assert whole_width == width
     for element in [*elements(picture, "text"), *elements(picture, "rect")]:
         x, y = place(element)
-        wide, high = number(element, "width"), number(element, "height")
+        wide = number(element, "width")
+        high = number(element, "height")
         assert x >= 0 and y >= 0
         assert x + wide <= whole_width and y + high <= height
     assert min(number(e, "font-size") for e in elements(picture, "text") if e.text != "▼") >= 10
@@ -269,7 +277,8 @@ def test_the_accessible_table_has_the_numbers_of_the_frame(
     found: RelationAccuracies, many: RelationAccuracies
 ) -> None:
     table = RelationTable(found, min_count=1)
-    frame, short = table.to_frame(), table._table()
+    frame = table.to_frame()
+    short = table._table()
     assert len(short) == min(20, len(frame))
     for row, shown in zip(frame.to_dict("records"), short.to_dict("records"), strict=False):
         assert shown["accuracy %"] == percent(row["accuracy"], row["n"])

@@ -334,7 +334,8 @@ def test_callbacks_of_another_thread_wait_their_turn(model: AttentionModel) -> N
 def test_table_arcs_and_grid_follow_each_other(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
-    table, arcs = RelationTable(found), DependencyArcs(model, SENTENCES)
+    table = RelationTable(found)
+    arcs = DependencyArcs(model, SENTENCES)
     grid = HeadGrid(model.attend("Cats eat fish"))
     link(table, arcs)
     link(table, grid)
@@ -368,14 +369,17 @@ def test_arcs_judge_possessors_as_the_probe_does(model: AttentionModel) -> None:
 def test_a_relation_goes_on_through_figures_that_show_none(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
-    table, arcs = RelationTable(found), DependencyArcs(model, SENTENCES)
+    table = RelationTable(found)
+    arcs = DependencyArcs(model, SENTENCES)
     attention = model.attend("Cats eat fish")
-    grid, view = HeadGrid(attention), HeadView(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
     table.choose("nsubj")
     link(grid, table), link(view, grid)
     last = link(view, arcs)
     assert arcs.relation == "nsubj" and arcs.direction == table.direction
-    arcs.relation, arcs.direction = "det", DIRECTIONS[1]
+    arcs.relation = "det"
+    arcs.direction = DIRECTIONS[1]
     assert (table.relation, table.direction) == ("det", DIRECTIONS[1])
     last.unlink()
     table.relation = "obj"
@@ -393,7 +397,8 @@ def test_a_relation_goes_on_through_figures_that_show_none(
 def test_a_relation_that_the_other_lacks_shows_all_there(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
-    table, arcs = RelationTable(found), DependencyArcs(model, SENTENCES[1:2])
+    table = RelationTable(found)
+    arcs = DependencyArcs(model, SENTENCES[1:2])
     link(table, arcs)
     table.choose("det")
     assert (table.relation, arcs.relation) == ("det", "all")

@@ -49,7 +49,8 @@ def reference_maps(
     maps = []
     for sentence in sentences:
         attention = model.attend(list(sentence.words))
-        axis, weights = attention.stacks["self"].query, attention.weights()
+        axis = attention.stacks["self"].query
+        weights = attention.weights()
         words = dict.fromkeys(word for word in axis.words if word is not None)
         groups = [[i for i, own in enumerate(axis.words) if own == word] for word in words]
         maps.append(
@@ -123,7 +124,8 @@ def test_the_probe_equals_the_loops_on_a_treebank(data: Path) -> None:
     found = probe_relations(model, sentences, batch_size=1, progress=False)
     maps = []
     for sentence in sentences:
-        weights, axis = model.attend(list(sentence.words)), WordSegmenter(model)(sentence.words)
+        weights = model.attend(list(sentence.words))
+        axis = WordSegmenter(model)(sentence.words)
         pooling = np.zeros((len(axis.words) + 2, len(sentence)))
         pooling[np.arange(len(axis.words)) + 1, axis.words] = 1
         maps.append((pooling / pooling.sum(0)).T @ weights.weights().astype("f8") @ pooling)

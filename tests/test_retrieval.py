@@ -14,7 +14,8 @@ from attnwidget.metrics import Sinks
 from attnwidget.studies import retrieval
 from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
-NEEDLE, QUESTION = "The key is in the blue jar.", "The key is in"
+NEEDLE = "The key is in the blue jar."
+QUESTION = "The key is in"
 HAYSTACK = "It rained all day. The men went home. Nobody sang. " * 3
 
 
@@ -32,7 +33,8 @@ class Planted:
         tokens = self.tokenizer.convert_ids_to_tokens(whole)
         n = len(whole)
         weights = np.tril(np.ones((1, 3, n, n)))
-        blue, jar = tokens.index("blue"), tokens.index("jar")
+        blue = tokens.index("blue")
+        jar = tokens.index("jar")
         # Head 1 looks at what is copied, head 2 at the token after it.
         for step, place in ((len(ids), blue), (len(ids) + 1, jar)):
             weights[0, 1, step, place] = 1000

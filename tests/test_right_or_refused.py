@@ -229,7 +229,8 @@ class TestFlatMapsInHalfPrecision:
         with torch.no_grad():
             expected = hf_model(input_ids=ids(300), output_attentions=True).attentions
         for layer, maps in enumerate(expected):
-            shown, model_map = attention.weights(layer), maps[0].float().numpy()
+            shown = attention.weights(layer)
+            model_map = maps[0].float().numpy()
             assert np.corrcoef(shown.ravel(), model_map.ravel())[0, 1] > 0.999
             assert np.abs(shown - model_map).max() <= 0.05 * model_map.max()
 
@@ -333,7 +334,8 @@ class TestStacksWithoutWholeMaps:
 
 def test_a_mask_of_one_row_for_all_queries_is_read_long() -> None:
     hf_model = build("layoutlm", "LayoutLMModel")
-    model, inputs = load_model(hf_model, tokenizer=None), inputs_of(hf_model)
+    model = load_model(hf_model, tokenizer=None)
+    inputs = inputs_of(hf_model)
     long, whole = (model.attend(inputs, long=long) for long in (True, False))
     for layer in range(whole.n_layers):
         assert np.abs(long.weights(layer) - whole.weights(layer)).max() < 1e-6

@@ -24,7 +24,8 @@ from attnwidget.text.segments import Segment
 
 seeds = st.integers(0, 2**31 - 1)
 several_lengths = st.lists(st.integers(1, 12), min_size=1, max_size=4)
-LAYERS, HEADS = 2, 3
+LAYERS = 2
+HEADS = 3
 SUBJECT = Subject(LAYERS, HEADS, model_name="random")
 MAKERS: dict[str, Callable[[], Accumulator[Any]]] = {
     "position": lambda: Position(range(-3, 4)),
@@ -100,7 +101,8 @@ def one_document(batch: Batch, maps: torch.Tensor, document: int) -> tuple[Batch
 
 
 def same(first: Accumulator[Any], second: Accumulator[Any], atol: float = 1e-6) -> None:
-    heads, others = first.compute().heads(), second.compute().heads()
+    heads = first.compute().heads()
+    others = second.compute().heads()
     assert heads.keys() == others.keys()
     for title in heads:
         np.testing.assert_allclose(heads[title], others[title], atol=atol, rtol=1e-6)
@@ -108,7 +110,8 @@ def same(first: Accumulator[Any], second: Accumulator[Any], atol: float = 1e-6) 
 
 @given(seed=seeds, lengths=several_lengths, padding=st.integers(0, 3))
 def test_results_equal_the_reference(seed: int, lengths: list[int], padding: int) -> None:
-    batch, maps = make_batch(seed, lengths, padding), random_maps(seed, lengths, padding)
+    batch = make_batch(seed, lengths, padding)
+    maps = random_maps(seed, lengths, padding)
     found = {kind: seen(started(kind), batch, maps).compute() for kind in MAKERS}
     exact = maps.double().numpy()
 
@@ -175,7 +178,8 @@ def test_results_equal_the_reference(seed: int, lengths: list[int], padding: int
 @pytest.mark.parametrize("kind", MAKERS)
 @given(seed=seeds, lengths=several_lengths, padding=st.integers(1, 9))
 def test_padding_changes_nothing(kind: str, seed: int, lengths: list[int], padding: int) -> None:
-    batch, maps = make_batch(seed, lengths), random_maps(seed, lengths)
+    batch = make_batch(seed, lengths)
+    maps = random_maps(seed, lengths)
     padded = make_batch(seed, lengths, padding)
     n = max(lengths)
     wide = torch.full((*maps.shape[:-2], n + padding, n + padding), 0.0)
@@ -187,9 +191,12 @@ def test_padding_changes_nothing(kind: str, seed: int, lengths: list[int], paddi
 @pytest.mark.parametrize("kind", MAKERS)
 @given(seed=seeds, lengths=several_lengths)
 def test_one_batch_is_many(kind: str, seed: int, lengths: list[int]) -> None:
-    batch, maps = make_batch(seed, lengths, 2), random_maps(seed, lengths, 2)
-    together, apart = seen(started(kind), batch, maps), started(kind)
-    merged, last = started(kind), []
+    batch = make_batch(seed, lengths, 2)
+    maps = random_maps(seed, lengths, 2)
+    together = seen(started(kind), batch, maps)
+    apart = started(kind)
+    merged = started(kind)
+    last = []
     for document in range(len(lengths)):
         alone = one_document(batch, maps, document)
         seen(apart, *alone)
@@ -205,7 +212,8 @@ def test_one_batch_is_many(kind: str, seed: int, lengths: list[int]) -> None:
 def test_heads_permute_with_their_maps(
     kind: str, seed: int, lengths: list[int], order: list[int]
 ) -> None:
-    batch, maps = make_batch(seed, lengths), random_maps(seed, lengths)
+    batch = make_batch(seed, lengths)
+    maps = random_maps(seed, lengths)
     heads = seen(started(kind), batch, maps).compute().heads()
     moved = seen(started(kind), batch, maps[:, :, order]).compute().heads()
     for title in heads:
@@ -215,7 +223,8 @@ def test_heads_permute_with_their_maps(
 @pytest.mark.parametrize("kind", MAKERS)
 @given(seed=seeds, lengths=several_lengths)
 def test_a_restored_state_goes_on_to_the_last_bit(kind: str, seed: int, lengths: list[int]) -> None:
-    batch, maps = make_batch(seed, lengths), random_maps(seed, lengths)
+    batch = make_batch(seed, lengths)
+    maps = random_maps(seed, lengths)
     straight = seen(started(kind), batch, maps)
     stopped = started(kind)
     stopped.restore(straight.state())
@@ -248,7 +257,8 @@ def test_the_released_code_divides_by_two_separators() -> None:
 
 
 def test_what_is_nowhere_is_left_out() -> None:
-    batch, maps = make_batch(0, [5, 4]), random_maps(0, [5, 4])
+    batch = make_batch(0, [5, 4])
+    maps = random_maps(0, [5, 4])
     for name in ("[CLS]", "[SEP]"):
         batch.classes[name][:] = False
     classes = seen(started("classes"), batch, maps).compute()
@@ -289,7 +299,8 @@ def test_extreme_maps() -> None:
     n = 128
     sharp = torch.eye(n)[None, None]
     flat = torch.full((1, 1, n, n), 1 / n)
-    lengths, rows = torch.tensor([n]), torch.full((1, n), 1 / n)
+    lengths = torch.tensor([n])
+    rows = torch.full((1, n), 1 / n)
     assert entropy(sharp, lengths).max() < 0.0015
     torch.testing.assert_close(entropy(flat, lengths), torch.full((1, 1, n), float(np.log(n))))
     assert confidence(sharp).eq(1).all()
@@ -328,8 +339,10 @@ class Made(SegmentMeans[Any]):
     name = "made"
 
     def __init__(self, heads: dict[str, list[int]], segments: dict[str, list[int]]) -> None:
-        self.of_heads, self.of_segments = {"first": (), "second": (4,)}, {"count": ()}
-        self.heads_made, self.segments_made = heads, segments
+        self.of_heads = {"first": (), "second": (4,)}
+        self.of_segments = {"count": ()}
+        self.heads_made = heads
+        self.segments_made = segments
 
     def head_numbers(self, layer: LayerBatch) -> dict[str, torch.Tensor]:
         return {name: torch.ones(shape) for name, shape in self.heads_made.items()}

@@ -57,7 +57,8 @@ def test_segments_are_pairs_of_consecutive_text_that_fit(
 
 def expected_without_chance(document: list[list[str]], room: int) -> list[Segment]:
     """Where chunks hold two paragraphs and fit exactly, nothing is left to chance."""
-    chunks, chunk = [], []
+    chunks = []
+    chunk = []
     for paragraph in document:
         chunk.append(paragraph)
         if sum(map(len, chunk)) >= room:
@@ -102,7 +103,8 @@ def test_the_end_of_a_document_makes_a_short_segment() -> None:
 
 
 def test_the_longer_text_is_cut_at_either_end() -> None:
-    first, second = [f"a{i}" for i in range(11)], [f"b{i}" for i in range(6)]
+    first = [f"a{i}" for i in range(11)]
+    second = [f"b{i}" for i in range(6)]
     fronts = set()
     for seed in range(20):
         (segment,) = cut_segments([[first, second]], max_tokens=15, seed=seed)
@@ -140,7 +142,8 @@ def test_no_room_for_a_pair_is_refused() -> None:
 
 def test_documents_are_separated_by_empty_lines(tmp_path: Path) -> None:
     text = "One.\nTwo.\n\n\n  \r\nThree.\r\nFour."
-    plain, packed = tmp_path / "a.txt", tmp_path / "a.txt.gz"
+    plain = tmp_path / "a.txt"
+    packed = tmp_path / "a.txt.gz"
     plain.write_bytes(text.encode())
     packed.write_bytes(gzip.compress(text.encode()))
     documents = [["One.", "Two."], ["Three.", "Four."]]

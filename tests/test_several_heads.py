@@ -175,7 +175,8 @@ def test_a_page_holds_all_heads_and_how_they_are_drawn(
 
 
 def test_a_grid_selects_for_it(attention: Attention) -> None:
-    grid, view = HeadGrid(attention), HeadView(attention, arrangement="beside")
+    grid = HeadGrid(attention)
+    view = HeadView(attention, arrangement="beside")
     with link(grid, view):
         grid.selected = THREE
         assert view._maps["heads"] == [Head(*head, "self") for head in THREE]

@@ -46,7 +46,8 @@ def test_mcnemar(first: int, second: int) -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
 def test_holm_rejects_what_its_steps_reject(p_values: list[float], level: float) -> None:
     corrected = holm(np.array(p_values)[None])[0]
-    left, rejected = len(p_values), set()
+    left = len(p_values)
+    rejected = set()
     for i in sorted(range(len(p_values)), key=lambda i: p_values[i]):
         if p_values[i] * left > level or level == 1:
             break

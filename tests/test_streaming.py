@@ -54,7 +54,8 @@ def test_outputs_weights_and_blocks_are_those_of_whole_maps(
     query = torch.randn(n_heads, n_query, 8, generator=draw)
     key = torch.randn(n_key_heads, n_key, 8, generator=draw)
     value = torch.randn(n_key_heads, n_key, 5, generator=draw)
-    rows, columns = torch.arange(n_query)[:, None], torch.arange(n_key)[None]
+    rows = torch.arange(n_query)[:, None]
+    columns = torch.arange(n_key)[None]
     seen = torch.ones(n_query, n_key, dtype=torch.bool)
     if not sees_later:
         seen &= columns <= rows
@@ -74,7 +75,9 @@ def test_outputs_weights_and_blocks_are_those_of_whole_maps(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming, "_CELLS_AT_ONCE", cells)
         outputs, found = stream_attention(
-            *(query, key, value),
+            query,
+            key,
+            value,
             **options,
             sinks=own_sinks,
             visible=lambda rows, keys: seen[None, rows, keys],

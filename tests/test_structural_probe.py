@@ -41,7 +41,8 @@ def random_sentences(
     n: int, most: int, seed: int = 0, *, least: int = 1, root: bool = False
 ) -> list[Sentence]:
     """Sentences whose trees are of every shape, with some punctuation, the root too or never."""
-    random, made = np.random.default_rng(seed), []
+    random = np.random.default_rng(seed)
+    made = []
     for number in range(n):
         m = int(random.integers(least, most + 1))
         order = random.permutation(m)
@@ -97,7 +98,8 @@ def test_distances_and_depths_of_random_trees() -> None:
 
 
 def test_loss_and_gradient_are_those_of_the_paper() -> None:
-    trees, random = random_trees(7, 5, 2, 0), np.random.default_rng(1)
+    trees = random_trees(7, 5, 2, 0)
+    random = np.random.default_rng(1)
     maps = random.normal(size=(2, 5, 3))
     batch = trees.batch(range(7), torch.float64)
     assert isinstance(batch, TreeBatch) and len({*trees.lengths}) > 2
@@ -116,7 +118,8 @@ def test_loss_and_gradient_are_those_of_the_paper() -> None:
 
 
 def test_a_layer_alone_is_as_among_others() -> None:
-    batch, maps = random_trees(4, 5, 3, 0).batch(range(4)), torch.ones(3, 5, 2)
+    batch = random_trees(4, 5, 3, 0).batch(range(4))
+    maps = torch.ones(3, 5, 2)
     together = batch.losses(0, [0, 1, 2], maps)
     torch.testing.assert_close(batch.losses(0, [2], maps[2:]), together[2:])
 
@@ -144,9 +147,11 @@ def test_a_layer_ends_when_its_best_is_too_long_ago_and_keeps_it() -> None:
 
 
 def test_scores_are_those_of_the_reference() -> None:
-    sentences, random = random_sentences(40, 12, least=2), np.random.default_rng(0)
+    sentences = random_sentences(40, 12, least=2)
+    random = np.random.default_rng(0)
     gold = [GoldTree.of(one, "xpos") for one in sentences]
-    scores, slow = TreeScores(gold, 2), []
+    scores = TreeScores(gold, 2)
+    slow = []
     for index, sentence in enumerate(sentences):
         m = len(sentence)
         # Whole numbers, so that there are ties.
@@ -188,7 +193,8 @@ def test_vectors_that_are_trees_are_read_without_error() -> None:
 
 
 def test_training_finds_trees_behind_a_rotation() -> None:
-    dim, random = 8, np.random.default_rng(0)
+    dim = 8
+    random = np.random.default_rng(0)
     turned = np.linalg.qr(random.normal(size=(dim, dim)))[0]
     parts = []
     for seed, n in ((1, 160), (2, 40)):
@@ -243,7 +249,10 @@ def test_the_result_has_every_rank_layer_and_baseline(probe: StructuralProbe) ->
     assert (probe.layers, probe.ranks, probe.n_seeds) == ((1, 4), (3, 240), 2)
     assert probe.scores.shape == (2, 3, 4, 2) and probe.complete
     assert [(run.rank, run.seed, run.epochs) for run in probe.runs] == [
-        *((3, 0, 2), (240, 0, 2), (3, 1, 2), (240, 1, 2))
+        (3, 0, 2),
+        (240, 0, 2),
+        (3, 1, 2),
+        (240, 1, 2),
     ]
     frame = probe.to_frame()
     assert len(frame) == (2 + 1) * 2 * 4 + 4 and frame.attrs["model"] == probe.model_name
@@ -258,7 +267,8 @@ def test_the_result_has_every_rank_layer_and_baseline(probe: StructuralProbe) ->
 
 
 def test_charts_by_layer_and_by_rank(probe: StructuralProbe) -> None:
-    by_rank, by_layer = probe.chart().to_dict(), probe.chart("layer", rank=3).to_dict()
+    by_rank = probe.chart().to_dict()
+    by_layer = probe.chart("layer", rank=3).to_dict()
     assert "'rank'" in str(by_rank) and "untrained" not in str(by_rank)
     assert "untrained" not in str(by_layer), "which has the largest rank alone"
     assert "untrained" in str(probe.chart("layer").to_dict()) and "rank 3" in str(by_layer)
@@ -316,7 +326,8 @@ HOW: dict[str, Any] = {"layers": [3], "rank": 4, "progress": False}
 def test_a_restart_makes_the_same_bits(tmp_path: Path) -> None:
     given = load_model(), TREES[:20], TREES[20:26]
     whole = train_structural_probe(*given, epochs=4, **HOW)
-    file, cache = tmp_path / "half.npz", tmp_path / "vectors"
+    file = tmp_path / "half.npz"
+    cache = tmp_path / "vectors"
     train_structural_probe(*given, epochs=2, checkpoint=file, cache=cache, **HOW)
     resumed = train_structural_probe(*given, epochs=4, checkpoint=file, cache=cache, **HOW)
     assert (resumed.runs[0].distance == whole.runs[0].distance).all()
@@ -327,7 +338,8 @@ def test_a_restart_makes_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_an_interruption_keeps_what_was_best_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    run_epoch, calls = StructuralTraining.run_epoch, []
+    run_epoch = StructuralTraining.run_epoch
+    calls = []
 
     def interrupted(self: StructuralTraining) -> None:
         calls.append(self.epoch)
@@ -336,7 +348,8 @@ def test_an_interruption_keeps_what_was_best_and_says_so(monkeypatch: pytest.Mon
         run_epoch(self)
 
     monkeypatch.setattr(StructuralTraining, "run_epoch", interrupted)
-    given, stop = (load_model(), TREES[:10], TREES[20:24]), 3
+    given = (load_model(), TREES[:10], TREES[20:24])
+    stop = 3
     found = train_structural_probe(*given, epochs=4, seeds=3, untrained=True, **HOW)
     assert not found.complete and found.runs[0].epochs == 2 and not found.runs[0].complete
     assert len(found.runs) == 1 and found.untrained is None and "interrupted" in repr(found)

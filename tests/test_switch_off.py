@@ -88,8 +88,10 @@ def test_versus_intact_sends_signed_differences(
     attention: Attention, unit: str, hidden: list[str]
 ) -> None:
     grid = HeadGrid(attention, disabled=OFF, method="zero", versus="intact")
-    grid.unit, grid.hidden = unit, hidden
-    sent, off = grid._thumbnails, attention.without(OFF, "zero")
+    grid.unit = unit
+    grid.hidden = hidden
+    sent = grid._thumbnails
+    off = attention.without(OFF, "zero")
     values = np.frombuffer(bytes(sent["values"]["view"]), "u1").reshape(sent["values"]["shape"])
     kinds = [attention.stacks["self"].query, attention.stacks["self"].key]
     special = (kinds[0].to_words() if unit == "words" else kinds[0]).special
@@ -122,7 +124,8 @@ def test_a_difference_of_many_tokens_keeps_the_farthest_of_each_cell() -> None:
 
 
 def test_with_nothing_off_versus_says_so_and_shows_the_maps(attention: Attention) -> None:
-    plain, grid = HeadGrid(attention), HeadGrid(attention, versus="intact")
+    plain = HeadGrid(attention)
+    grid = HeadGrid(attention, versus="intact")
     assert bytes(grid._thumbnails["values"]["view"]) == bytes(plain._thumbnails["values"]["view"])
     assert "no head is off" in grid.caption.text()
     with pytest.raises(traitlets.TraitError, match="versus"):
@@ -132,7 +135,9 @@ def test_with_nothing_off_versus_says_so_and_shows_the_maps(attention: Attention
 def test_a_view_keeps_its_window_its_locks_and_its_mode(model: AttentionModel) -> None:
     attention = model.attend(TEXT)
     view = HeadView(
-        *(attention, 3, 2),
+        attention,
+        3,
+        2,
         mode="matrix",
         window=(1, 6, 2, 8),
         tokens=[("query", 2)],
@@ -154,7 +159,8 @@ def test_a_lens_names_the_edit(attention: Attention) -> None:
 
 
 def test_what_the_model_refuses_is_said_and_goes_back(attention: Attention) -> None:
-    grid, view = HeadGrid(attention), HeadView(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
     link(grid, view)
     grid.disabled = [(1, 3)]
     before = grid.attention
@@ -187,7 +193,9 @@ def spied(owner: type, name: str):
 
 
 def test_a_switch_is_one_pass_and_one_computation_a_figure(explorer: Explorer) -> None:
-    grid, view, lens = explorer.grid, explorer.view, explorer.lens
+    grid = explorer.grid
+    view = explorer.view
+    lens = explorer.lens
     with spied(AttentionModel, "read_again") as reads, spied(AttentionWidget, "_refresh") as drawn:
         for start, heads in ((grid, [(1, 3)]), (explorer, [(1, 3), (0, 2)]), (view, [])):
             reads.reset_mock(), drawn.reset_mock()
@@ -201,7 +209,9 @@ def test_a_switch_is_one_pass_and_one_computation_a_figure(explorer: Explorer) -
 
 
 def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) -> None:
-    look, tokens, text = explorer._look, explorer.tokens, explorer.text
+    look = explorer._look
+    tokens = explorer.tokens
+    text = explorer.text
     intact = explorer.grid.metrics["self"]["entropy"]
     assert explorer._notes["strip"] == "of this text alone"
     explorer.disabled = [(0, 3)]
@@ -225,7 +235,8 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
 
 
 def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
-    explorer.disabled, explorer.method = [(0, 3)], "zero"
+    explorer.disabled = [(0, 3)]
+    explorer.method = "zero"
     explorer.grid.versus = "intact"
     again = Explorer.from_state(json.loads(json.dumps(explorer.to_state())), explorer.model)
     try:
@@ -241,7 +252,8 @@ def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
 
 def test_an_attention_that_none_can_read_again_changes_nothing(explorer: Explorer) -> None:
     explorer.disabled = [(0, 3)]
-    before, text = explorer.attention, explorer.text
+    before = explorer.attention
+    text = explorer.text
     given = Attention.from_weights(before.weights(), before.tokens)
     with pytest.raises(ValueError, match="given weights"):
         explorer.show(given)

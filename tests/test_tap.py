@@ -73,7 +73,8 @@ def test_the_model_computes_what_it_computes_untapped(name: str, implementation:
 
 @pytest.mark.parametrize("name", ["bert", "deberta-v2", "t5"])
 def test_an_exception_leaves_the_model_as_it_was(name: str) -> None:
-    model, given = zoo.build(name), zoo.inputs(name)
+    model = zoo.build(name)
+    given = zoo.inputs(name)
     before = state(model)
     with torch.no_grad():
         untapped = model(**given)[0]
@@ -91,7 +92,8 @@ def test_an_exception_leaves_the_model_as_it_was(name: str) -> None:
 
 
 def test_a_pass_after_a_failed_one_counts_layers_from_0() -> None:
-    model, given = zoo.build("mpnet"), zoo.inputs("mpnet")
+    model = zoo.build("mpnet")
+    given = zoo.inputs("mpnet")
     layers: list[int] = []
 
     def fail_once(layer: LayerAttention) -> None:
@@ -108,7 +110,8 @@ def test_a_pass_after_a_failed_one_counts_layers_from_0() -> None:
 
 @pytest.mark.parametrize("name", ["llama", "mpnet"])
 def test_taps_nest(name: str) -> None:
-    model, given = zoo.build(name), zoo.inputs(name)
+    model = zoo.build(name)
+    given = zoo.inputs(name)
     outer: list[LayerAttention] = []
     inner: list[LayerAttention] = []
     with torch.no_grad(), tap(model, outer.append):
@@ -121,10 +124,12 @@ def test_taps_nest(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "implementation"), [("gpt2", "sdpa"), ("mpnet", "eager")])
 def test_other_threads_are_neither_seen_nor_changed(name: str, implementation: str) -> None:
-    model, given = zoo.build(name, implementation), zoo.inputs(name)
+    model = zoo.build(name, implementation)
+    given = zoo.inputs(name)
     with torch.no_grad():
         untapped = model(**given)[0]
-    opened, done = threading.Event(), threading.Event()
+    opened = threading.Event()
+    done = threading.Event()
     outputs: list[torch.Tensor] = []
 
     def run_untapped() -> None:
@@ -170,7 +175,8 @@ def test_two_threads_tap_their_own_passes() -> None:
 
 
 def test_a_copy_made_inside_a_tap_runs_untapped() -> None:
-    model, given = zoo.build("bert"), zoo.inputs("bert")
+    model = zoo.build("bert")
+    given = zoo.inputs("bert")
     layers: list[int] = []
     with torch.no_grad(), tap(model, lambda layer: layers.append(layer.layer)):
         twin = copy.deepcopy(model)
@@ -231,11 +237,13 @@ def compiled_state(model: Any) -> list[Any]:
 
 @pytest.mark.parametrize("form", COMPILED)
 def test_compiled_models_are_read_uncompiled_and_stay_compiled(form: str) -> None:
-    given, backend = zoo.inputs("bert"), Counting()
+    given = zoo.inputs("bert")
+    backend = Counting()
     model = compiled(zoo.build("bert"), form, backend)
     with torch.no_grad():
         before = model(**given)[0]
-    counts, as_it_was = (backend.compiled, backend.runs), (state(model), compiled_state(model))
+    counts = (backend.compiled, backend.runs)
+    as_it_was = (state(model), compiled_state(model))
     assert min(counts) > 0
     seen, _ = tapped(model, given)
     assert (backend.compiled, backend.runs) == counts
@@ -249,7 +257,8 @@ def test_compiled_models_are_read_uncompiled_and_stay_compiled(form: str) -> Non
 
 @pytest.mark.parametrize("form", COMPILED)
 def test_an_exception_leaves_a_compiled_model_compiled(form: str) -> None:
-    given, backend = zoo.inputs("bert"), Counting()
+    given = zoo.inputs("bert")
+    backend = Counting()
     model = compiled(zoo.build("bert"), form, backend)
     as_it_was = state(model), compiled_state(model)
 
@@ -264,10 +273,12 @@ def test_an_exception_leaves_a_compiled_model_compiled(form: str) -> None:
 
 def test_taps_of_two_threads_leave_a_model_compiled_and_in_its_mode() -> None:
     """The first tap to open closes first: the second one still reads the model undisturbed."""
-    given, backend = zoo.inputs("bert"), Counting()
+    given = zoo.inputs("bert")
+    backend = Counting()
     model = compiled(zoo.build("bert"), "in place", backend).train()
     as_it_was = state(model), compiled_state(model)
-    closed, opened = threading.Event(), threading.Event()
+    closed = threading.Event()
+    opened = threading.Event()
     maps: list[torch.Tensor] = []
 
     def second() -> None:
@@ -290,7 +301,8 @@ def test_taps_of_two_threads_leave_a_model_compiled_and_in_its_mode() -> None:
 
 
 def test_other_models_stay_compiled_while_one_is_read() -> None:
-    given, backend = zoo.inputs("bert"), Counting()
+    given = zoo.inputs("bert")
+    backend = Counting()
     one, other = (compiled(zoo.build("bert"), "in place", backend) for _ in range(2))
     with torch.no_grad(), tap(one, print):
         other(**given)
@@ -299,7 +311,8 @@ def test_other_models_stay_compiled_while_one_is_read() -> None:
 
 @pytest.mark.parametrize("name", ["bert", "bloom"])
 def test_modules_in_train_mode_are_read_without_dropout(name: str) -> None:
-    model, given = zoo.build(name), zoo.inputs(name)
+    model = zoo.build(name)
+    given = zoo.inputs(name)
     modules = list(model.modules())
     for module in modules[::2]:
         module.training = True
@@ -365,7 +378,8 @@ def test_falcon_with_alibi_is_read_as_it_computes(implementation: str) -> None:
     hook = first.query_key_value.register_forward_hook(lambda *a: qkv.append(a[-1]))
     seen, output = tapped(model, given)
     hook.remove()
-    n, slopes = 14, 2.0 ** -torch.tensor([2.0, 4.0, 6.0, 8.0])
+    n = 14
+    slopes = 2.0 ** -torch.tensor([2.0, 4.0, 6.0, 8.0])
     query, key, _ = qkv[0][0].split([32, 8, 8], dim=-1)
     scores = query.view(n, 4, 8).transpose(0, 1) @ key.T
     times = 2 if implementation == "eager" else 1

@@ -96,7 +96,8 @@ def test_tokens_that_are_not_there_are_refused(attention: Attention) -> None:
 
 def test_the_heads_that_go_are_those_whose_largest_weight_it_is(attention: Attention) -> None:
     maps = full(attention, "self", "tokens", "weights")
-    query, key = attention.tokens.index("he"), attention.tokens.index("captain")
+    query = attention.tokens.index("he")
+    key = attention.tokens.index("captain")
     lens = TokenLens(attention, tokens=[("key", key), ("query", query)])
     weights = maps[:, :, query, key]
     assert lens.values is not None
@@ -150,7 +151,8 @@ def test_one_message_of_few_bytes_answers_a_lock() -> None:
     before = len(updates(lens))
     from_page(lens, {"layer": 3})
     assert not any("_lens" in state for state, _ in updates(lens)[before:]), "of all layers"
-    lens.tokens, lens.of = [("query", 5)], "layer"
+    lens.tokens = [("query", 5)]
+    lens.of = "layer"
     np.testing.assert_allclose(lens.values, maps[3, :, 5])
     lens.layer = 4
     assert lens._lens["layer"] == 4
@@ -167,7 +169,9 @@ def test_packed_numbers_have_three_digits() -> None:
 
 
 def test_it_follows_the_locks_and_heads_of_a_view_and_a_grid(attention: Attention) -> None:
-    lens, view, grid = TokenLens(attention), HeadView(attention, 1, 2), HeadGrid(attention)
+    lens = TokenLens(attention)
+    view = HeadView(attention, 1, 2)
+    grid = HeadGrid(attention)
     link(lens, view)
     link(lens, grid)
     view.tokens = [("query", 5)]
@@ -192,7 +196,8 @@ def test_stacks_of_an_encoder_decoder(translated: Attention) -> None:
 def test_the_caption_and_the_table_name_words_direction_quantity_and_scale(
     attention: Attention,
 ) -> None:
-    query, key = attention.tokens.index("he"), attention.tokens.index("captain")
+    query = attention.tokens.index("he")
+    key = attention.tokens.index("captain")
     lens = TokenLens(attention, tokens=[("query", query)], layer=3)
     said = str(lens.caption)
     assert "the 12 heads of layer 3" in said
@@ -208,7 +213,9 @@ def test_the_caption_and_the_table_name_words_direction_quantity_and_scale(
     said = str(lens.caption)
     assert f"{len(lens.heads)} of 72 heads go from “he” to “captain”" in said
     assert "no other key has a larger weight from “he”" in said
-    lens.tokens, lens.unit, lens.quantity = [("key", 3)], "words", "norms"
+    lens.tokens = [("key", 3)]
+    lens.unit = "words"
+    lens.quantity = "norms"
     assert "from 16 words to “told”" in str(lens.caption), str(lens.caption)
     lens.tokens = []
     assert "no word is locked" in str(lens.caption)

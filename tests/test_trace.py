@@ -83,7 +83,8 @@ def test_checkpoints_that_are_named_are_loaded_one_at_a_time(
 def test_an_interrupted_trace_keeps_the_checkpoints_that_are_done(
     embedded: AttentionModel, segments: list[Segment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, count = ModelReader.read, 0
+    read = ModelReader.read
+    count = 0
 
     def stopping(self: ModelReader, *given: object) -> object:
         nonlocal count

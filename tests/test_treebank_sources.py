@@ -128,7 +128,8 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Repository]]:
         "LICENSE.txt": b"CC BY",
         "stats.xml": b"<xml/>",
     }
-    Repository.requests, Repository.damaged = [], False
+    Repository.requests = []
+    Repository.damaged = False
     server = ThreadingHTTPServer(("127.0.0.1", 0), Repository)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     listing = f"http://127.0.0.1:{server.server_address[1]}/list/{{name}}/{{release}}"

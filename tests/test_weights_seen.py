@@ -128,7 +128,8 @@ def test_sinks_are_those_that_were_read(long: bool) -> None:
 
 
 def test_no_study_sums_over_two_models(tmp_path: Path) -> None:
-    model, path = read(), tmp_path / "run.npz"
+    model = read()
+    path = tmp_path / "run.npz"
     segments = make_segments([f"w{i} w{i + 1}" for i in range(80)], model)
     options: dict[str, Any] = {"batch_size": 1, "progress": False}
     expected = measure(model, segments, ["entropy"], **options).heads()
@@ -147,7 +148,8 @@ def test_no_study_sums_over_two_models(tmp_path: Path) -> None:
 
 
 def test_no_ablation_scores_two_models() -> None:
-    model, calls = read("gpt2"), []
+    model = read("gpt2")
+    calls = []
 
     def score(output: Any, batch: Any) -> torch.Tensor:
         calls.append(1)
@@ -168,7 +170,8 @@ def test_no_ablation_scores_two_models() -> None:
 def test_figures_say_it_in_their_place() -> None:
     model = read()
     attention = model.attend(TEXT)
-    grid, answers = HeadGrid(attention), PredictionView(attention)
+    grid = HeadGrid(attention)
+    answers = PredictionView(attention)
     arcs = DependencyArcs(model, sentences(3), selected=[(1, 2)])
     write_through_data(model.hf_model)
     for figure, option, value in (

@@ -60,7 +60,8 @@ def test_stepping_in_python_moves_the_selection(attention: Attention) -> None:
 
 
 def test_a_linked_view_sends_the_exact_map_in_one_message(attention: Attention) -> None:
-    grid, view = HeadGrid(attention), HeadView(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
     link(grid, view)
     view.comm.sent.clear()
     from_page(grid, {"selected": [[3, 5, "self"]], "layer": 3})
@@ -74,7 +75,8 @@ def test_a_linked_view_sends_the_exact_map_in_one_message(attention: Attention) 
 
 
 def test_links_go_both_ways_until_unlinked(attention: Attention) -> None:
-    first, second = HeadGrid(attention, selected=[(1, 1)], scale="log"), HeadGrid(attention)
+    first = HeadGrid(attention, selected=[(1, 1)], scale="log")
+    second = HeadGrid(attention)
     both = link(first, second)
     assert (second.selected, second.scale) == ([Head(1, 1)], "log")
     second.layer = 3
@@ -85,11 +87,9 @@ def test_links_go_both_ways_until_unlinked(attention: Attention) -> None:
 
 
 def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) -> None:
-    first, second, third = (
-        HeadGrid(attention, scale="log"),
-        HeadView(attention),
-        HeadGrid(attention),
-    )
+    first = HeadGrid(attention, scale="log")
+    second = HeadView(attention)
+    third = HeadGrid(attention)
     second.selected = [(2, 4)]
     together = link(first, second, third)
     assert first.selected == second.selected == third.selected == [Head(2, 4)]
@@ -98,7 +98,8 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
     assert first.selected == second.selected == [Head(5, 4)]
     assert first._circle == second._circle == third._circle != ""
     together.unlink()
-    first.selected, second.selected = [(0, 0)], [(1, 1)]
+    first.selected = [(0, 0)]
+    second.selected = [(1, 1)]
     assert third.selected == [Head(5, 4)]
     with pytest.raises(TypeError, match="two widgets or more, got 1"):
         link(first)
@@ -110,7 +111,9 @@ def test_figures_linked_through_others_are_one_circle(attention: Attention) -> N
     grids = [HeadGrid(attention) for _ in range(5)]
     assert [grid.get_state()["_circle"] for grid in grids] == [""] * 5
     first, second, third, fourth, alone = grids
-    pair, other, bridge = link(first, second), link(third, fourth), link(second, third)
+    pair = link(first, second)
+    other = link(third, fourth)
+    bridge = link(second, third)
     assert len({one._circle for one in grids[:4]}) == 1
     assert first._circle != alone._circle == ""
     bridge.unlink()
@@ -136,7 +139,8 @@ def test_a_smaller_model_is_given_the_heads_it_has(attention: Attention) -> None
 
 
 def test_a_grid_with_no_selection_takes_the_views(attention: Attention) -> None:
-    grid, view = HeadGrid(attention), HeadView(attention, 2, 4)
+    grid = HeadGrid(attention)
+    view = HeadView(attention, 2, 4)
     link(grid, view)
     assert grid.selected == view.selected == [Head(2, 4)]
     assert grid.layer == 2
@@ -158,7 +162,8 @@ def test_stepping_stays_in_the_stack_shown() -> None:
 
 
 def test_ipywidgets_link_works(attention: Attention) -> None:
-    first, second = HeadGrid(attention), HeadView(attention)
+    first = HeadGrid(attention)
+    second = HeadView(attention)
     ipywidgets.link((first, "selected"), (second, "selected"))
     first.selected = [(2, 2)]
     assert second.head == Head(2, 2)
@@ -272,7 +277,8 @@ def test_a_window_is_a_part_of_the_map(attention: Attention) -> None:
 
 
 def test_linked_figures_write_tokens_in_one_size(attention: Attention) -> None:
-    first, second = HeadView(attention, token_size="L"), HeadView(attention)
+    first = HeadView(attention, token_size="L")
+    second = HeadView(attention)
     link(first, second)
     assert second.token_size == "L"
 
@@ -287,7 +293,8 @@ def test_repr_is_short_and_every_trait_has_help(attention: Attention) -> None:
 
 def test_closing_frees_the_widget(attention: Attention) -> None:
     before = len(ipywidgets.widgets.widget._instances)
-    grid, view = HeadGrid(attention), HeadView(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
     both = link(grid, view)
     freed = [weakref.ref(grid), weakref.ref(view)]
     grid.close()

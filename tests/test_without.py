@@ -55,7 +55,8 @@ def test_the_reading_predicts_with_heads_off(model: AttentionModel) -> None:
     text = "The woman washed [MASK] hands."
     reading = model.attend(text).reading
     assert reading is not None
-    before, after = reading.predict(), reading.predict([(5, 0), (5, 1)], "zero")
+    before = reading.predict()
+    after = reading.predict([(5, 0), (5, 1)], "zero")
     assert np.array_equal(before.log_probabilities, model.predict(text).log_probabilities)
     with model.disabled([(5, 0), (5, 1)], method="zero"):
         wanted = model.predict(text)
@@ -78,7 +79,8 @@ def test_what_cannot_be_read_again_says_so(model: AttentionModel) -> None:
 
 
 def test_a_widget_switches_heads_off_for_every_input(model: AttentionModel) -> None:
-    first, second = model.attend("The cat sat."), model.attend("A dog ran away.")
+    first = model.attend("The cat sat.")
+    second = model.attend("A dog ran away.")
     view = HeadView(first, 3, 0, tokens=[("query", 1)])
     view.disabled = [(0, 3), (1, 2)]
     off = first.without([(0, 3), (1, 2)])
@@ -94,7 +96,8 @@ def test_a_widget_switches_heads_off_for_every_input(model: AttentionModel) -> N
 
 def test_linked_widgets_read_the_input_once(model: AttentionModel) -> None:
     attention = model.attend("The cat sat.")
-    grid, view = HeadGrid(attention), HeadView(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
     link(grid, view)
     grid.disabled = [(0, 3)]
     assert view.disabled == [Head(0, 3, "self")] and view.attention is grid.attention
@@ -104,7 +107,8 @@ def test_linked_widgets_read_the_input_once(model: AttentionModel) -> None:
 
 def test_a_linked_figure_of_given_weights_stays_as_it_is(model: AttentionModel) -> None:
     attention = model.attend("The cat sat.")
-    grid, view = HeadGrid(attention), HeadView(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
     given = HeadView(Attention.from_weights(attention.weights(), attention.tokens))
     link(grid, given, view)
     grid.disabled = [(0, 3)]

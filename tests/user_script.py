@@ -73,10 +73,12 @@ def look(folder: Path) -> Explorer:
     """Figures of one text, linked, saved and asked for their numbers."""
     model: AttentionModel = load_model("bert-base-uncased", name="my BERT")
     attention: Attention = model.attend(TEXT)
-    grid, lens = HeadGrid(attention), TokenLens(attention, tokens=[("query", 7)])
+    grid = HeadGrid(attention)
+    lens = TokenLens(attention, tokens=[("query", 7)])
     view = HeadView(attention, highlight=["he"], selected=[(1, 3), (2, 4)], arrangement="beside")
     link(grid, view, lens)
-    grid.selected, view.tokens = [(3, 5)], [("query", 7)]
+    grid.selected = [(3, 5)]
+    view.tokens = [("query", 7)]
     grid.disabled = [(5, 8), Head(2, 3)]
     chosen: Head | None = grid.head
     if chosen is not None:

@@ -44,7 +44,8 @@ def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> l
 
     A key that is missing in one attention has weight 0 there.
     """
-    query, key = SharedAxis(stack.query, other.query), SharedAxis(stack.key, other.key)
+    query = SharedAxis(stack.query, other.query)
+    key = SharedAxis(stack.key, other.key)
     if query.is_same and key.is_same:
         return list(maps)
     found = []

@@ -76,7 +76,8 @@ def _unseen(_: LayerAttention) -> None:
 
 def intact_edits(hf_model: Any) -> Edits:
     """No edits, with what the model has to be edited."""
-    sites, config = find_sites(hf_model), hf_model.config.get_text_config()
+    sites = find_sites(hf_model)
+    config = hf_model.config.get_text_config()
     heads_of: dict[str, list[int]] = {}
     stacks = {site.module: site.stack for site in sites}
     # A module that stands in two places is two layers.

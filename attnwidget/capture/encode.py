@@ -238,7 +238,8 @@ def _check_tokens(
 
 def _carried_forward(sequences: Sequence[int | None]) -> list[int]:
     """Sentence A or B of every token: a special token belongs to the sentence before it."""
-    segments, last = [], 0
+    segments = []
+    last = 0
     for sequence in sequences:
         last = last if sequence is None else sequence
         segments.append(last)

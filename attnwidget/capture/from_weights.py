@@ -163,7 +163,8 @@ def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:
     if allow_unnormalised:
         return
     tolerance = _TOLERANCE.get(layer.dtype, _FLOAT32_TOLERANCE)
-    low, high = maps.min().item(), maps.max().item()
+    low = maps.min().item()
+    high = maps.max().item()
     if low < -tolerance or high > 1 + tolerance:
         raise ValueError(
             f"{where} has values from {low:.4g} to {high:.4g}, attention weights lie between 0 and "

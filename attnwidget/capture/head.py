@@ -64,7 +64,8 @@ def named_head(
     stack = str(value[2]) if len(value) == 3 else next(iter(shapes))
     if stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
-    layer, head = as_index(value[0]), as_index(value[1])
+    layer = as_index(value[0])
+    head = as_index(value[1])
     for name, number, count in zip(("layer", "head"), (layer, head), shapes[stack], strict=True):
         if not 0 <= number < count:
             raise ValueError(f"{name} {number} is not among 0 to {count - 1} of {stack!r}")

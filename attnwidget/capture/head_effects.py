@@ -176,7 +176,8 @@ def exact_effects(
         >>> effects.shape
         (6, 12)
     """
-    edits, outer = intact_edits(hf_model), open_edits(hf_model)
+    edits = intact_edits(hf_model)
+    outer = open_edits(hf_model)
     counts = edits.heads_of[stack]
     every = [Head(layer, head, stack) for layer, n in enumerate(counts) for head in range(n)]
     heads = [head for head in every if head not in outer.changes]

@@ -77,7 +77,8 @@ def unheld(owner: object, name: str) -> Any:
 
 
 def _let_go(key: tuple[int, str]) -> None:
-    entry, name = _held[key], key[1]
+    entry = _held[key]
+    name = key[1]
     entry.blocks -= 1
     if entry.blocks:
         return

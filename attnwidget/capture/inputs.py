@@ -110,7 +110,8 @@ def unpadded(
     inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
 ) -> list[int] | None:
     """Return the ids of one item that the mask does not hide, or None if there are no ids."""
-    ids, mask = inputs.get(name), inputs.get(mask_name)
+    ids = inputs.get(name)
+    mask = inputs.get(mask_name)
     if ids is None:
         return None
     if mask is None or mask.shape != ids.shape:
@@ -124,7 +125,8 @@ def fitting_axis(
     """`tokens` where they are the axis of a map; patches of an image or positions where not."""
     if tokens is not None and len(tokens) == length:
         return tokens
-    pixels, patch = inputs.get("pixel_values"), getattr(config, "patch_size", None)
+    pixels = inputs.get("pixel_values")
+    patch = getattr(config, "patch_size", None)
     if pixels is not None and isinstance(patch, int):
         return patch_axis(length, pixels.shape[-2] // patch, pixels.shape[-1] // patch)
     return position_axis(length)

@@ -90,7 +90,8 @@ class KeptLayer:
 
         Of a layer that was streamed nothing but the cells asked for is computed.
         """
-        pick, among = _index(rows), _index(keys)
+        pick = _index(rows)
+        among = _index(keys)
         if self.kept is not None:
             return self.kept[heads][:, pick][..., among].float()
         given = self.products
@@ -204,7 +205,8 @@ def keep_layer(
     mask, bias = _mask_and_bias(seen, item, queries, keys)
     mask = shared(mask) if mask is not None else None
     if seen.query is not None and seen.key is not None and seen.scaling is not None:
-        query, key = seen.query[item].detach(), seen.key[item].detach()
+        query = seen.query[item].detach()
+        key = seen.key[item].detach()
         sinks = seen.kwargs.get("s_aux")
         products = Products(
             query=_copy(query if queries is None else query[:, queries]),
@@ -226,7 +228,8 @@ def keep_layer(
 def _reproduces(layer: KeptLayer, maps: Tensor) -> bool:
     """Whether the layer's own formula gives the model's `maps` [H, Q, K], on a few rows."""
     assert layer.products is not None
-    query, key = layer.products.query, layer.products.key
+    query = layer.products.query
+    key = layer.products.key
     if query.shape[:2] != maps.shape[:2] or key.shape[1] != maps.shape[2]:
         return False
     if not query.shape[0] or query.shape[0] % key.shape[0] or not maps.numel():
@@ -251,7 +254,8 @@ def _mask_and_bias(
     seen: LayerAttention, item: int, queries: Tensor | None, keys: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the mask as bool, and any bias of the scores, both [1 or H, Q, K] or None."""
-    mask, bias = None, None
+    mask = None
+    bias = None
     n_query, n_key = seen.weights.shape[-2:]
     for added in (seen.mask, seen.kwargs.get("position_bias")):
         if not isinstance(added, Tensor):

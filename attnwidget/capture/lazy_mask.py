@@ -72,7 +72,8 @@ class LazyMask:
         device = self.queries.device
         positions = torch.arange(self.n_key, device=device)[keys] + self.first_key
         batch, head = (torch.tensor([one], device=device).view(1, 1, 1, 1) for one in (item, 0))
-        rows, columns = self.queries[queries][:, None], positions[None, :]
+        rows = self.queries[queries][:, None]
+        columns = positions[None, :]
         seen = self.rule(batch, head, rows[None, None], columns[None, None])
         seen = seen.expand(1, 1, len(rows), len(positions))[0]
         if self.real is not None:

@@ -17,7 +17,9 @@ LossName = Literal["auto", "masked", "causal"]
 LossFunction = Callable[[Any], Tensor]
 
 # BERT's own choice: the selected tokens, with [MASK] or a random token in place of some of them.
-_SELECTED, _MASKED, _RANDOM = 0.15, 0.8, 0.1
+_SELECTED = 0.15
+_MASKED = 0.8
+_RANDOM = 0.1
 _LANGUAGE_MODEL_LOSSES = ("masked-LM", "causal-LM")
 
 
@@ -113,8 +115,10 @@ def masked_ids(
         )
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    ids, real = inputs["input_ids"], _real(inputs)
-    changed, selected = ids.clone(), torch.zeros_like(ids, dtype=torch.bool)
+    ids = inputs["input_ids"]
+    real = _real(inputs)
+    changed = ids.clone()
+    selected = torch.zeros_like(ids, dtype=torch.bool)
     for item, row in enumerate(ids.tolist()):
         document = [(i, row[i]) for i in real[item].nonzero()[:, 0].tolist()]
         words = [i for i, token in document if token not in special]
@@ -135,7 +139,8 @@ def masked_ids(
 def _causal(inputs: Mapping[str, Tensor]) -> Task:
     """Cross entropy of each next token; in an encoder-decoder, of those that the decoder reads."""
     prefix = "decoder_" if "decoder_input_ids" in inputs else ""
-    ids, real = inputs[f"{prefix}input_ids"], _real(inputs, prefix)
+    ids = inputs[f"{prefix}input_ids"]
+    real = _real(inputs, prefix)
     length = ids.shape[1]
     places = torch.arange(length, device=ids.device).masked_fill(~real, length)  # [B, n]
     # The next token that is not padding, at each position; `length` where there is none.
@@ -152,7 +157,8 @@ def _causal(inputs: Mapping[str, Tensor]) -> Task:
 
 def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
     """Bool [B, n]: which ids are not padding, wherever that stands."""
-    ids, mask = inputs[f"{prefix}input_ids"], inputs.get(f"{prefix}attention_mask")
+    ids = inputs[f"{prefix}input_ids"]
+    mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.shape != ids.shape:
         return torch.ones_like(ids, dtype=torch.bool)
     return mask.ne(0)

@@ -41,7 +41,8 @@ class MapCache:
     ) -> Floats:
         """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
         with self.lock, torch.no_grad():
-            one, all_heads = (quantity, stack, layer, head), (quantity, stack, layer, None)
+            one = (quantity, stack, layer, head)
+            all_heads = (quantity, stack, layer, None)
             for key, part in ((one, ...), (all_heads, head)):
                 if key in self._latest:
                     self._latest.move_to_end(key)

@@ -275,7 +275,10 @@ class AttentionModel:
         with self.lock:
             self._check_open()
             return predictions_of(
-                *(self.hf_model, self._inputs, self.tokenizer, inputs),
+                self.hf_model,
+                self._inputs,
+                self.tokenizer,
+                inputs,
                 target=target,
                 at=at,
                 top=top,
@@ -458,7 +461,8 @@ class AttentionModel:
             raise ValueError("gradients need whole maps: pass long=False, or no loss")
         if loss is None and is_long(self.hf_model, inputs, long):
             self.output_check.check_beginning(self.hf_model, inputs, options)
-            items, no_norms = collect_long(self.hf_model, inputs, options), _NO_NORMS_OF_LONG
+            items = collect_long(self.hf_model, inputs, options)
+            no_norms = _NO_NORMS_OF_LONG
             not_shown = ""
         else:
             if self._projections.outdated:
@@ -466,7 +470,8 @@ class AttentionModel:
             self.output_check.start(self.hf_model)
             collected = Collected(self.hf_model, inputs, options, self._projections)
             self.output_check.check(self.hf_model, inputs, options, collected.output)
-            items, no_norms = collected.items, collected.no_norms
+            items = collected.items
+            no_norms = collected.no_norms
             not_shown = collected.not_shown
         if loss is not None:
             task = task_for(self.hf_model, self.tokenizer, inputs, loss, seed)

@@ -55,7 +55,8 @@ class ModelInputs:
             return self.padded([encoded]), encoded.tokens
         if pair is not None:
             raise TypeError("pair goes with texts; a dict of inputs is taken as it is")
-        inputs, tokens = given_inputs(text, self._hf_model), None
+        inputs = given_inputs(text, self._hf_model)
+        tokens = None
         ids = unpadded(inputs, "input_ids", "attention_mask")
         if ids is not None:
             types = unpadded(inputs, "token_type_ids", "attention_mask")

@@ -120,7 +120,8 @@ def _difference(first: Any, second: Any, inputs: Mapping[str, Any]) -> float:
 
     Compared are the logits and states that both outputs have.
     """
-    tensors, others = _tensors(first), _tensors(second)
+    tensors = _tensors(first)
+    others = _tensors(second)
     differences = [
         _relative(tensors[name], others[name], _real_tokens(name, inputs))
         for name in tensors.keys() & others.keys()

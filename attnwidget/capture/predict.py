@@ -79,7 +79,8 @@ def prediction_task(hf_model: Any) -> Task:
         *auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES.values(),
         *auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES.values(),
     }
-    name, config = type(hf_model).__name__, hf_model.config
+    name = type(hf_model).__name__
+    config = hf_model.config
     if not {base.__name__ for base in type(hf_model).__mro__} & classifying:
         raise TypeError(f"{name} has no head that predicts words or classes: {_LOAD_HEAD}")
     if config.num_labels < 2 or config.problem_type == "multi_label_classification":
@@ -143,7 +144,8 @@ def _masked(
     hf_model: Any, tokenizer: Any, given: Mapping[str, Tensor], places: list[int] | None
 ) -> tuple[list[int], Tensor]:
     """Positions of masked tokens, and log probabilities [P, V] in their places."""
-    ids, mask_id = given["input_ids"], _mask_id(hf_model, tokenizer)
+    ids = given["input_ids"]
+    mask_id = _mask_id(hf_model, tokenizer)
     if places is None:
         positions = (ids[0] == mask_id).nonzero()[:, 0].tolist()
         if not positions:

@@ -100,7 +100,8 @@ class _Switched(Edits):
 
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
         own = super().of_layer(module, layer)
-        outer, now = dict(own.heads) if own else {}, self.running[0]
+        outer = dict(own.heads) if own else {}
+        now = self.running[0]
         stack = self.stacks.get(module)
         found = [
             LayerChanges(
@@ -151,7 +152,8 @@ class Replay:
             RuntimeError: the model's weights are others than they were in the pass before.
         """
         self._weights.refuse_changed(self._hf_model, "the first pass: start over")
-        self._kept, self._recording = {}, True
+        self._kept = {}
+        self._recording = True
         try:
             output = self._run(inputs)
         finally:
@@ -211,7 +213,8 @@ class Replay:
         """
         assert self._intact is not None
         whole = torch.stack([_numbers(self._run(inputs, _Pass([unit]))), self._intact])
-        self.checked, self._intact = True, None
+        self.checked = True
+        self._intact = None
         allowed = _SAME * max(1.0, float(whole.abs().max()))
         why = ""
         for reading in (places, None) if places is not None else (None,):
@@ -273,16 +276,20 @@ class Replay:
 
     def settle(self, note: str, narrows: bool) -> None:
         """Do as another replay of the same model does, whose `note` and `narrows` these are."""
-        self.checked, self.narrows = True, narrows
+        self.checked = True
+        self.narrows = narrows
         if note:
-            self._layers, self.note = None, note
+            self._layers = None
+            self.note = note
 
     def _no_replay(self, why: str) -> str:
         name = type(self._hf_model).__name__
         return f"every head took a pass through the whole model: the layers of {name} {why}"
 
     def _give_up(self, why: str) -> None:
-        self._layers, self._kept, self.note = None, {}, self._no_replay(why)
+        self._layers = None
+        self._kept = {}
+        self.note = self._no_replay(why)
         self.narrows = False
 
     def _standing_in(

@@ -31,7 +31,8 @@ class Template:
         """Read off an example: no other way works for every tokenizer."""
         first, second = (list(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in "ab")
         encoded = tokenizer("a", "b") if pair else tokenizer("a")
-        ids, types = list(encoded["input_ids"]), encoded.get("token_type_ids")
+        ids = list(encoded["input_ids"])
+        types = encoded.get("token_type_ids")
         start = _find(first, ids, 0)
         end = start + len(first)
         start_second = _find(second, ids, end) if pair else end

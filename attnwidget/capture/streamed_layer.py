@@ -76,13 +76,15 @@ def stream_layer(
         mask = _of_every_query(mask, query.shape[-2])
     if isinstance(kwargs.get("position_bias"), Tensor):
         kwargs["position_bias"] = _of_every_query(kwargs["position_bias"], query.shape[-2])
-    outputs, items = [], []
+    outputs = []
+    items = []
     for number in range(len(query)):
         seen, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
         formula: dict[str, Any] = {"scaling": scaling, "softcap": softcap, "sinks": sinks}
         states = (query, key, value)
         _check(module, eager, states, number, seen, bias, formula, args, kwargs)
-        empty_rows, weight = None, None
+        empty_rows = None
+        weight = None
         if isinstance(mask, Tensor):
             empty_rows = rows_without_keys(_of_item(mask, number))
             weight = weight_without_keys(mask, implementation)
@@ -116,11 +118,13 @@ def _mask_and_bias(
     seen: LazyRows | None
     bias: LazyRows | None
     if isinstance(mask, LazyMask):
-        seen, bias = mask.item(item), None
+        seen = mask.item(item)
+        bias = None
     elif isinstance(mask, Tensor):
         seen, bias = split_mask(_of_item(mask, item))
     else:
-        seen, bias = None, None
+        seen = None
+        bias = None
     if isinstance(position_bias, Tensor):
         hides, adds = split_mask(_of_item(position_bias, item))
         seen = hides if seen is None else _joined(seen, hides, torch.logical_and)
@@ -162,7 +166,8 @@ def _check(
 ) -> None:
     """Raise an error if a layer's own function gives other weights in some of the checked rows."""
     query, key, value = (state[item : item + 1] for state in states)
-    rows, keys = spread_rows(query.shape[-2], _ROWS_CHECKED), slice(0, key.shape[-2])
+    rows = spread_rows(query.shape[-2], _ROWS_CHECKED)
+    keys = slice(0, key.shape[-2])
     query = query[:, :, rows]
     visible = None if seen is None else seen.part(rows, keys)
     mask = None if visible is None else additive(visible, query.dtype)

@@ -142,7 +142,8 @@ class _Tap:
         self.layer_of.pop(module, None)
 
     def changes(self, module: nn.Module) -> LayerChanges | None:
-        edits, layer = _edits_in_force(module), self.layer_of.get(module)
+        edits = _edits_in_force(module)
+        layer = self.layer_of.get(module)
         return None if edits is None or layer is None else edits.of_layer(module, layer)
 
     def done(self, module: nn.Module, what: str) -> None:
@@ -177,7 +178,8 @@ class _Tap:
 
     def _check_edited(self, module: nn.Module) -> None:
         """Refuse a pass in which a head's edit was passed by."""
-        changes, name = self.changes(module), type(module).__name__
+        changes = self.changes(module)
+        name = type(module).__name__
         done = self.edited.get(module, set())
         if changes is None or {"weights", "outputs"} <= done:
             return

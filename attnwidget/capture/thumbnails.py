@@ -117,12 +117,15 @@ def draw_thumbnails(
         places = [[i for i, _ in of] for of in pairs]
         other = minus.part(*([j for _, j in of] for of in pairs), words=words)
     part = shown.part(*places, words=words)
-    n_layers, n_heads = len(shown.layers), shown.layers[0].n_heads
+    n_layers = len(shown.layers)
+    n_heads = shown.layers[0].n_heads
     if not len(part.rows) or not len(part.columns):
         return _nothing(n_layers, n_heads)
     group = n_heads // shown.layers[0].n_key_heads
     step = max(1, _CELLS_AT_ONCE // (len(shown.query) * len(shown.key) * group)) * group
-    values, maxima, strongest = [], [], []
+    values = []
+    maxima = []
+    strongest = []
     for layer in range(n_layers):
         for first in range(0, n_heads, step):
             heads = slice(first, min(first + step, n_heads))
@@ -166,7 +169,9 @@ def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
     if not rows or not columns:
         return _nothing(*shape)
     everything = len(rows) == len(shown.query) and len(columns) == len(shown.key)
-    values, maxima, strongest = [], [], []
+    values = []
+    maxima = []
+    strongest = []
     for layer in shown.layers:
         assert layer.products is not None and layer.products.streamed is not None
         found = layer.products.streamed

@@ -50,7 +50,8 @@ class Tiles:
 
         `within` is (query from, query to, key from, key to), ends excluded.
         """
-        queries, keys = within[:2], within[2:]
+        queries = within[:2]
+        keys = within[2:]
         parts = [(queries, keys)]
         if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
             parts = self._strongest_parts(layer, head, count, queries, keys)
@@ -80,7 +81,8 @@ class Tiles:
         parts: list[tuple[Span, Span]] = []
         for place in best:
             row, column = divmod(place, right - left)
-            query, key = (top + row) * _PYRAMID, (left + column) * _PYRAMID
+            query = (top + row) * _PYRAMID
+            key = (left + column) * _PYRAMID
             parts.append(((query, query + _PYRAMID), (key, key + _PYRAMID)))
         whole = (top * _PYRAMID, bottom * _PYRAMID), (left * _PYRAMID, right * _PYRAMID)
         edges = [
@@ -114,13 +116,16 @@ def pooled_places(
 
     Returns them and the query and key of the largest.
     """
-    parts, top, link = [], -1.0, (rows[0], columns[0])
+    parts = []
+    top = -1.0
+    link = (rows[0], columns[0])
     for block in _row_blocks((0, len(rows)), (0, len(columns)), step):
         values = _values(layer, head, rows[block], columns)
         place = int(values.argmax())
         if (largest := float(values.flatten()[place])) > top:
             row, column = divmod(place, len(columns))
-            top, link = largest, (rows[block][row], columns[column])
+            top = largest
+            link = (rows[block][row], columns[column])
         parts.append(_pooled(values, step))
     return torch.cat(parts).clamp_(min=0), link
 
@@ -143,7 +148,8 @@ def _values(
     layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]
 ) -> Tensor:
     """[rows, keys] weights of one head, -1 where masked."""
-    one, seen = slice(head, head + 1), layer.seen(head, rows, keys)
+    one = slice(head, head + 1)
+    seen = layer.seen(head, rows, keys)
     if seen is None:
         return layer.weights(one, rows, keys)[0]
     if not layer.is_streamed or not isinstance(keys, slice):

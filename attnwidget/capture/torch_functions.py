@@ -146,7 +146,8 @@ class FunctionWatch(TorchFunctionMode):
             return result
         else:
             shape = tuple(input.shape)
-        scores, weights = input.detach().reshape(shape), result
+        scores = input.detach().reshape(shape)
+        weights = result
         if weights.shape != shape:  # a view would be outside of the graph that leads to a loss
             weights = weights.reshape(shape)
         sinks = weights[..., :0]

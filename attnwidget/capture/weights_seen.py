@@ -37,7 +37,8 @@ read: read it again, attend(text)
 
     def __init__(self, hf_model: nn.Module) -> None:
         parameters = list(hf_model.parameters())
-        self._places, self._numbers = _places(parameters), _numbers(parameters)
+        self._places = _places(parameters)
+        self._numbers = _numbers(parameters)
 
     def changed(self, hf_model: nn.Module) -> bool:
         """Whether the same model has other weights by now."""

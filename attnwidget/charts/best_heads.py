@@ -13,7 +13,8 @@ _STEP = 20
 """Pixels of a relation's row."""
 _TICK = "M0,-1V1"
 """An upright stroke, as a path."""
-_HEAD, _OFFSET = "best head", "best fixed offset"
+_HEAD = "best head"
+_OFFSET = "best fixed offset"
 
 
 def best_heads(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:

@@ -42,7 +42,8 @@ def curve_panels(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
         2
     """
     table = checked(frame, ["layer", "head", "series", "quantity", "value"], "curve_panels")
-    names, quantities = ordered(table["series"]), list(dict.fromkeys(table["quantity"]))
+    names = ordered(table["series"])
+    quantities = list(dict.fromkeys(table["quantity"]))
     series = colours(names, "curve_panels")
     legend = alt.Legend(title=None, orient="top", direction="horizontal")
     width = max(100, (WIDTH + 2 * _AXIS) // len(quantities) - _AXIS - _GAP)

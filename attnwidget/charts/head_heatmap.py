@@ -87,7 +87,8 @@ def head_heatmap(
             alt.Tooltip("value:Q", title=value_title, format=NUMBER),
         ],
     )
-    measured, dotted = table["value"].notna(), table.pop("marked").astype(bool)
+    measured = table["value"].notna()
+    dotted = table.pop("marked").astype(bool)
     drawn = [cells.properties(data=inline(table[measured]))]
     if not measured.all():
         crosses = base.mark_text(text="×", color=LIGHT.muted, fontSize=LABEL)
@@ -170,14 +171,18 @@ def _axis(label: str, **options: Any) -> alt.Axis:
 
 
 def _scale(heads: NDArray[np.float64], diverging: bool = False) -> alt.Scale:
-    low, high = float(np.nanmin(heads)), float(np.nanmax(heads))
+    low = float(np.nanmin(heads))
+    high = float(np.nanmax(heads))
     if low < 0 < high or diverging:
         reach = max(-low, high) or 1.0
-        domain, colours = [-reach, 0.0, reach], LIGHT.diverging
+        domain = [-reach, 0.0, reach]
+        colours = LIGHT.diverging
     elif low < 0:
-        domain, colours = [low, 0.0], LIGHT.ramp[::-1]
+        domain = [low, 0.0]
+        colours = LIGHT.ramp[::-1]
     else:
-        domain, colours = [0.0, high or 1.0], LIGHT.ramp
+        domain = [0.0, high or 1.0]
+        colours = LIGHT.ramp
     return alt.Scale(domain=domain, range=list(colours), interpolate="rgb")
 
 

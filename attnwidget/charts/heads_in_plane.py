@@ -58,11 +58,13 @@ def heads_in_plane(frame: pd.DataFrame, *, color: str, title: str) -> alt.Chart:
 
 def _places(table: pd.DataFrame) -> tuple[alt.X, alt.Y, int]:
     """Both axes and the figure's height, a unit of the plane being as long up as across."""
-    low, high = table[["x", "y"]].min(), table[["x", "y"]].max()
+    low = table[["x", "y"]].min()
+    high = table[["x", "y"]].max()
     across, up = (high - low).tolist()
     height = WIDTH * min(max(up / across if across else 1.0, 0.6), 1.2)
     unit = 1.1 * max(across / WIDTH, up / height) or 1.0  # of the plane, in a pixel
-    middle, reach = (low + high) / 2, pd.Series({"x": WIDTH, "y": height}) * unit / 2
+    middle = (low + high) / 2
+    reach = pd.Series({"x": WIDTH, "y": height}) * unit / 2
     scales = {
         axis: alt.Scale(domain=[middle[axis] - reach[axis], middle[axis] + reach[axis]], nice=False)
         for axis in ("x", "y")

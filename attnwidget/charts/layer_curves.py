@@ -127,7 +127,8 @@ def layer_axis() -> alt.X:
 
 def _span(values: list[float]) -> list[float]:
     """A domain with zero in it and some air."""
-    low, high = min(0.0, *values), max(0.0, *values)
+    low = min(0.0, *values)
+    high = max(0.0, *values)
     air = 0.04 * (high - low) or 1.0
     return [low - air if low < 0 else 0.0, high + air if high > 0 else 0.0]
 

@@ -53,7 +53,8 @@ def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
             raise ValueError(
                 f"the fractions of {model!r} in {texts!r} sum to {share:.3g}: a map has one pattern"
             )
-    names, models = ordered(table["pattern"]), in_order(table["model"])
+    names = ordered(table["pattern"])
+    models = in_order(table["model"])
     table["order"] = table["pattern"].map(names.index)
     width = (WIDTH + 40) // len(models) - _GAP
     panels = []

@@ -14,7 +14,9 @@ from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colours, ordered, shapes
 from attnwidget.charts.theme import LABEL, LIGHT, publication
 
-_WIDTH, _HEIGHT, _GAP = 200, 150, 20
+_WIDTH = 200
+_HEIGHT = 150
+_GAP = 20
 
 
 def score_panels(

@@ -17,7 +17,9 @@ from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LABEL, LIGHT, publication
 from attnwidget.text.xml_text import xml_texts
 
-_CELL, _SMALLEST, _SIDE = 22, 4, 520
+_CELL = 22
+_SMALLEST = 4
+_SIDE = 520
 """Pixels of a cell at most and at least, and of a side while cells can shrink."""
 _NAMED = 9
 """Pixels of a cell from which on tokens are written beside it."""

@@ -10,7 +10,9 @@ from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, publication
 
-_WIDTH, _HEIGHT, _PANELS = 150, 110, 4
+_WIDTH = 150
+_HEIGHT = 110
+_PANELS = 4
 """Pixels of a panel, and panels in a row."""
 
 
@@ -43,7 +45,8 @@ def training_curves(frame: pd.DataFrame, *, title: str, value_title: str) -> alt
     table = checked(frame, ["checkpoint", "layer", "head", "value"], "training_curves")
     table["name"] = head_names(table)
     along = alt.X("checkpoint:N", title=None, sort=in_order(table["checkpoint"]))  # type: ignore[arg-type]
-    low, high = min(0.0, table["value"].min()), max(0.0, table["value"].max())
+    low = min(0.0, table["value"].min())
+    high = max(0.0, table["value"].max())
     scale = alt.Scale(domain=[low, high] if high > low else [0, 1])
     value = alt.Y("value:Q", title=value_title, scale=scale)
     tooltip = ["checkpoint:N", alt.Tooltip("value:Q", title=value_title, format=NUMBER)]

@@ -154,8 +154,11 @@ class BatchMaker:
 
     def _index_spans(self) -> None:
         """Sort all spans of whole sentences by length, to draw from the spans of one length."""
-        starts, chapter = self.prose.starts, self.prose.chapter
-        firsts, counts, lengths = [], [], []
+        starts = self.prose.starts
+        chapter = self.prose.chapter
+        firsts = []
+        counts = []
+        lengths = []
         for count in range(1, MOST_SENTENCES + 1):
             first = np.arange(max(0, len(chapter) - count + 1))
             length = starts[first + count] - starts[first]
@@ -188,12 +191,14 @@ class BatchMaker:
 
     def _draw_row(self, length: int, pair: bool) -> tuple[Int, Int]:
         """[CLS] A [SEP] or [CLS] A [SEP] B [SEP] and the segment ids, both [length]."""
-        ids, starts = self.prose.ids, self.prose.starts
+        ids = self.prose.ids
+        starts = self.prose.starts
         room = length - 3 if pair else length - 2
         low, high = self._bounds[room : room + 2] if room < LONGEST_WHOLE else (0, 0)
         if low < high:
             span = self.generator.integers(low, high)
-            first, count = int(self._first[span]), int(self._count[span])
+            first = int(self._first[span])
+            count = int(self._count[span])
         else:  # a long sequence, or a length that no span has: cut where it is full
             last = int(np.searchsorted(starts, len(ids) - room, side="right")) - 1
             first = int(self.generator.integers(0, last + 1))

@@ -36,7 +36,8 @@ class _GuidedAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, weights, target)
         # The gradient does not need the value: that of a few sequences is enough to report.
         some = slice(0, max(1, 128 // scores.shape[-1]))
-        p, logits = target[some].float(), scores[some].float()
+        p = target[some].float()
+        logits = scores[some].float()
         divergence = (p * ((p + 1e-9).log() - logits.log_softmax(-1))).sum(-1).mean()
         return weights @ value, divergence
 
@@ -67,7 +68,9 @@ class TracedSelfAttention(nn.Module):
 
     def __init__(self, attention: Any, heads: int) -> None:
         super().__init__()
-        self.query, self.key, self.value = attention.query, attention.key, attention.value
+        self.query = attention.query
+        self.key = attention.key
+        self.value = attention.value
         self.heads = heads
         self.keep = False
         self.weights: Tensor | None = None
@@ -168,9 +171,11 @@ class Student(nn.Module):
         self.projections = nn.ModuleList()
         if teacher is None:
             return
-        mine, its = model.config, teacher.bert.config
+        mine = model.config
+        its = teacher.bert.config
         for name in ("num_hidden_layers", "num_attention_heads"):
-            own, other = getattr(mine, name), getattr(its, name)
+            own = getattr(mine, name)
+            other = getattr(its, name)
             if own != other:
                 raise ValueError(f"{name} is {own} in the student and {other} in the teacher")
         self.projections.extend(

@@ -68,10 +68,13 @@ def masked_windows(cut: Sequence[Int], seed: int) -> list[Int]:
 
 def score_masked(model: AttentionModel, prose: Prose, seed: int = 0) -> MaskedScore:
     """Masked-language-model scores; every selected wordpiece is replaced by [MASK]."""
-    tokenizer, hf_model = model.tokenizer, model.hf_model
+    tokenizer = model.tokenizer
+    hf_model = model.hf_model
     cut = windows(prose)
     chosen = masked_windows(cut, seed)
-    right, loss, count = 0, 0.0, 0
+    right = 0
+    loss = 0.0
+    count = 0
     # Windows of like length together, so that little is padded.
     order = sorted(range(len(cut)), key=lambda i: len(cut[i]))
     for at in range(0, len(order), BATCH):
@@ -127,7 +130,8 @@ def attention_masses(model: AttentionModel, prose: Prose, n_pairs: int = 60) -> 
     windows from all over the text, each split in its middle.
     """
     tokenizer = model.tokenizer
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    cls = tokenizer.cls_token_id
+    sep = tokenizer.sep_token_id
     full = [ids[: WINDOW - 1] for ids in windows(prose) if len(ids) == WINDOW]
     spread = np.unique(np.linspace(0, len(full) - 1, n_pairs).round().astype(int))
     half = WINDOW // 2

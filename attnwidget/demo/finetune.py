@@ -55,7 +55,8 @@ def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[Exampl
     examples: list[Example] = []
     genre = ""
     held: list[int] = []
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    cls = tokenizer.cls_token_id
+    sep = tokenizer.sep_token_id
 
     def close() -> None:
         if held:
@@ -138,7 +139,8 @@ def fine_tune(
     generator = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
     total = max(1, round(epochs * -(-len(train) // batch)))
-    step, losses = 0, []
+    step = 0
+    losses = []
     while step < total:
         for ids, labels in padded_batches(train, genres, batch, generator):
             if step == total:

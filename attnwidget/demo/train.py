@@ -90,7 +90,9 @@ class Trainer:
     ) -> None:
         self.student = student.to(device).train()
         self.teacher = None if teacher is None else teacher.to(device)
-        self.batches, self.recipe, self.device = batches, recipe, device
+        self.batches = batches
+        self.recipe = recipe
+        self.device = device
         matrices = [p for p in student.parameters() if p.ndim > 1]
         vectors = [p for p in student.parameters() if p.ndim <= 1]
         self.optimizer = torch.optim.AdamW(

@@ -232,7 +232,8 @@ class _Engine:
             self._other = subprocess.Popen(
                 [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-        there, back = cast("IO[bytes]", self._other.stdin), cast("IO[bytes]", self._other.stdout)
+        there = cast("IO[bytes]", self._other.stdin)
+        back = cast("IO[bytes]", self._other.stdout)
         pickle.dump((wish, data), there)
         there.flush()
         answer = pickle.load(back)
@@ -275,7 +276,8 @@ def _bytes(racer: MiniRacer, index: int) -> bytes:
 
 
 def _drawing(found: dict[str, Any], pixels: list[bytes]) -> Drawing:
-    said, table = found["caption"], found["table"]
+    said = found["caption"]
+    table = found["table"]
     return Drawing(
         body=found["body"],
         width=found["width"],

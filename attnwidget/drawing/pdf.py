@@ -88,7 +88,8 @@ def _warn_of_missing_signs(svg: str, page: pypdf.PageObject) -> None:
 
 def _fonts(page: pypdf.PageObject) -> list[DictionaryObject]:
     """The fonts of a page, and of the groups in it."""
-    found, parts = [], [page.get("/Resources")]
+    found = []
+    parts = [page.get("/Resources")]
     while parts:
         resources = cast("DictionaryObject", (parts.pop() or DictionaryObject()).get_object())
         found += [font.get_object() for font in resources.get("/Font", {}).values()]

@@ -28,7 +28,8 @@ _PNG_SCALE = 2.0
 _NUMBERS = (int, float, np.integer, np.floating)
 _MOST_PIXELS = 100_000_000
 #: Pixels of a figure's width: what is narrower holds no label, what is wider no screen shows.
-_NARROWEST, _WIDEST = 40, 10_000
+_NARROWEST = 40
+_WIDEST = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)

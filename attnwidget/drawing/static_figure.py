@@ -52,7 +52,8 @@ def static_figure(picture: Picture, *, brief: bool = False) -> StaticFigure:
     from attnwidget.drawing.png import png
 
     drawing = picture.drawn(density=None, pixels=_PIXELS, dense=True, brief=brief)
-    width, height = round(drawing.width), round(drawing.height)
+    width = round(drawing.width)
+    height = round(drawing.height)
     pixels = round(width * drawing.density)
     made = png(drawing, pixels=pixels, scale=drawing.density, colours=_COLOURS)
     html = figure_html(drawing.caption, drawing.table, made, (width, height))

@@ -108,7 +108,8 @@ def _described(caption: Caption) -> str:
         f"<caption:{name}>{escape(value, quote=False)}</caption:{name}>"
         for name, value in caption.to_dict().items()
     )
-    title, text = escape(title_of(caption), quote=False), escape(caption.text(), quote=False)
+    title = escape(title_of(caption), quote=False)
+    text = escape(caption.text(), quote=False)
     return xml_text(
         f"<title>{title}</title><desc>{text}</desc><metadata>"
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'

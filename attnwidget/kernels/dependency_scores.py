@@ -54,7 +54,8 @@ def map_word_scores(
         >>> torch.allclose(scores, map_scores(maps, bias, root))
         True
     """
-    n_probes, d = len(weights), vectors.shape[-1]
+    n_probes = len(weights)
+    d = vectors.shape[-1]
     # [S, 2, m, C]: what the dependent's vector gives to the weight, and the candidate's.
     of_dependent, of_candidate = (vectors @ weights[..., part].mT for part in _halves(d))
     # In either direction one of the two words attends; its factor is the same for its whole row.
@@ -146,7 +147,8 @@ def distance_word_scores(
                  [4.0464, 5.0000, 5.0000]]])
     """
     m, d = vectors.shape
-    near, words = hidden[..., 1:9], hidden[..., 9:]
+    near = hidden[..., 1:9]
+    words = hidden[..., 9:]
     layer = distance_features(m, like=vectors) @ near.mT[:, None]  # [S, m, m + 1, h]
     of_dependent, of_candidate = (vectors @ words[..., part].mT for part in _halves(d))  # [S, m, h]
     pairs = of_dependent[:, :, None] + of_candidate[:, None]

@@ -42,7 +42,8 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
     """
     if not 0 < smoothing < 1:
         raise ValueError(f"smoothing is above 0 and below 1, got {smoothing}")
-    heads, keys = weights.shape[0], weights.shape[-1]
+    heads = weights.shape[0]
+    keys = weights.shape[-1]
     cells = weights.detach().reshape(heads, -1).float().cpu()
     seen = cells.amax(0) > 0
     if seen.sum() < 0.9 * len(seen):

@@ -70,7 +70,8 @@ class GovernorHits:
     def __init__(self, governors: Tensor) -> None:
         places = torch.arange(governors.shape[-1], device=governors.device)
         before = (places < governors[..., None]).int()[:, None]
-        self._before, self._instead = before, before.mT - before
+        self._before = before
+        self._instead = before.mT - before
         self._governors = governors.clamp_min(0)[:, None]
         self._has_one = (governors >= 0)[:, None, None]
 

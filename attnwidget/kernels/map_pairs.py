@@ -74,7 +74,8 @@ def _by_torch(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
     """Those of `PairSums` [9, B, H, n], logarithms to the base 2, of maps that are on a GPU."""
     # A difference of sums would lose the smaller one: what is without `apart` is summed by itself.
     products = [(a, b), (a, a), (b, b), (a * kept, b), (a * kept, a), (b * kept, b)]
-    p, q = uniform + share * a, uniform + share * b
+    p = uniform + share * a
+    q = uniform + share * b
     products += [(smooth, smooth.log2()) for smooth in (p, q, (p + q) / 2)]
     return torch.stack([torch.linalg.vecdot(*pair) for pair in products])
 
@@ -82,11 +83,15 @@ def _by_torch(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
 def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float) -> Tensor:
     """The same, a part of the maps at a time: numpy takes half as long for it as torch."""
     sums = a.new_empty(9, *a.shape[:3])
-    totals, room = sums.numpy(), scratch(a, 3).numpy()
+    totals = sums.numpy()
+    room = scratch(a, 3).numpy()
     firsts, seconds, inside, even = (one.detach().numpy() for one in (a, b, kept, uniform))
-    factor, half = totals.dtype.type(share), totals.dtype.type(0.5)
+    factor = totals.dtype.type(share)
+    half = totals.dtype.type(0.5)
     for block in cache_blocks(a.shape):
-        first, second, documents = firsts[block], seconds[block], block[0]
+        first = firsts[block]
+        second = seconds[block]
+        documents = block[0]
         p, q, logs = room[(slice(None), *fitting(block))]
         np.multiply(first, inside[documents], out=p)
         np.multiply(second, inside[documents], out=q)

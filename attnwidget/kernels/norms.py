@@ -93,7 +93,8 @@ def value_products(value: Tensor, projections: Tensor) -> Tensor:
     """
     heads, _, width = projections.shape
     value = _repeated(value, heads)
-    batch, n_key = value.shape[:-3], value.shape[-2]
+    batch = value.shape[:-3]
+    n_key = value.shape[-2]
     flat = value.movedim(-3, 0).reshape(heads, -1, value.shape[-1])  # [H, all keys, Dv]
     step = max(1, _ENTRIES_AT_ONCE // (heads * width))
     products = []

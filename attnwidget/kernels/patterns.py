@@ -7,17 +7,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-VERTICAL, DIAGONAL, BOTH, BLOCK, OTHER = (
-    "vertical",
-    "diagonal",
-    "vertical + diagonal",
-    "block",
-    "heterogeneous",
-)
+VERTICAL = "vertical"
+DIAGONAL = "diagonal"
+BOTH = "vertical + diagonal"
+BLOCK = "block"
+OTHER = "heterogeneous"
 PATTERNS = (VERTICAL, DIAGONAL, BOTH, BLOCK, OTHER)
 
 # Chosen on maps labelled by eye; another sample of labels gave the agreement that tests hold.
-VERTICAL_FROM, DIAGONAL_FROM, BLOCK_FROM = 0.2, 0.125, 0.2
+VERTICAL_FROM = 0.2
+DIAGONAL_FROM = 0.125
+BLOCK_FROM = 0.2
 # A column counts as a stripe from this multiple of its even share on.
 _STRIPE = 1.5
 _WIDEST = 3
@@ -92,7 +92,8 @@ def pattern_scores(
     total = columns.cumsum(-1) if causal else columns.sum(-1, keepdim=True)
     explained = _Explained(columns, total.clamp_min(1e-12), weights, row_weights, segments, causal)
     diagonal = torch.zeros_like(vertical)
-    near, expected = torch.zeros_like(vertical), torch.zeros_like(vertical)
+    near = torch.zeros_like(vertical)
+    expected = torch.zeros_like(vertical)
     for width in range(_WIDEST + 1):
         for offset in {-width, width}:
             if abs(offset) < n:
@@ -140,7 +141,9 @@ class _Explained:
         segments: Tensor | None,
         causal: bool,
     ) -> None:
-        self._columns, self._total, self._rows = columns, total, row_weights
+        self._columns = columns
+        self._total = total
+        self._rows = row_weights
         self._second = None if segments is None or causal else (segments > 0) & (row_weights > 0)
         self.block = torch.zeros_like(columns[..., 0])
         if self._second is None:
@@ -148,8 +151,10 @@ class _Explained:
         second = self._second.to(weights)  # [B, n]
         first = (row_weights > 0).to(weights) - second
         rows = row_weights.sum(-1, keepdim=True)
-        inside, expected = [], []
-        self._same, self._other = [], []
+        inside = []
+        expected = []
+        self._same = []
+        self._other = []
         for sentence in (first, second):
             within = sentence * row_weights
             share = within.sum(-1, keepdim=True) / rows  # of the queries, [B, 1]
@@ -172,7 +177,8 @@ class _Explained:
         if self._total.shape[-1] > 1 and offset > 0:
             value = torch.zeros_like(value)  # a causal query sees no later token
         if self._second is not None:
-            query, key = self._second[:, None, rows], self._second[:, None, keys]
+            query = self._second[:, None, rows]
+            key = self._second[:, None, keys]
             same = torch.where(query, self._same[1][..., None], self._same[0][..., None])
             other = torch.where(query, self._other[1][..., None], self._other[0][..., None])
             value = value * torch.where(query == key, same, other)

@@ -20,7 +20,8 @@ def max_pool(maps: Tensor, side: int = 64) -> Tensor:
         tensor([[ 5.,  7.],
                 [13., 15.]])
     """
-    rows, columns = min(maps.shape[-2], side), min(maps.shape[-1], side)
+    rows = min(maps.shape[-2], side)
+    columns = min(maps.shape[-1], side)
     if (rows, columns) == maps.shape[-2:]:
         return maps
     flat = maps.reshape(-1, 1, *maps.shape[-2:])
@@ -56,7 +57,8 @@ def farthest_pool(maps: Tensor, side: int = 64) -> Tensor:
         >>> farthest_pool(torch.tensor([[0.1, -0.3], [0.0, 0.2]]), side=1)
         tensor([[-0.3000]])
     """
-    above, below = max_pool(maps, side), max_pool(-maps, side)
+    above = max_pool(maps, side)
+    below = max_pool(-maps, side)
     return torch.where(below > above, -below, above)
 
 

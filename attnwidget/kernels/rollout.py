@@ -110,11 +110,13 @@ def _maximum_flows(capacity: np.ndarray, starts: np.ndarray) -> np.ndarray:
     The graph's rows: the start, the positions below the layers from the highest to the lowest, the
     input token. The start's edges and those to the input token change from flow to flow.
     """
-    n, inner = capacity.shape[-1], len(capacity) - 1
+    n = capacity.shape[-1]
+    inner = len(capacity) - 1
     units = np.rint(capacity * _UNIT).astype(np.int32)
     sink = 1 + inner * n
     per_row = np.full(sink + 1, n)
-    per_row[-1 - n : -1], per_row[-1] = 1, 0  # to the input token alone; from it to none
+    per_row[-1 - n : -1] = 1
+    per_row[-1] = 0  # to the input token alone; from it to none
     blocks = 1 + np.arange(inner)[:, None] * n + np.arange(n)  # positions [inner, n]
     columns = [blocks[0], np.repeat(blocks[1:], n, axis=0).ravel(), np.full(n, sink)]
     values = np.concatenate([units[-1, 0], units[-2:0:-1].ravel(), units[0, :, 0]])

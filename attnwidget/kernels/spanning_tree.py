@@ -51,13 +51,16 @@ def _governors(arcs: Floats) -> Integers:
     out_of = arcs[np.ix_(rest, cycle)]
     smaller = np.full((len(rest) + 1, len(rest) + 1), -np.inf)
     smaller[:-1, :-1] = arcs[np.ix_(rest, rest)]
-    smaller[:-1, -1], smaller[-1, :-1] = out_of.max(1), into.max(0)
+    smaller[:-1, -1] = out_of.max(1)
+    smaller[-1, :-1] = into.max(0)
     found = _governors(smaller)
-    broken, enters = cycle[into[:, found[-1]].argmax()], rest[found[-1]]
+    broken = cycle[into[:, found[-1]].argmax()]
+    enters = rest[found[-1]]
     for node, above in enumerate(found[:-1]):
         in_cycle = above == len(rest)
         governors[rest[node]] = cycle[out_of[node].argmax()] if in_cycle else rest[above]
-    governors[broken], governors[0] = enters, 0
+    governors[broken] = enters
+    governors[0] = 0
     return governors
 
 
@@ -71,7 +74,8 @@ def _cycle(governors: Integers) -> Integers | None:
             seen[at] = start
             at = int(governors[at])
         if seen[at] == start:
-            first, cycle = at, [at]
+            first = at
+            cycle = [at]
             while (at := int(governors[at])) != first:
                 cycle.append(at)
             return np.array(cycle)

@@ -136,18 +136,22 @@ class _Given:
 
 
 def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -> None:
-    n_heads, n_key, block = len(given.query), given.key.shape[1], found.block
+    n_heads = len(given.query)
+    n_key = given.key.shape[1]
+    block = found.block
     group = n_heads // len(given.key)
     seen = None if given.visible is None else given.visible(rows, slice(0, n_key))
     keys, partly = _span(seen, n_key, block)
     hidden = None if seen is None else ~seen[..., partly]
     partly = slice(partly.start - keys.start, partly.stop - keys.start)
     bias = None if given.bias is None else given.bias(rows, keys)
-    count, width = rows.stop - rows.start, keys.stop - keys.start
+    count = rows.stop - rows.start
+    width = keys.stop - keys.start
     scores_at, weights_at = _buffers(count * width, given.query)
     for head in range(n_heads):
         scores = scores_at[: count * width].view(count, width)
-        query, key = given.query[head, rows], given.key[head // group, keys]
+        query = given.query[head, rows]
+        key = given.key[head // group, keys]
         if query.dtype == torch.float32:
             # The product is scaled, and not the query, so that `attention_scores` rounds alike.
             scores.addmm_(query, key.T, beta=0, alpha=given.scaling)
@@ -163,7 +167,8 @@ def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -
         weights = weights_at[: count * width].view(count, width)
         torch.softmax(scores, -1, out=weights)
         maxima = block_maxima(weights, block)
-        top, largest = scores.amax(-1), maxima.amax(-1)
+        top = scores.amax(-1)
+        largest = maxima.amax(-1)
         if given.sinks is not None:
             # The row's sum of exp(score - top) is 1 / largest.
             share = 1 / (1 + (given.sinks[head].float() - top).exp() * largest)
@@ -175,9 +180,11 @@ def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -
             largest = largest.masked_fill(unseen, given.weight_without_keys)
             maxima = block_maxima(weights, block)
         at = (head, rows)
-        found.top[at], found.largest[at] = top, largest
+        found.top[at] = top
+        found.largest[at] = largest
         pooled = block_maxima(maxima.T, block).T
-        low, left = rows.start // block, keys.start // block
+        low = rows.start // block
+        left = keys.start // block
         found.blocks[head, low : low + len(pooled), left : left + pooled.shape[1]] = pooled
         torch.mm(weights.to(given.value.dtype), given.value[head // group, keys], out=outputs[at])
 
@@ -189,7 +196,8 @@ def _span(seen: Tensor | None, n_key: int, block: int) -> tuple[slice, slice]:
     if not bool(seen.any(-1).all()):  # a row that sees no key attends to all keys alike
         return slice(0, n_key), slice(0, n_key)
     some = seen.flatten(0, -2).any(0).nonzero()[:, 0]
-    first, last = int(some[0]) // block * block, int(some[-1]) + 1
+    first = int(some[0]) // block * block
+    last = int(some[-1]) + 1
     missing = (~seen[..., first:last].flatten(0, -2).all(0)).nonzero()[:, 0] + first
     if not len(missing):
         return slice(first, last), slice(first, first)

@@ -51,7 +51,8 @@ def attention_scores(
     position_bias: Tensor | None = None,
 ) -> Tensor:
     """What `attention_weights` takes the softmax of, [..., H, Q, K] in the dtype of the queries."""
-    heads, key_heads = query.shape[-3], key.shape[-3]
+    heads = query.shape[-3]
+    key_heads = key.shape[-3]
     if heads % key_heads:
         raise ValueError(f"{heads} query heads cannot share {key_heads} key heads evenly")
     key = key.repeat_interleave(heads // key_heads, dim=-3) if heads != key_heads else key

@@ -27,7 +27,8 @@ def word_weights(weights: Tensor, query_words: Tensor, key_words: Tensor) -> Ten
         >>> word_weights(torch.full((3, 3), 1 / 3), owner, owner)[0]
         tensor([0.3333, 0.6667])
     """
-    n_query, n_key = int(query_words.max()) + 1, int(key_words.max()) + 1
+    n_query = int(query_words.max()) + 1
+    n_key = int(key_words.max()) + 1
     to_words = weights.new_zeros(*weights.shape[:-1], n_key)
     to_words.index_add_(-1, key_words.to(weights.device), weights)
     rows = weights.new_zeros(*weights.shape[:-2], n_query, n_key)
@@ -100,7 +101,9 @@ class WordMaps:
             - (of_texts.cumsum(0) - of_texts).repeat_interleave(n_heads)
         )
         row = torch.arange(len(head), device=self.device) - before[head]
-        self._rows, self._shares, self._heads = head * n + self._row[row], self._share[row], n_heads
+        self._rows = head * n + self._row[row]
+        self._shares = self._share[row]
+        self._heads = n_heads
 
 
 def word_rows(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

@@ -181,7 +181,8 @@ def train_dependency_probe(
         main = study.fit(fits, kind, kind, with_trees[0], both[0])
         scores = study.judge(main, with_trees[1])
         baselines = study.offsets(both[0].sentences, both[1].sentences)
-        judged_control, sizes = None, {len(with_trees[0]): scores} if curve else {}
+        judged_control = None
+        sizes = {len(with_trees[0]): scores} if curve else {}
 
         def also(name: str, other: Kind, every: int = 1) -> ParseScores | None:
             """The scores of another probe; None once Ctrl-C has ended training."""
@@ -254,7 +255,10 @@ class _Study:
         progress: bool,
         coded: bool,
     ) -> None:
-        self._vectors, self._seeds, self._decode, self._coded = vectors, seeds, decode, coded
+        self._vectors = vectors
+        self._seeds = seeds
+        self._decode = decode
+        self._coded = coded
         self._options: dict[str, Any] = {"epochs": epochs, "learning_rate": learning_rate}
         self.about = {"kind": kind, "seeds": list(seeds), "coded": coded, **self._options}
 
@@ -262,7 +266,8 @@ class _Study:
         self, features: Features, kind: Kind, drawn: bool = False, every: int = 1
     ) -> Examples:
         """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
-        form, sentences = Form(kind, 0), features.sentences[::every]
+        form = Form(kind, 0)
+        sentences = features.sentences[::every]
         return Examples(
             sentences,
             [control_governors(one) if drawn else one.governors for one in sentences],
@@ -275,7 +280,8 @@ class _Study:
         self, fits: Fits, name: str, kind: Kind, examples: Examples, coded: Features | None
     ) -> Fitted:
         """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
-        maps, vectors = examples.features, examples.vectors
+        maps = examples.features
+        vectors = examples.vectors
         form = Form(
             kind,
             0 if maps is None else maps.n_layers * maps.n_heads,
@@ -286,14 +292,16 @@ class _Study:
 
     def judge(self, fitted: Fitted, examples: Examples, drawn: bool = False) -> ParseScores:
         """The scores of what was trained; governors that were drawn are no trees."""
-        words, tree = JudgedWords.of(examples.sentences), self._decode == "tree" and not drawn
+        words = JudgedWords.of(examples.sentences)
+        tree = self._decode == "tree" and not drawn
         return judged(words, examples.governors, _predicted(fitted, examples, tree))
 
     def offsets(
         self, train: Sequence[Sentence], dev: Sequence[Sentence]
     ) -> dict[str, ParseScores | None]:
         """The scores of the next word, and of the place that is best on the training sentences."""
-        words, governors = JudgedWords.of(dev), [one.governors for one in dev]
+        words = JudgedWords.of(dev)
+        governors = [one.governors for one in dev]
         best = best_offset(train)
 
         def score(offset: int) -> ParseScores:
@@ -350,9 +358,11 @@ def _mean_pair(sentences: Sequence[Sentence], vectors: WordVectors | None) -> ND
     """The mean over arcs of both words' vectors, [2d]; the dependent's first, no root."""
     if vectors is None:
         return np.zeros(0)
-    total, n_arcs = np.zeros(2 * vectors.dimension), 0
+    total = np.zeros(2 * vectors.dimension)
+    n_arcs = 0
     for one in sentences:
-        own, governors = vectors(one.words).astype(np.float64), np.array(one.governors)
+        own = vectors(one.words).astype(np.float64)
+        governors = np.array(one.governors)
         arcs = np.flatnonzero(governors)
         pairs = np.concatenate([own[arcs], own[governors[arcs] - 1]], 1)
         total, n_arcs = total + pairs.sum(0), n_arcs + len(arcs)

@@ -53,7 +53,8 @@ class Form:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each parameter of one probe, by its name."""
-        both, pair = (2, self.n_maps), 2 * self.dimension
+        both = (2, self.n_maps)
+        pair = 2 * self.dimension
         if self.kind == "attention":
             return {"weights": both, "root": (2,)}
         if self.kind == "attention+words":

@@ -286,7 +286,8 @@ class DependencyProbe(HeadResult):
         Raises:
             ValueError: the file is called something else than .npz.
         """
-        words, code = self.scores.words, self.code
+        words = self.scores.words
+        code = self.code
         about = {
             **{name: getattr(self, name) for name in _PLAIN},
             "form": vars(self.form),
@@ -321,9 +322,11 @@ class DependencyProbe(HeadResult):
         words = JudgedWords(tuple(about["relations"]), arrays["relation"], arrays["sentence"])
         code = None
         if about["bounds"] is not None:
-            bounds, n_words = tuple(about["bounds"]), about["n_words"]
+            bounds = tuple(about["bounds"])
+            n_words = about["n_words"]
             code = CodeLength(bounds, arrays["bits"], arrays["uniform_bits"], n_words)
-        form, parameters = Form(**about["form"]), arrays["parameters"]
+        form = Form(**about["form"])
+        parameters = arrays["parameters"]
         expected = (len(about["seeds"]), form.n_parameters)
         if parameters.shape != expected:
             raise ValueError(f"its parameters are {parameters.shape}, expected {expected}")

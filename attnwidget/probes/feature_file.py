@@ -90,7 +90,8 @@ class FeatureFile:
     ) -> None:
         self._offsets = layout.offsets(lengths)
         self.nbytes = int(self._offsets[-1])
-        self.path, self._index = folder / key / "features.bin", folder / key / "index.json"
+        self.path = folder / key / "features.bin"
+        self._index = folder / key / "index.json"
         self._said = vars(layout) | {"n_sentences": len(lengths), "nbytes": self.nbytes}
         self._what = f"the {layout.kind} of {len(lengths):,} sentences"
         _make(folder)

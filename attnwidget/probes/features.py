@@ -66,13 +66,18 @@ class Features(Sequence[Floats]):
     def __init__(
         self, layout: Layout, sentences: Sequence[Sentence], n_skipped: int, path: Path
     ) -> None:
-        self.kind, self.layers = layout.kind, layout.layers
-        self.sentences, self.n_skipped = tuple(sentences), n_skipped
-        self.n_layers, self.n_heads = layout.n_layers, layout.n_heads
-        self.model_name, self.model_digest = layout.model_name, layout.model_digest
+        self.kind = layout.kind
+        self.layers = layout.layers
+        self.sentences = tuple(sentences)
+        self.n_skipped = n_skipped
+        self.n_layers = layout.n_layers
+        self.n_heads = layout.n_heads
+        self.model_name = layout.model_name
+        self.model_digest = layout.model_digest
         self.path = path
         self._shapes = [layout.shape(len(one)) for one in self.sentences]
-        self._offsets, self._type = layout.offsets(map(len, self.sentences)), layout.type
+        self._offsets = layout.offsets(map(len, self.sentences))
+        self._type = layout.type
 
     @property
     def nbytes(self) -> int:
@@ -90,7 +95,8 @@ class Features(Sequence[Floats]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
-        at, shape = int(self._offsets[index]), self._shapes[index]
+        at = int(self._offsets[index])
+        shape = self._shapes[index]
         return np.memmap(self.path, self._type, "r", at, shape)
 
     def __repr__(self) -> str:
@@ -169,7 +175,8 @@ def extract_features(
     # Segments know their place among those that are kept.
     places = {segment.index: place for place, segment in enumerate(segments)}
     with FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, lengths, len(batches)) as file:
-        left, saved_at = batches[file.n_batches :], time.monotonic()
+        left = batches[file.n_batches :]
+        saved_at = time.monotonic()
         n_done = len(segments) - sum(map(len, left))
         what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
         results: Generator[tuple[Sequence[Segment], list[Floats]]]
@@ -219,7 +226,8 @@ def sentence_maps(model: AttentionModel, sentence: Sentence) -> Floats:
     Raises:
         ValueError: the sentence is too long for the model, or has a word without tokens.
     """
-    segment, reader = WordSegmenter(model)(sentence.words, 0, sentence.label), _reader(model)
+    segment = WordSegmenter(model)(sentence.words, 0, sentence.label)
+    reader = _reader(model)
     layout = _layout(model, reader, segment, "maps", None, "float16")
     return _read(reader, [segment], layout)[0].astype(np.float32)
 
@@ -236,7 +244,9 @@ def _layout(
     layers: Sequence[int] | None,
     dtype: Precision,
 ) -> Layout:
-    subject, width, chosen = reader.subject(segment), 0, tuple(layers or ())
+    subject = reader.subject(segment)
+    width = 0
+    chosen = tuple(layers or ())
     if kind == "maps" and layers is not None:
         raise ValueError("layers are of hidden states; maps are those of all layers")
     if kind == "hidden":

@@ -47,8 +47,11 @@ class Examples(Sequence["Example"]):
         vectors: WordVectors | None,
         every: int = 1,
     ) -> None:
-        self.sentences, self.governors = sentences, governors
-        self.features, self.vectors, self._every = features, vectors, every
+        self.sentences = sentences
+        self.governors = governors
+        self.features = features
+        self.vectors = vectors
+        self._every = every
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -152,7 +155,8 @@ class Fits:
         bits = np.full((max(0, len(blocks) - 1), len(seeds)), np.nan)
         kept = self._states.get(name)
         done = 0 if kept is None else self._restore(kept, parameters, adam, bits)
-        total, saved_at = epochs * len(examples), time.monotonic()
+        total = epochs * len(examples)
+        saved_at = time.monotonic()
         starts = {start: k for k, start in enumerate(blocks[:-1])}
         try:
             with (

@@ -80,7 +80,8 @@ def train_classifiers(
     random = np.random.default_rng(seed)
     order = random.permutation(len(examples))
     n_held = -(-len(examples) // 10)
-    held, kept = order[:n_held].tolist(), order[n_held:]
+    held = order[:n_held].tolist()
+    kept = order[n_held:]
     scales, rates, seen = _spread(examples, kept.tolist())
     classes = {"dependency": np.arange(2), "relation": np.arange(n_relations)}
     tried = {
@@ -170,7 +171,8 @@ def _best(
     for (task, predictor, alpha), one in made.items():
         hits = sum(int(right(one, block, task, predictor).sum()) for block in held)
         if (hits, alpha) > best.get((task, predictor), (-1, 0.0)):
-            best[task, predictor], chosen[task, predictor] = (hits, alpha), one
+            best[task, predictor] = (hits, alpha)
+            chosen[task, predictor] = one
     return chosen
 
 
@@ -187,7 +189,8 @@ def _spread(
 ) -> tuple[dict[str, Floats], dict[str, float], dict[str, int]]:
     """The standard deviation of each predictor's numbers, 1 where it is 0; rates; pairs by task."""
     sums = {name: [0.0, 0.0] for name in PREDICTORS}
-    counts, seen = 0, dict.fromkeys(TASKS, 0)
+    counts = 0
+    seen = dict.fromkeys(TASKS, 0)
     for block in examples.blocks(order):
         counts += len(block.related)
         for name, (total, squares) in sums.items():
@@ -200,7 +203,8 @@ def _spread(
             f"the {len(order)} sentences to train on, without the tenth that is held out, have no "
             f"pair of words for the task {missing[0]!r}: pass more sentences"
         )
-    scales, rates = {}, {}
+    scales = {}
+    rates = {}
     for name, (total, squares) in sums.items():
         variance = np.maximum(squares / counts - (total / counts) ** 2, 0)
         scales[name] = np.where(variance > 0, np.sqrt(variance), 1.0)

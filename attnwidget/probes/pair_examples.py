@@ -119,7 +119,8 @@ class PairExamples:
         directions: tuple[str, ...],
         seed: int,
     ) -> None:
-        self._maps, self._directions = maps, directions
+        self._maps = maps
+        self._directions = directions
         places = {name: place for place, name in enumerate(relations)}
         random = np.random.default_rng(seed)
         self.pairs = [pairs_of(one, places, random) for one in sentences]
@@ -154,7 +155,8 @@ class PairExamples:
 
     def _vectors(self, index: int) -> NDArray[np.float32]:
         """[P, D * H] of a sentence, direction by direction."""
-        maps, own = self._maps[index][:, 1:-1, 1:-1], self.pairs[index]
+        maps = self._maps[index][:, 1:-1, 1:-1]
+        own = self.pairs[index]
         ends = {
             DIRECTIONS[0]: (own.dependents, own.governors),
             DIRECTIONS[1]: (own.governors, own.dependents),

@@ -204,12 +204,14 @@ def pair_scores(
         Accuracies [2, 4, 3], pairs [2] and the confusion [R, R], as `PairProbe` has them.
     """
     n = len(dev)
-    hits, totals = np.zeros((len(TASKS), len(ROWS), n)), np.zeros((len(TASKS), n))
+    hits = np.zeros((len(TASKS), len(ROWS), n))
+    totals = np.zeros((len(TASKS), n))
     confusion = np.zeros((n_relations, n_relations), np.int64)
     for block in dev.blocks(range(n)):
         for t, task in enumerate(TASKS):
             own = block.of(task)
-            labels, places = block.labels(task)[own], block.sentences[own]
+            labels = block.labels(task)[own]
+            places = block.sentences[own]
             totals[t] += np.bincount(places, minlength=n)
             hits[t, -1] += np.bincount(places[labels == 0], minlength=n)
             for p, predictor in enumerate(PREDICTORS):

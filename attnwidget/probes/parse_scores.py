@@ -127,7 +127,8 @@ def best_offset(sentences: Sequence[Sentence]) -> int:
 
     Punctuation does not count.
     """
-    words, governors = JudgedWords.of(sentences), [one.governors for one in sentences]
+    words = JudgedWords.of(sentences)
+    governors = [one.governors for one in sentences]
 
     def score(offset: int) -> float:
         guesses = (offset_governors(len(one), offset)[None] for one in sentences)

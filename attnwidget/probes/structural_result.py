@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 _SAID = (
-    *("layers", "ranks", "n_seeds", "n_train", "n_dev", "n_skipped", "punctuation", "complete"),
-    *("model_name", "model_digest"),
+    "layers",
+    "ranks",
+    "n_seeds",
+    "n_train",
+    "n_dev",
+    "n_skipped",
+    "punctuation",
+    "complete",
+    "model_name",
+    "model_digest",
 )
 _RUN_SAID = ("rank", "seed", "epochs", "complete")
 _RUN_ARRAYS = ("distance", "depth", "dev_losses")

@@ -78,8 +78,11 @@ class StructuralRuns:
         file: Checkpoint | None,
         bar: tqdm,  # type: ignore[type-arg]
     ) -> None:
-        self._epochs, self._size, self._rate = epochs, batch_size, rate
-        self._file, self._bar = file, bar
+        self._epochs = epochs
+        self._size = batch_size
+        self._rate = rate
+        self._file = file
+        self._bar = bar
         self._states = dict(file.load().states) if file is not None else {}
         self.interrupted = False
 

@@ -25,11 +25,46 @@ _PENN_PUNCTUATION = frozenset(["''", ",", ".", ":", "``", "-LRB-", "-RRB-"])
 # The last eight are of later treebanks of the same family: English Web Treebank, OntoNotes.
 _PENN_WORDS = frozenset(
     [
-        *("CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP"),
-        *("NNPS", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB"),
+        "CC",
+        "CD",
+        "DT",
+        "EX",
+        "FW",
+        "IN",
+        "JJ",
+        "JJR",
+        "JJS",
+        "LS",
+        "MD",
+        "NN",
+        "NNS",
+        "NNP",
+        "NNPS",
+        "PDT",
+        "POS",
+        "PRP",
+        "PRP$",
+        "RB",
+        "RBR",
+        "RBS",
+        "RP",
+        "SYM",
+        "TO",
+        "UH",
+        "VB",
         *("VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB", "$", "#", "(", ")"),
-        *("-LSB-", "-RSB-", "-LCB-", "-RCB-"),
-        *("ADD", "AFX", "BES", "GW", "HVS", "HYPH", "NFP", "XX"),
+        "-LSB-",
+        "-RSB-",
+        "-LCB-",
+        "-RCB-",
+        "ADD",
+        "AFX",
+        "BES",
+        "GW",
+        "HVS",
+        "HYPH",
+        "NFP",
+        "XX",
     ]
 )
 
@@ -109,7 +144,8 @@ class TreeScores:
 
         A prediction that is the same for all words has a correlation of 0.
         """
-        tree, sums = self._trees[index], self._sums[:, :, index]
+        tree = self._trees[index]
+        sums = self._sums[:, :, index]
         for layer, own in enumerate(distances):
             sums[0, layer] = len(tree.edges & spanning_edges(own, tree.kept))
             sums[2, layer] = tree.depths[tree.root_of(depths[layer])] == 0
@@ -124,14 +160,16 @@ class TreeScores:
         sentences of one length, then over lengths. Intervals are the 95 % percentile bootstrap over
         sentences. NaN where no sentence counts.
         """
-        random, n = np.random.default_rng(seed), len(self._trees)
+        random = np.random.default_rng(seed)
+        n = len(self._trees)
         drawn = random.multinomial(n, np.full(n, 1 / n), draws)
         weights = np.concatenate([np.ones((1, n)), drawn])
         return np.stack([self._estimate(i, weights) for i in range(len(MEASURES))], axis=1)
 
     def _estimate(self, measure: int, weights: Floats) -> Floats:
         """[3, L] of one measure, for weights of the sentences [1 + draws, N] that begin with 1."""
-        sums, counts = self._sums[measure], self._counts[measure]
+        sums = self._sums[measure]
+        counts = self._counts[measure]
         if not counts.any():
             return np.full((3, len(sums)), np.nan)
         by_length = MEASURES[measure] in ("DSpr", "NSpr")

@@ -46,7 +46,8 @@ class VectorTrees:
     def __init__(
         self, sentences: Sequence[Sentence], vectors: Sequence[NDArray[np.floating]]
     ) -> None:
-        self.sentences, self.vectors = sentences, vectors
+        self.sentences = sentences
+        self.vectors = vectors
         self.n_layers, _, self.dim = vectors[0].shape
         self.lengths = np.array([len(one) for one in sentences])
         self._gold = [
@@ -63,8 +64,10 @@ class VectorTrees:
     def batch(self, chosen: Sequence[int], dtype: torch.dtype = torch.float32) -> TreeBatch:
         """Some of the sentences, for one step."""
         lengths = torch.from_numpy(self.lengths[list(chosen)])
-        n, width = len(chosen), int(lengths.max())
-        distances, depths = torch.zeros(n, width, width), torch.zeros(n, width)
+        n = len(chosen)
+        width = int(lengths.max())
+        distances = torch.zeros(n, width, width)
+        depths = torch.zeros(n, width)
         for row, i in enumerate(chosen):
             m = self.lengths[i]
             distances[row, :m, :m], depths[row, :m] = map(torch.from_numpy, self._gold[i])
@@ -127,7 +130,9 @@ class MapDescent:
 
     def __init__(self, start: Tensor, rate: float) -> None:
         self.map = torch.nn.Parameter(start.clone())
-        self.best, self.best_loss, self._best_epoch = start, np.inf, 0
+        self.best = start
+        self.best_loss = np.inf
+        self._best_epoch = 0
         self.done = False
         self._adam = torch.optim.Adam([self.map], lr=rate)
         self._plateau = ReduceLROnPlateau(self._adam, factor=0.1, patience=0)
@@ -146,7 +151,8 @@ class MapDescent:
         """Keep what is best, slow down or end by the loss on the dev sentences."""
         self._plateau.step(loss)
         if loss < self.best_loss - _LEAST_GAIN:
-            self.best_loss, self._best_epoch = loss, epoch
+            self.best_loss = loss
+            self._best_epoch = epoch
             self.best = self.map.detach().clone()
         elif self._best_epoch < epoch - _PATIENCE:
             self.done = True
@@ -162,9 +168,13 @@ class MapDescent:
         """Go on from a `state`."""
         read = {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
         loss, epoch, done, rate, lowest = read.pop("numbers").tolist()
-        self.best_loss, self._best_epoch, self.done = loss, int(epoch), bool(done)
-        self._adam.param_groups[0]["lr"], self._plateau.best = rate, lowest
-        self.map.data, self.best = read.pop("map"), read.pop("best")
+        self.best_loss = loss
+        self._best_epoch = int(epoch)
+        self.done = bool(done)
+        self._adam.param_groups[0]["lr"] = rate
+        self._plateau.best = lowest
+        self.map.data = read.pop("map")
+        self.best = read.pop("best")
         self._adam.state[self.map] = read
 
 
@@ -194,7 +204,10 @@ class StructuralTraining:
         batch_size: int,
         rate: float,
     ) -> None:
-        self._train, self._dev, self._seed, self._size = train, dev, seed, batch_size
+        self._train = train
+        self._dev = dev
+        self._seed = seed
+        self._size = batch_size
         random = torch.Generator().manual_seed(seed)
         starts = (torch.rand(2, train.dim, rank, generator=random) * 2 - 1) * _START
         self.tasks = [[MapDescent(one, rate) for _ in range(train.n_layers)] for one in starts]

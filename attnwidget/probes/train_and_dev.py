@@ -36,7 +36,8 @@ def train_and_dev(
     for name, given in (("train", train), ("dev", dev)):
         if not given:
             raise ValueError(f"{name} has no sentences: pass those of a treebank")
-    known, spelt = {*train}, {one.words: one for one in train}
+    known = {*train}
+    spelt = {one.words: one for one in train}
     repeated = [one for one in dev if one.words in spelt]
     if shared := [one for one in repeated if one in known or len(one) >= LONG]:
         first = shared[0]

@@ -61,7 +61,7 @@ def ablate(
             model is asked 15 % of its tokens, masked as BERT was trained, a causal one every next.
         score: "accuracy" (right answers), "loss" (cross entropy in nats), "kl" (the divergence of
             the model's answers from the intact model's, in nats), each the mean over an example's
-            questions; "minimal pair" (the acceptable sentence is likelier, as in `score_pairs`); or a
+            questions; "minimal pair" (the acceptable sentence is likelier, as `score_pairs`); or a
             function of the model's output and the `Batch` (`examples`, `inputs`), which gives one
             number an example.
         method: as in `AttentionModel.disabled`, but for "patch".
@@ -166,7 +166,8 @@ def _result(
     note: str,
 ) -> Ablation:
     model, score, method = what
-    n_examples, counts = len(examples), model.n_layers
+    n_examples = len(examples)
+    counts = model.n_layers
     of_heads = np.full((counts, model.n_heads, n_examples), np.nan)
     of_layers = np.full((counts, n_examples), np.nan)
     for unit, own in zip(units, values[1:], strict=True):

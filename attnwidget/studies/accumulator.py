@@ -171,7 +171,8 @@ class Accumulator(ABC, Generic[R]):
         self.layers = subject.layers
         self.n_layers = len(self.layers.numbers)
         self.n_heads = subject.n_heads
-        self.stack, self.model_name = subject.stack, subject.model_name
+        self.stack = subject.stack
+        self.model_name = subject.model_name
         self.sums = {}
 
     @abstractmethod
@@ -267,7 +268,8 @@ def refuse_kept_maps(
     """
     if maps.device.type != "cpu":
         return  # an accelerator says so itself
-    size, tokens = len(maps), maps.shape[-1]
+    size = len(maps)
+    tokens = maps.shape[-1]
     each = 4 * n_layers * maps[0].numel()
 
     def advice(room: int) -> str:

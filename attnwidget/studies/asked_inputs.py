@@ -81,7 +81,8 @@ class Batch:
 
     def answers(self, logits: Tensor) -> Tensor:
         """Log probabilities [P, V] in nats, of logits [B, n, V] or, of classes, [B, V]."""
-        rows, columns = self.rows, self.columns
+        rows = self.rows
+        columns = self.columns
         found = logits[rows] if columns is None else logits[rows, columns]
         return torch.log_softmax(found.float(), -1)
 
@@ -189,7 +190,8 @@ def _label(model: AttentionModel, task: str, label: object, index: int) -> int:
     if task == "class":
         names = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
         allowed = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
-        count, found = len(names), names.index(label) if label in names else None
+        count = len(names)
+        found = names.index(label) if label in names else None
     else:
         allowed = "a vocabulary entry, as the vocabulary spells it, or its id"
         count = int(config.get_text_config().vocab_size)

@@ -51,7 +51,8 @@ def read_attention(
             f"the layers of {chosen.name!r} attend to another stack's tokens, so means over a "
             "text are not defined: choose a stack that attends to itself"
         )
-    tokens, n = chosen.query, len(chosen.query)
+    tokens = chosen.query
+    n = len(chosen.query)
     # Tokens that are known by their spelling alone are the same where they are spelt alike.
     known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
     real = torch.ones(1, n, dtype=torch.bool)

@@ -92,7 +92,9 @@ class BatchMaker:
             ValueError: a token is not in the model's vocabulary; a segment has none, or more than
                 the model takes or than all are padded to.
         """
-        ids, types, sentences = [], [], []
+        ids = []
+        types = []
+        sentences = []
         for segment in segments:
             if not segment.first:
                 raise ValueError("a segment has no tokens: text A has at least one")
@@ -161,7 +163,9 @@ class _Axes(Sequence[Tokens]):
     """The tokens of each segment, made when asked for: most studies never ask."""
 
     def __init__(self, tokenizer: object, ids: list[list[int]], sentences: list[list[int]]) -> None:
-        self._tokenizer, self._ids, self._sentences = tokenizer, ids, sentences
+        self._tokenizer = tokenizer
+        self._ids = ids
+        self._sentences = sentences
         self._made: dict[int, Tokens] = {}
 
     def __len__(self) -> int:

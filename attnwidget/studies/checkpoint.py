@@ -107,7 +107,8 @@ def keeping(file: Checkpoint | None, done: Progress) -> Iterator[Callable[[Progr
         nonlocal saved, saved_at
         if file is not None and latest is not saved:
             file.save(latest)
-        saved, saved_at = latest, time.monotonic()
+        saved = latest
+        saved_at = time.monotonic()
 
     def keep(progress: Progress) -> None:
         nonlocal latest

@@ -74,7 +74,8 @@ class ComparedHeads(HeadResult):
         found = {}
         for metric, values in self.segments.items():
             known = self._known(metric)
-            own, groups = values[..., known], None if self.documents is None else self.documents
+            own = values[..., known]
+            groups = None if self.documents is None else self.documents
             groups = None if groups is None else groups[known]
             if (own.shape[-1] if groups is None else len(set(groups.tolist()))) > 1:
                 found[metric] = bootstrap_interval(own, groups=groups)
@@ -230,7 +231,8 @@ class ModelComparison(ComparedHeads):
         if across_layers:
             blocks = None if self.across is None else self.across[None]
         if blocks is None:
-            which, asked = "of different layers ", "across_layers"
+            which = "of different layers "
+            asked = "across_layers"
             raise ValueError(
                 f"heads {which if across_layers else ''}were not compared pairwise, because it "
                 "takes several times as long: call compare(a, b, segments, "
@@ -304,7 +306,8 @@ class SeveralComparisons(ComparedHeads):
         return [f"{name} ({number})" for number, name in enumerate(names, 1)]
 
     def heads(self) -> HeadMetrics:
-        found, each = super().heads(), [one.heads() for one in self.each]
+        found = super().heads()
+        each = [one.heads() for one in self.each]
         rest = {title: np.mean([one[title] for one in each], axis=0) for title in each[0]}
         return found | {title: v for title, v in rest.items() if title not in found}
 

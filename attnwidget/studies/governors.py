@@ -50,7 +50,8 @@ class GovernorPredictions:
         found = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
         judged: NDArray[np.int64] = found.copy()
         for word in possessors(self.sentence) if self.by_clitic else ():
-            own, at_clitic = found[..., word], found[..., word + 1]
+            own = found[..., word]
+            at_clitic = found[..., word + 1]
             judged[..., word] = np.where(own < len(self.sentence), at_clitic, own)
         return judged
 

@@ -169,7 +169,8 @@ class Gradients(ClassMeans[GradientsResult]):
         return {"with_class": present, "loss": losses, "with_loss": asked}
 
     def compute(self) -> GradientsResult:
-        shown, n = self.shown(), int(self.counted("with_loss"))
+        shown = self.shown()
+        n = int(self.counted("with_loss"))
         return GradientsResult(
             classes=tuple(self._names[c] for c in shown),
             values=self.mean("values", over="with_class")[shown],

@@ -178,7 +178,8 @@ class HeadDistances(HeadResult):
         measured = frame["x"].notna()
         color = "layer"
         if behaviours is not None:
-            color, labels = "behaviour", np.asarray(behaviours)
+            color = "behaviour"
+            labels = np.asarray(behaviours)
             numbers = np.issubdtype(labels.dtype, np.number)
             frame[color] = [f"cluster {k}" if numbers else str(k) for k in labels.ravel()]
         frame = frame[measured]

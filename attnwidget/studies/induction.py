@@ -228,7 +228,8 @@ def _of_sequence(model: AttentionModel, ids: list[int]) -> InductionResult:
 
 def _vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
     """The beginning-of-text token, if any, and the ids of all tokens that are not special."""
-    config, tokenizer = model.hf_model.config.get_text_config(), model.tokenizer
+    config = model.hf_model.config.get_text_config()
+    tokenizer = model.tokenizer
     size = int(model.hf_model.get_input_embeddings().num_embeddings)
     special: set[int] = set(getattr(tokenizer, "all_special_ids", ()))
     for name in ("bos_token_id", "eos_token_id", "pad_token_id"):

@@ -100,7 +100,8 @@ def input_numbers(
         OSError, RuntimeError, WorkersError: As in `measure`.
     """
     n_inputs = sum(map(len, batches))
-    file, done = None, Progress()
+    file = None
+    done = Progress()
     with one_writer(checkpoint):
         if checkpoint is not None:
             agreed = {

@@ -129,7 +129,8 @@ class Features(SentenceMeans["FeatureWeights"]):
         return {"features": list(self._features), "words": words, "variant": self._variant}
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        batch, axes = layer.batch, WordAxes(layer.batch)
+        batch = layer.batch
+        axes = WordAxes(layer.batch)
         members = torch.zeros(len(axes.segments), len(self._features), batch.real.shape[1])
         for item, segment in enumerate(axes.segments):
             for feature, words in enumerate(self._words[segment.index]):

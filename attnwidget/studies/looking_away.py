@@ -162,7 +162,8 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         return {"relation": self._relation, "direction": self._direction, "words": words}
 
     def begin_batch(self, layer: LayerBatch) -> None:
-        batch, axes = layer.batch, WordAxes(layer.batch)
+        batch = layer.batch
+        axes = WordAxes(layer.batch)
         n_segments, n = batch.real.shape
         rows = torch.zeros(n_segments, 2, n)  # whose products with maps sum over words
         counts = torch.zeros(n_segments, 2)
@@ -176,7 +177,8 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
                 punctuation[item, tokens] = float(word in self._punctuation[segment.index])
         device = batch.real.device
         special = [batch.classes[name].float() for name in TARGETS[:2]]
-        self._rows, self._counts = rows.to(device), counts.to(device)
+        self._rows = rows.to(device)
+        self._counts = counts.to(device)
         self._members = torch.stack([*special, punctuation.to(device)], 1)  # [B, 3, n]
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:

@@ -150,7 +150,9 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         several: bool,
     ) -> None:
         self._read = dict(enumerate(read))
-        self._unit, self._metrics, self._options = unit, metrics, options
+        self._unit = unit
+        self._metrics = metrics
+        self._options = options
         self._several = several
         self.maps: list[Tensor] = []
         self._places: list[Tensor] = []
@@ -249,9 +251,14 @@ class MapChanges(Accumulator[ModelComparison]):
         number: int = 0,
     ) -> None:
         self.name = f"comparison {number}"  # type: ignore[misc]  # one model may have several
-        self._first, self._documents, self._n_segments = first, documents, n_segments
-        self._unit, self._padded, self._matches = unit, padded, matches
-        self._across_layers, self._keep = across_layers, keep or across_layers
+        self._first = first
+        self._documents = documents
+        self._n_segments = n_segments
+        self._unit = unit
+        self._padded = padded
+        self._matches = matches
+        self._across_layers = across_layers
+        self._keep = keep or across_layers
         self.maps: list[Tensor] = []
 
     def start(self, subject: Subject) -> None:
@@ -275,9 +282,11 @@ class MapChanges(Accumulator[ModelComparison]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
-            self.maps, self._places = [], places_of(layer.batch.segments)
+            self.maps = []
+            self._places = places_of(layer.batch.segments)
             self._axes = MapAxes.of(layer.batch, self._unit)
-        own, axes = self._first.maps[layer.layer], self._axes
+        own = self._first.maps[layer.layer]
+        axes = self._axes
         others = axes.maps(layer.weights).to(own.device)
         if self._keep and layer.layer == 0:
             cropped = {"times": 3, "beside": 6} if self._across_layers else {}
@@ -337,7 +346,8 @@ class MapChanges(Accumulator[ModelComparison]):
 
     def _cropped(self, own: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
         """The maps of both models of each segment, [heads of all `own`, rows, columns]."""
-        rows, columns = self._axes.n_rows.tolist(), self._axes.n_columns.tolist()
+        rows = self._axes.n_rows.tolist()
+        columns = self._axes.n_columns.tolist()
         return [
             [torch.cat([layer[i, :, :m, :n].cpu() for layer in side]) for side in (own, others)]
             for i, (m, n) in enumerate(zip(rows, columns, strict=True))

@@ -196,7 +196,9 @@ def read_all(
     workers = None if executor is None else workers_of(executor, reader)
     reader.start(first[0])
     batches = chain([first], batches)
-    done, file, complete = Progress(states=reader.nothing), None, False
+    done = Progress(states=reader.nothing)
+    file = None
+    complete = False
     with one_writer(checkpoint):
         if checkpoint is not None:
             file = Checkpoint(checkpoint, {"batch_size": batch_size, **reader.about()})

@@ -97,9 +97,11 @@ class ModelReader:
         Raises:
             ValueError: the model shows no maps over all tokens, or its layers differ in heads.
         """
-        batch, shapes = self._maker([Segment(segment.first[:4])]), []
+        batch = self._maker([Segment(segment.first[:4])])
+        shapes = []
         self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
-        n, name = batch.real.shape[1], type(self._model.hf_model).__name__
+        n = batch.real.shape[1]
+        name = type(self._model.hf_model).__name__
         if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
             raise ValueError(f"{name} computed no attention map over all tokens of its input")
         if len(set(shapes)) > 1:

@@ -164,7 +164,9 @@ class Norms(ClassMeans[NormsResult]):
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         assert layer.seen is not None and layer.seen.value is not None
-        value, module, weights = layer.seen.value, layer.seen.module, layer.weights
+        value = layer.seen.value
+        module = layer.seen.module
+        weights = layer.weights
         rows = layer.batch.row_weights
         to_classes = self._members.transpose(-1, -2)  # [B, n, C]
         numbers: dict[str, Tensor] = {}

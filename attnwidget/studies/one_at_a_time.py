@@ -142,7 +142,8 @@ def read_one_at_a_time(
                     del model, reader, own
                 for turn, (turn.states, turn.measured) in zip(turns, found, strict=True):
                     if turn.stored is not None:
-                        turn.stored.batches, turn.stored.maps = [], []
+                        turn.stored.batches = []
+                        turn.stored.maps = []
                 n_done += 1
         except KeyboardInterrupt:
             if not n_done:
@@ -187,7 +188,8 @@ def _fitting(sized: Sequence[tuple[float, list[int]]], maps_mb: float) -> Iterat
     for size, places in sized:
         if chunk and used + size > maps_mb:
             yield chunk
-            chunk, used = [], 0.0
+            chunk = []
+            used = 0.0
         chunk.append(places)
         used += size
     yield chunk

@@ -13,8 +13,13 @@ from attnwidget.text.whole_file import named_errors, remove_unfinished
 
 # Of folders that nothing can be written to, and of file systems without locks.
 _NO_LOCKS = {
-    *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP),
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOLCK,
+    errno.ENOSYS,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
 }
 
 
@@ -56,7 +61,8 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
             f"{path.name!r} in: make it first"
         )
     beside = Path(f"{path}.lock")
-    lock, there_is_one = FileLock(beside), True
+    lock = FileLock(beside)
+    there_is_one = True
     try:
         with named_errors(path):
             lock.acquire(blocking=False)

@@ -86,7 +86,8 @@ class SentenceMeans(SegmentMeans[R]):
     """
 
     def __init__(self, n_sentences: int, n_skipped: int) -> None:
-        self._n_sentences, self._n_skipped = n_sentences, n_skipped
+        self._n_sentences = n_sentences
+        self._n_skipped = n_skipped
 
     @property
     def about(self) -> dict[str, Any]:

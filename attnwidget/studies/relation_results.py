@@ -162,7 +162,8 @@ class RelationAccuracies(HeadResult):
         correct = correct.reshape(-1, len(self.relations))[:, shown]
         last = len(correct) - 1 - correct[::-1].argmax(0)
         layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
-        hits, n = correct[last, np.arange(len(shown))], self.counts[shown]
+        hits = correct[last, np.arange(len(shown))]
+        n = self.counts[shown]
         low, high = wilson_interval(hits, n)
         p_value = self.p_values[layer, head, direction, shown]
         return pd.DataFrame(
@@ -220,7 +221,8 @@ class RelationAccuracies(HeadResult):
         import pandas as pd
 
         layer, head, direction, r = (i.ravel() for i in np.indices(self.correct.shape))
-        correct, n = self.correct.ravel(), self.counts[r]
+        correct = self.correct.ravel()
+        n = self.counts[r]
         low, high = wilson_interval(correct, n)
         frame = pd.DataFrame(
             {

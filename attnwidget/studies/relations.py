@@ -176,7 +176,8 @@ class Relations(Accumulator[RelationAccuracies]):
     def start(self, subject: Subject) -> None:
         super().start(subject)
         self._model = subject.model
-        n_labels, n_offsets = len(self._labels), len(self._offsets)
+        n_labels = len(self._labels)
+        n_offsets = len(self._offsets)
         of_heads = (self.n_layers, self.n_heads, len(DIRECTIONS))
         self.sums = {
             "counts": np.zeros(n_labels, np.int64),
@@ -193,7 +194,8 @@ class Relations(Accumulator[RelationAccuracies]):
         self._hits.add(self._pooling(layer.weights))
 
     def end_batch(self, batch: Batch) -> None:
-        of_heads, of_offsets = self._hits.of_heads(), self._hits.of_offsets()
+        of_heads = self._hits.of_heads()
+        of_offsets = self._hits.of_offsets()
         self.sums["counts"] += of_offsets[0]
         self.sums["baseline"] += of_offsets[1:]
         self.sums["correct"] += of_heads[..., 0, :]
@@ -283,7 +285,8 @@ class RelationHits:
         # Positions from 0; -1 is the root, which an offset can name, -2 padding.
         self._governors = _padded([one.governors for one in sentences], -1, n_words).to(device) - 1
         self._predicted = GovernorHits(self._governors)
-        self._possessors, self._lengths = judged.to(device), lengths.to(device)
+        self._possessors = judged.to(device)
+        self._lengths = lengths.to(device)
         self._by_clitic = self._possessors.nonzero(as_tuple=True)
         places = torch.arange(1, n_words + 1)
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
@@ -295,7 +298,8 @@ class RelationHits:
         one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind), len(example))
         self._kinds = one_hot.to(device, torch.float32)  # [B * m, K]
         # What each kind adds to: its relation, of all words and of those an offset is right on.
-        relation, offset = told[0, example], told[1:, example]
+        relation = told[0, example]
+        offset = told[1:, example]
         counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
         own = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
         self._counted = (counted[:, None] * own).astype(np.float32)
@@ -324,7 +328,8 @@ class RelationHits:
         is the last word (`probe_relations`).
         """
         axes = (slice(None), *[None] * (predicted.dim() - 2))
-        governors, lengths = self._governors[axes], self._lengths[axes]
+        governors = self._governors[axes]
+        lengths = self._lengths[axes]
         at_clitic = predicted.roll(-1, -1) == governors
         judged = self._possessors[axes] & (predicted + 1 < lengths)
         return torch.where(judged, at_clitic, predicted == governors)
@@ -355,7 +360,8 @@ def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
     Columns are compared as one number each, many times faster than entry by entry.
     """
-    code, n_codes = np.zeros(told.shape[1], np.int64), 1
+    code = np.zeros(told.shape[1], np.int64)
+    n_codes = 1
     for row in told:
         n_values = int(row.max()) + 1
         if n_codes * n_values >= 2**63:

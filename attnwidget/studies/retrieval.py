@@ -159,7 +159,8 @@ def _located(
             "a fast tokenizer (the default of AutoTokenizer)"
         )
     encoding = tokenizer(text, return_offsets_mapping=True, verbose=False)
-    ids, spans = list(encoding["input_ids"]), list(encoding["offset_mapping"])
+    ids = list(encoding["input_ids"])
+    spans = list(encoding["offset_mapping"])
     while spans and spans[-1][0] == spans[-1][1]:  # an end of text would end the answer too
         ids.pop()
         spans.pop()

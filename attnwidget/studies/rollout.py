@@ -123,11 +123,13 @@ def attention_rollout(
     weights, about = _square(attention, stack)
     if head is None:
         products = kernels.rollout(weights)
-        layers, name = tuple(range(len(products))), "Rollout"
+        layers = tuple(range(len(products)))
+        name = "Rollout"
     else:
         through = attention.head((*head[:2], about["stack"]))
         products = kernels.head_rollout(weights, through.layer, through.head)[None]
-        layers, name = (through.layer,), f"Rollout through L{through.layer} H{through.head}"
+        layers = (through.layer,)
+        name = f"Rollout through L{through.layer} H{through.head}"
     n = products.shape[-1]
     return TokenRelevance(products.numpy(), layers, tuple(range(n)), name=name, **about)
 
@@ -163,7 +165,8 @@ def attention_flow(
         TokenRelevance(Attention flow, L5, 6 tokens)
     """
     weights, about = _square(attention, stack)
-    last, n = len(weights) - 1, weights.shape[-1]
+    last = len(weights) - 1
+    n = weights.shape[-1]
     layer = last if layer is None else layer
     asked = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
     if not 0 <= layer <= last:

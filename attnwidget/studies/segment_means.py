@@ -117,7 +117,8 @@ class SegmentMeans(Accumulator[R]):
                 f"the metric {self.name!r} names {list(shapes)} in {declared}, got {list(numbers)}"
             )
         for name, values in numbers.items():
-            shape, allowed = list(values.shape), [[*axes, *shapes[name]] for axes in first]
+            shape = list(values.shape)
+            allowed = [[*axes, *shapes[name]] for axes in first]
             if shape[1:] not in allowed:
                 raise ValueError(
                     f"{name!r} of the metric {self.name!r} is, for each segment, of shape "
@@ -138,7 +139,8 @@ class SegmentMeans(Accumulator[R]):
         """
         if not self.n_kept:
             raise ValueError(f"the metric {self.name!r} kept sums alone: set n_kept before start")
-        whole, found = self.sums, []
+        whole = self.sums
+        found = []
         names = [*self.of_heads, *self.of_segments]
         try:
             for place in np.flatnonzero(whole["read"]):
@@ -155,7 +157,8 @@ class SegmentMeans(Accumulator[R]):
         `over` names another count to divide by, whose axes are the first axes of the number; the
         mean is NaN if the count is 0.
         """
-        total, count = self.sums[name], self.sums[over]
+        total = self.sums[name]
+        count = self.sums[over]
         axes = (*count.shape, *[1] * (total.ndim - count.ndim))
         with np.errstate(invalid="ignore"):
             mean: NDArray[np.float64] = total / count.reshape(axes)

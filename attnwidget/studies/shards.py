@@ -91,7 +91,9 @@ class Workers:
                 f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {asked!r:.80}"
             )
         _refuse_forks(executor)
-        self._executor, self._work, self._versions = executor, _pickled(work), versions()
+        self._executor = executor
+        self._work = _pickled(work)
+        self._versions = versions()
 
     def each(
         self,
@@ -112,7 +114,8 @@ class Workers:
             WorkersError: The workers have other versions, the executor stopped, or a shard failed
                 too often.
         """
-        remaining, numbers = iter(batches), count(first, BATCHES_A_SHARD)
+        remaining = iter(batches)
+        numbers = count(first, BATCHES_A_SHARD)
         waiting: deque[_Sent] = deque()
         try:
             while (shard := list(islice(remaining, BATCHES_A_SHARD))) or waiting:

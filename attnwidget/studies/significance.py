@@ -51,7 +51,8 @@ def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
         >>> round(float(better_than(9, 1)), 4)
         0.0107
     """
-    first, second = np.asarray(only_first), np.asarray(only_second)
+    first = np.asarray(only_first)
+    second = np.asarray(only_second)
     return binom.sf(first - 1, first + second, 0.5)
 
 
@@ -92,7 +93,8 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     made = given[~np.isnan(given)]
     order = np.argsort(made, kind="stable")[::-1]
     scaled = made[order] * made.size / np.arange(made.size, 0, -1)
-    corrected, own = np.full(given.shape, np.nan), np.empty_like(made)
+    corrected = np.full(given.shape, np.nan)
+    own = np.empty_like(made)
     own[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
     corrected[~np.isnan(given)] = own
     return corrected
@@ -108,7 +110,8 @@ def differ(only_first: ArrayLike, only_second: ArrayLike) -> Any:
         >>> round(float(differ(9, 1)), 4)
         0.0215
     """
-    first, second = np.asarray(only_first), np.asarray(only_second)
+    first = np.asarray(only_first)
+    second = np.asarray(only_second)
     return np.minimum(1.0, 2 * binom.cdf(np.minimum(first, second), first + second, 0.5))
 
 
@@ -148,7 +151,8 @@ def bootstrap_interval(
     """
     given = np.asarray(values, dtype=np.float64)
     random = np.random.default_rng(seed)
-    flat, sizes = given.reshape(-1, given.shape[-1]).T, np.ones(given.shape[-1])
+    flat = given.reshape(-1, given.shape[-1]).T
+    sizes = np.ones(given.shape[-1])
     if groups is not None:
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         sizes = np.bincount(group).astype(np.float64)
@@ -184,7 +188,8 @@ def bootstrap_ratio_interval(
         (0.29, 1.0)
     """
     counts = np.stack([np.asarray(successes, float), np.asarray(trials, float)], 1)
-    n, random = len(counts), np.random.default_rng(seed)
+    n = len(counts)
+    random = np.random.default_rng(seed)
     if not counts[:, 1].any():
         return 0.0, 1.0
     drawn = np.array([random.multinomial(n, np.full(n, 1 / n)) @ counts for _ in range(draws)])
@@ -209,7 +214,8 @@ def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Fl
         0.12
     """
     given = np.asarray(values, dtype=np.float64)
-    n, random = given.shape[-1], np.random.default_rng(seed)
+    n = given.shape[-1]
+    random = np.random.default_rng(seed)
     flat = given.reshape(-1, n).T
     # Sums that are equal but for rounding are as far from 0.
     observed = np.abs(flat.sum(0)) * (1 - 1e-12)

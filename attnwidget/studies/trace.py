@@ -70,7 +70,8 @@ class MeasuredCheckpoints(HeadResult):
         titles = list(self.heads())
         metric = titles[0] if metric is None else metric
         one_of("metric", metric, titles)
-        frame, read = self.to_frame(), counted(self.measured[0].n_segments, "segment")
+        frame = self.to_frame()
+        read = counted(self.measured[0].n_segments, "segment")
         stopped = "" if self.complete else ", interrupted"
         return training_curves(
             frame[frame["metric"] == metric],
@@ -80,7 +81,8 @@ class MeasuredCheckpoints(HeadResult):
 
     @property
     def _span(self) -> str:
-        first, last = self.checkpoints[0], self.checkpoints[-1]
+        first = self.checkpoints[0]
+        last = self.checkpoints[-1]
         return f"{counted(len(self.checkpoints), 'checkpoint')}, {first} to {last}"
 
     def __repr__(self) -> str:
@@ -160,9 +162,11 @@ def measure_checkpoints(
 
 def _labelled(given: Any) -> tuple[str, Any]:
     """The label of a checkpoint and what it is loaded from."""
-    label, source = None, given
+    label = None
+    source = given
     if isinstance(given, tuple) and len(given) == 2:
-        label, source = str(given[0]), given[1]
+        label = str(given[0])
+        source = given[1]
     if isinstance(source, AttentionModel):
         return label or source.name, source
     if isinstance(source, (str, Path)):

@@ -121,7 +121,8 @@ class WordSegmenter:
         Raises:
             ValueError: without `skip_unaligned`, as for one text; or no text is left.
         """
-        made, n_skipped = [], 0
+        made = []
+        n_skipped = 0
         for index, (words, label) in enumerate(texts):
             try:
                 made.append(self(words, index, label))
@@ -163,11 +164,13 @@ def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
     """
     owners = np.full(batch.real.shape, -1)
     for row, segment, length in zip(owners, word_segments(batch), batch.lengths, strict=True):
-        before, after = segment.before, segment.before + len(segment)
+        before = segment.before
+        after = segment.before + len(segment)
         row[before:after] = segment.words
         if special:
             row[before:after] += 1
-            row[:before], row[after : int(length)] = 0, segment.n_words + 1
+            row[:before] = 0
+            row[after : int(length)] = segment.n_words + 1
     return torch.from_numpy(owners).to(batch.real.device)
 
 

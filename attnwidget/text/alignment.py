@@ -28,7 +28,8 @@ def common_subsequence(
     end = 0
     while end < min(len(first), len(second)) - begin and first[-1 - end] == second[-1 - end]:
         end += 1
-    a, b = first[begin : len(first) - end], second[begin : len(second) - end]
+    a = first[begin : len(first) - end]
+    b = second[begin : len(second) - end]
     # longest[i][j]: of a[i:] and b[j:].
     longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a) - 1, -1, -1):
@@ -95,7 +96,8 @@ class SharedAxis:
             found += [(k, None) for k in range(i, a)] + [(None, k) for k in range(j, b)]
             if a < len(self.first):
                 found.append((a, b))
-            i, j = a + 1, b + 1
+            i = a + 1
+            j = b + 1
         return found
 
     @property

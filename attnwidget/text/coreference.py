@@ -157,7 +157,8 @@ def _add_sentence(
     governors: list[tuple[str, str]] = []
     for number, columns in rows:
         where = f"{path}:{number}"
-        index, misc = columns[0], columns[9]
+        index = columns[0]
+        misc = columns[9]
         is_word = not _NO_WORD.fullmatch(index)
         if is_word:
             if index != str(len(governors) + 1):

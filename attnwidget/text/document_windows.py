@@ -32,9 +32,11 @@ def windows(
         [(0, 3)]
     """
     found: list[Window] = []
-    start, starts = 0, frozenset(sentence_starts)
+    start = 0
+    starts = frozenset(sentence_starts)
     while start < len(pieces):
-        end, used = start, 0
+        end = start
+        used = 0
         while end < len(pieces) and used + pieces[end] <= room:
             used += pieces[end]
             end += 1

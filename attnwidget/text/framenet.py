@@ -134,7 +134,8 @@ def _said(error: Exception) -> str:
 def _linked(
     exemplar: Any, cutter: Any, max_words: int, max_element: int, min_distance: int
 ) -> LinkedSentence | None:
-    targets, elements = exemplar.get("Target"), exemplar.get("FE")
+    targets = exemplar.get("Target")
+    elements = exemplar.get("FE")
     if not targets or len(targets) != 1 or not elements or not elements[0]:
         return None
     spans = list(cutter.span_tokenize(exemplar.text))

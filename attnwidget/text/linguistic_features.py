@@ -57,14 +57,17 @@ def feature_words(sentence: Sentence, feature: str) -> list[int]:
 
 def _member(sentence: Sentence, feature: str) -> Callable[[int], bool]:
     if feature in _RELATIONS:
-        known, relations = _RELATIONS[feature], sentence.relations
+        known = _RELATIONS[feature]
+        relations = sentence.relations
         return lambda word: relations[word] in known or relations[word].split(":")[0] in known
     if feature == "NEG":
-        words, negations = sentence.words, frozenset(_NEGATIONS.split())
+        words = sentence.words
+        negations = frozenset(_NEGATIONS.split())
         return lambda word: words[word].lower() in negations
     if feature not in FEATURES:
         raise ValueError(f"there is no feature {feature!r}: choose among {', '.join(FEATURES)}")
-    xpos, tags = sentence.xpos, sentence.tags
+    xpos = sentence.xpos
+    tags = sentence.tags
     if not any(xpos) and not any(tags):
         raise ValueError(
             f"{sentence.label} has no tags, by which {feature} is told; load a treebank that has "

@@ -104,7 +104,9 @@ class Brackets:
         if part is None:
             self._add(span, label)
             return
-        cluster, number, total = part[1], int(part[2]), int(part[3])
+        cluster = part[1]
+        number = int(part[2])
+        total = int(part[3])
         waiting = self._unfinished.setdefault((cluster, total), [])
         if number == 1:
             waiting.append(([], opened_where))

@@ -82,7 +82,8 @@ class Document:
     source: str = ""
 
     def __post_init__(self) -> None:
-        m, where = len(self.words), self.source or self.name or "document"
+        m = len(self.words)
+        where = self.source or self.name or "document"
         if not m:
             raise ValueError(f"{where}: a document has at least one word")
         for field, values in (("tags", self.tags), ("governors", self.governors)):

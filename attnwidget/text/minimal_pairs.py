@@ -39,7 +39,8 @@ class MinimalPair:
     @property
     def differing(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the words, joined by spaces, between the common beginning and the common end."""
-        good, bad = self.good.split(), self.bad.split()
+        good = self.good.split()
+        bad = self.bad.split()
         start, end = common_ends(good, bad)
         return tuple(good[start : len(good) - end]), tuple(bad[start : len(bad) - end])
 

@@ -123,7 +123,8 @@ def tree_fault(governors: Sequence[int]) -> tuple[int, str] | None:
     settled[0] = True
     for start in range(1, n + 1):
         path: list[int] = []
-        at, met = start, set[int]()
+        at = start
+        met = set[int]()
         while not settled[at] and at not in met:
             met.add(at)
             path.append(at)

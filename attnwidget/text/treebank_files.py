@@ -153,7 +153,10 @@ def _blocks(path: Path) -> Iterator[_Block]:
 
 def _from_conllu(block: _Block) -> _Rows | None:
     rows = _Rows(block)
-    range_start, range_end, range_form, range_misc = 0, 0, "", dict[str, Any]()
+    range_start = 0
+    range_end = 0
+    range_form = ""
+    range_misc = dict[str, Any]()
     for index, line in enumerate(block.lines):
         if line.startswith("#"):
             for key, value in parse_comment_line(line):
@@ -171,8 +174,10 @@ def _from_conllu(block: _Block) -> _Rows | None:
                         f"the range {start}-{end} begins within the range "
                         f"{range_start}-{range_end}",
                     )
-                range_start, range_end = start, end
-                range_form, range_misc = row["form"], row["misc"]
+                range_start = start
+                range_end = end
+                range_form = row["form"]
+                range_misc = row["misc"]
                 if start != len(rows.words) + 1:
                     raise block.fault(
                         index, f"the range {start}-{range_end} comes after word {len(rows.words)}"
@@ -218,7 +223,8 @@ def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
 
 def _close_range(rows: _Rows, form: str, misc: dict[str, Any]) -> None:
     """Glue the words of a range where together they spell it: "do" + "n't"."""
-    n, length = 1, len(rows.words[-1])
+    n = 1
+    length = len(rows.words[-1])
     while n < len(rows.words) and length < len(form):
         n += 1
         length += len(rows.words[-n])

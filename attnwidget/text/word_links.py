@@ -157,7 +157,8 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
                     and other.head != mention.head
                 ]
                 if mention.kind == "pronoun" and earlier:
-                    pronoun, noun = (mention.head - start,), (earlier[-1] - start,)
+                    pronoun = (mention.head - start,)
+                    noun = (earlier[-1] - start,)
                     links.append(Link(pronoun, noun, "PRON to NOUN"))
                     links.append(Link(noun, pronoun, "NOUN to PRON"))
             name = f"{document.name or 'document'}, sentence {number}"
@@ -175,7 +176,8 @@ def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
     """Where each row stands, and its cells in the order of `_COLUMNS`."""
     if not isinstance(table, (str, Path)):
         order = _order(list(map(str, table.columns)), "the table")
-        lacks, places = table.isna().to_numpy(), list(zip(_COLUMNS, order, strict=True))
+        lacks = table.isna().to_numpy()
+        places = list(zip(_COLUMNS, order, strict=True))
         for number, row in enumerate(table.itertuples(index=False, name=None)):
             empty = [name for name, place in places if lacks[number, place]]
             if empty:

@@ -64,15 +64,19 @@ def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
 
 def _from_text(path: Path, limit: int | None) -> WordVectors:
     words: list[str] = []
-    numbers, promised, dimension = array("f"), None, 0
+    numbers = array("f")
+    promised = None
+    dimension = 0
     for line, text in enumerate(decoded_lines(path), 1):
         parts = text.rstrip().split(" ")
         if line == 1 and len(parts) == 2 and all(map(_COUNT.fullmatch, parts)):
-            promised, dimension = int(parts[0]), int(parts[1])
+            promised = int(parts[0])
+            dimension = int(parts[1])
             continue
         # Some words of GloVe hold spaces; of a word and a number too many the last part is one.
         dimension = dimension or _n_numbers(parts)
-        word, own = parts[: max(0, len(parts) - dimension)], parts[-dimension:]
+        word = parts[: max(0, len(parts) - dimension)]
+        own = parts[-dimension:]
         if not dimension or not "".join(word) or (len(word) > 1 and _is_number(word[-1])):
             raise ValueError(
                 f"{path}:{line}: expected a word and {dimension or 'its'} numbers, as in the "
@@ -106,10 +110,12 @@ def _from_binary(path: Path, limit: int | None) -> WordVectors:
                 f"dimensions, got {b' '.join(header)[:40]!r}"
             )
         promised, dimension = map(int, header)
-        words, rows = [], []
+        words = []
+        rows = []
         for number in range(1, min(promised, limit or promised) + 1):
             # More than the file has would be made room for before it is missed.
-            word, raw = _word(file), file.read(min(4 * dimension, room))
+            word = _word(file)
+            raw = file.read(min(4 * dimension, room))
             if word is None or len(raw) < 4 * dimension:
                 break
             vector = np.frombuffer(raw, "<f4")
@@ -142,8 +148,10 @@ def _from_npz(path: Path, limit: int | None) -> WordVectors:
             f"{path} has no array {' or '.join(sorted(missing))!r}, only "
             f"{', '.join(stored)[:200] or 'nothing'}: {how}"
         )
-    words, vectors = stored["words"], stored["vectors"]
-    is_text, are_numbers = words.dtype.kind == "U", vectors.dtype.kind in "fiu"
+    words = stored["words"]
+    vectors = stored["vectors"]
+    is_text = words.dtype.kind == "U"
+    are_numbers = vectors.dtype.kind in "fiu"
     if not is_text or words.ndim != 1 or not are_numbers or not vectors.ndim:
         raise ValueError(
             f"{path}: expected `words` [N] of text and `vectors` [N, d] of numbers, got "

@@ -104,7 +104,9 @@ test("a comm that refuses, and a view that Jupyter marks as disconnected, are lo
 });
 
 test("the other figures of the page ask too, and only those without an answer are lost", () => {
-  const [first, second, third] = [figure(), figure(), figure()];
+  const first = figure();
+  const second = figure();
+  const third = figure();
   first.choose();
   first.done();
   vi.advanceTimersByTime(300);

@@ -60,7 +60,8 @@ test.each([1, 5, 24, 60])("arcs of a projective tree of %i words never cross", (
     for (const a of arcs)
       for (const b of arcs) {
         if (a === b) continue;
-        const [low, high] = [Math.min(a.x0, a.x1), Math.max(a.x0, a.x1)];
+        const low = Math.min(a.x0, a.x1);
+        const high = Math.max(a.x0, a.x1);
         // A leg of one that stands under the flat part of another must end below it.
         for (const x of [b.x0, b.x1])
           if (x > low && x < high) expect(b.height).toBeLessThan(a.height);

@@ -26,7 +26,8 @@ describe("the colour scale", () => {
   });
   it("ends at 3:1 and more against the background", () => {
     for (const dark of [false, true]) {
-      const [low, high] = [luminance(lookup(dark)[0] ?? 0), luminance(lookup(dark)[255] ?? 0)];
+      const low = luminance(lookup(dark)[0] ?? 0);
+      const high = luminance(lookup(dark)[255] ?? 0);
       const ratio = (Math.max(low, high) + 0.05) / (Math.min(low, high) + 0.05);
       expect(ratio).toBeGreaterThan(3);
     }

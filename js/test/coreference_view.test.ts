@@ -25,10 +25,8 @@ const mention = (index: number, words: number[], cluster: number, kind = "nomina
 
 /** "Ann <b> told [[her] men] that [she] left ." from word 5 of its document. */
 function drawnAnn(change: Partial<DrawnWindow> = {}): DrawnWindow {
-  const [none, rule] = [
-    { nearest: 4, "rule-based": -1 },
-    { nearest: 6, "rule-based": 4 },
-  ];
+  const none = { nearest: 4, "rule-based": -1 };
+  const rule = { nearest: 6, "rule-based": 4 };
   return {
     document: 0,
     window: 0,

@@ -105,7 +105,8 @@ describe("pixels", () => {
     "of differences the one farthest from 0 survives, on a scale with grey in the " + "middle",
     () => {
       const values = new Array(64 * 64).fill(128);
-      [values[0], values[1]] = [200, 1];
+      values[0] = 200;
+      values[1] = 1;
       const pixels = new Uint32Array(100);
       const colours = diverging(THEMES.light);
       const look = { table: colours, line: LINE, scale: "sqrt", shared: false } as const;

@@ -199,7 +199,8 @@ test(
     "difference are offered while one is off",
   async () => {
     const { model, find } = await show({ selected: [[2, 3, "self"]] });
-    const [button, row] = [find(".attnw-grid-switch"), find(".attnw-off-controls")];
+    const button = find(".attnw-grid-switch");
+    const row = find(".attnw-off-controls");
     expect([button.textContent, row.hidden]).toEqual(["switch off L2 H3", true]);
     button.click();
     await frame();

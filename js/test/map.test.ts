@@ -39,7 +39,8 @@ function luminance(colour: string): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 const contrast = (colour: string, dark: boolean) => {
-  const [a, b] = [luminance(colour), luminance(dark ? "#111111" : "#ffffff")];
+  const a = luminance(colour);
+  const b = luminance(dark ? "#111111" : "#ffffff");
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 };
 
@@ -64,8 +65,10 @@ describe("layout", () => {
       expect(y).toBeGreaterThanOrEqual(19);
       expect(y).toBeLessThanOrEqual(layout.height - 19);
     }
-    const [a, b] = [points[0], points[1]];
-    const [c, d] = [plane[0], plane[1]];
+    const a = points[0];
+    const b = points[1];
+    const c = plane[0];
+    const d = plane[1];
     if (!a || !b || !c || !d) throw new Error("no points");
     const ratio = Math.hypot(a.x - b.x, a.y - b.y) / Math.hypot(c.x - d.x, c.y - d.y);
     expect(ratio).toBeCloseTo(layout.scale, 9);

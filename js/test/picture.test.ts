@@ -20,7 +20,8 @@ describe("the pen that writes SVG", () => {
   test("places text by its alignment and baseline", () => {
     const body = drawn((pen) => {
       pen.font = "600 10px Arial";
-      [pen.textAlign, pen.textBaseline] = ["right", "middle"];
+      pen.textAlign = "right";
+      pen.textBaseline = "middle";
       pen.fillText("x", 4, 10);
     });
     expect(body).toBe(

@@ -95,7 +95,9 @@ describe("figures on a page", () => {
       relations: null,
     };
     const figure = () => localModel<State>({ selected: [], layer: 0, _error: "" });
-    const [grid, view, map] = [figure(), figure(), figure()];
+    const grid = figure();
+    const view = figure();
+    const map = figure();
     const scaled = localModel({ selected: [], layer: 0, _error: "", scale: "sqrt" });
     link([
       { model: grid, ...limits },

@@ -122,7 +122,8 @@ describe("arcs on a page without a kernel", () => {
 
   it("go to a sentence that has the relation only in an explorer", () => {
     const held = () => [sentence(0, ["det", "root", "det"]), sentence(1)];
-    const [alone, explored] = [page(2, held(), 0), page(2, held(), 0, true)];
+    const alone = page(2, held(), 0);
+    const explored = page(2, held(), 0, true);
     for (const model of [alone, explored]) model.set("relation", "obj");
     expect([alone.get("sentence"), explored.get("sentence")]).toEqual([0, 1]);
     explored.set("relation", "nsubj");

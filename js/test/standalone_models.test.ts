@@ -224,7 +224,8 @@ describe("figures of relations on a page", () => {
   it("follow each other in relation and direction, where they know it", () => {
     const figure = (relation: string) =>
       localModel({ selected: [], layer: 0, _error: "", relation, direction: "up" });
-    const [table, arcs] = [figure("all"), figure("all")];
+    const table = figure("all");
+    const arcs = figure("all");
     link([
       { model: table, shapes, relations: ["all", "obj"] },
       { model: arcs, shapes, relations: ["all"] },

@@ -183,10 +183,8 @@ describe("on a page", () => {
     "tokens are chosen from the lists, in one message each; none is the first " + "word",
     async () => {
       const { model, find } = await mounted(lens(), state());
-      const [from, to] = [
-        find<HTMLSelectElement>("[data-control=from]"),
-        find<HTMLSelectElement>("[data-control=to]"),
-      ];
+      const from = find<HTMLSelectElement>("[data-control=from]");
+      const to = find<HTMLSelectElement>("[data-control=to]");
       expect([from.value, to.value]).toEqual(["1 cat", "every token"]);
       to.value = "2 sat";
       to.dispatchEvent(new Event("change"));

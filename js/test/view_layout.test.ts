@@ -105,7 +105,8 @@ describe("lines", () => {
     expect(hitLines(layout, 5, layout.fullHeight + 40, lines)).toEqual({});
     const u = 0.25;
     const x = layout.x0 + u * (layout.x1 - layout.x0);
-    const [from, to] = [rowCentre(layout, 0), rowCentre(layout, 5)];
+    const from = rowCentre(layout, 0);
+    const to = rowCentre(layout, 5);
     const y = from + alongAt(EASED, u) * (to - from);
     expect(hitLines(layout, x, y, lines)).toEqual({ query: 0, key: 5 });
     expect(hitLines(layout, x, rowCentre(layout, 3) + 1, lines)).toEqual({ query: 3, key: 3 });
@@ -199,10 +200,8 @@ describe("labels", () => {
   });
 
   test("blank tokens show their spelling", () => {
-    const [text, raw] = [
-      [" ", "", " ", "a"],
-      ["Ġ", "", " ", "a"],
-    ];
+    const text = [" ", "", " ", "a"];
+    const raw = ["Ġ", "", " ", "a"];
     const axis = { text, raw, special: [], segments: [] };
     expect(text.map((_, i) => labelOf(axis, i))).toEqual(["Ġ", "␣", "␣", "a"]);
   });

@@ -124,7 +124,8 @@ describe("lines", () => {
   });
 
   test("top mass agrees with a sort of each row", () => {
-    const [n, mass] = [60, 0.8];
+    const n = 60;
+    const mass = 0.8;
     let seed = 1;
     const random = () => {
       seed = (seed * 48271) % 2147483647;
@@ -136,7 +137,8 @@ describe("lines", () => {
     for (let r = 0; r < n; r++) {
       const row = [...weights.subarray(r * n, (r + 1) * n)].sort((a, b) => b - a);
       const total = row.reduce((a, b) => a + b, 0);
-      let [sum, i] = [0, 0];
+      let sum = 0;
+      let i = 0;
       while (sum < mass * total * (1 - 1e-6)) sum += row[i++] ?? 0;
       expect(cutoffs[r]).toBe(row[i - 1]);
     }

@@ -52,7 +52,8 @@ describe("a window", () => {
   });
 
   test("has the room of the whole matrix, and its cells fill it", () => {
-    const [whole, zoomed] = [layout(), layout(part)];
+    const whole = layout();
+    const zoomed = layout(part);
     for (const name of ["width", "height", "x0", "y0"] as const)
       expect(zoomed[name]).toBe(whole[name]);
     expect(zoomed.cellHeight).toBe(zoomed.cellWidth);

@@ -54,7 +54,8 @@ def beside_two_forward_passes(a: AttentionModel, b: AttentionModel, count: int) 
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
     for number in range(count + 1):
         for name, run in candidates.items():
-            wall, processor = time.perf_counter(), time.process_time()
+            wall = time.perf_counter()
+            processor = time.process_time()
             run()
             if number:  # the first round is not counted
                 took = time.process_time() - processor, time.perf_counter() - wall

@@ -120,7 +120,8 @@ def beside_bertviz(browser: Browser, folder: Path, tokens: int) -> None:
     page = browser.new_page(viewport={"width": 1200, "height": 1400})
     page.set_default_timeout(300_000)
     cdn_from_npm(page, folder)
-    ours, theirs = folder / "ours.html", folder / "theirs.html"
+    ours = folder / "ours.html"
+    theirs = folder / "theirs.html"
     save_page(attention, ours)
     bertviz_page(weights, attention.tokens, theirs)
     page.goto(f"file://{ours}")
@@ -183,7 +184,8 @@ def rerun(browser: Browser, folder: Path, widget: str = "HeadGrid(attention)") -
         page = browser.new_page(viewport={"width": 1200, "height": 1400})
         notebook = LiveNotebook(page, server, "lab/tree", "rerun", [setup(128), cell])
         notebook.run_cell(0)
-        heap, devtools = [], page.context.new_cdp_session(page)
+        heap = []
+        devtools = page.context.new_cdp_session(page)
         for run in range(61):
             notebook.run_cell(1)
             if run % 20 == 0:

@@ -136,7 +136,8 @@ def main() -> None:
         page.locator(".attnw-lens-root canvas").first.wait_for()
         page.wait_for_timeout(3000)
         empty, hover, lens = (page.evaluate(script) for script in (EMPTY, HOVER, LENS))
-        switch, passes = page.evaluate(SWITCH), notebook.value("passes()")
+        switch = page.evaluate(SWITCH)
+        passes = notebook.value("passes()")
         size = notebook.value("lens._lens['values']['view'].nbytes")
         print(
             f"a frame: empty {spread(empty)}, hover over 12 heads {spread(hover)}; "

@@ -147,7 +147,8 @@ def most_attended(words: np.ndarray, direction: int) -> np.ndarray:
 
 def main() -> None:
     torch.set_num_threads(1)
-    model, treebank = load_model(), sentences()
+    model = load_model()
+    treebank = sentences()
     beside_forward(model, treebank)
     after_the_maps(model, treebank)
 

@@ -54,7 +54,9 @@ def kernel(length: int) -> None:
 
     def streamed() -> None:
         stream_attention(
-            *(query, key, value),
+            query,
+            key,
+            value,
             scaling=0.125,
             visible=lambda rows, keys: (places[None, keys] <= places[rows, None])[None],
         )

@@ -99,8 +99,10 @@ def main() -> None:
         page.locator(".attnw-long").wait_for()
         page.wait_for_timeout(2000)
         devtools = page.context.new_cdp_session(page)
-        empty, pan = page.evaluate(EMPTY), page.evaluate(PAN, 200)
-        heap, cells = [], page.evaluate(EMPTY_CELLS)
+        empty = page.evaluate(EMPTY)
+        pan = page.evaluate(PAN, 200)
+        heap = []
+        cells = page.evaluate(EMPTY_CELLS)
         for _ in range(3):
             took = page.evaluate(TILES, 100)
             devtools.send("HeapProfiler.collectGarbage")

@@ -42,8 +42,10 @@ def train(start: Path, data: Path, out: Path, steps: int, learning_rate: float) 
         [Example(tuple(tokenizer(text)["input_ids"][:128]), label) for text, label in part]
         for part in sentences(data)
     )
-    model, begin = classifier(start, LABELS), time.monotonic()
-    labels, draw = model.config.label2id, np.random.default_rng(0)
+    model = classifier(start, LABELS)
+    begin = time.monotonic()
+    labels = model.config.label2id
+    draw = np.random.default_rng(0)
     before = accuracy(model, held, labels)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     model.train()

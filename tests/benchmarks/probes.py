@@ -41,7 +41,8 @@ BATCH = 32
 
 def told(name: str, run: Callable[[], Any]) -> Any:
     """What `run` gives, printed with its wall time and the processor's."""
-    start, began = time.process_time(), time.monotonic()
+    start = time.process_time()
+    began = time.monotonic()
     found = run()
     seconds = f"{time.monotonic() - began:.0f} s, {time.process_time() - start:.0f} s of processor"
     print(f"\n{name} ({seconds})\n{found}", flush=True)
@@ -99,7 +100,9 @@ def governors(
         probe = told(
             kind,
             lambda kind=kind: train_dependency_probe(
-                *(model, *parts, kind),
+                model,
+                *parts,
+                kind,
                 vectors=vectors if kind == "attention+words" else None,
                 checkpoint=cache / f"{kind}.npz",
                 **careful,
@@ -143,7 +146,7 @@ def costs(folder: Path | None, train: list[Sentence], dev: list[Sentence], vecto
         )
         epoch = seconds(
             lambda: train_dependency_probe(
-                *(model, train, dev, "attention+words"), vectors=found, seeds=1, **more
+                model, train, dev, "attention+words", vectors=found, seeds=1, **more
             )
         )
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

@@ -31,7 +31,10 @@ import attnwidget as aw
 from attnwidget.studies.measure import measure_attention
 from attnwidget.text.segments import Segment
 
-LAYERS, HEADS, WIDTH, TOKENS = 48, 32, 8, 512
+LAYERS = 48
+HEADS = 32
+WIDTH = 8
+TOKENS = 512
 COUNTS = (1_000, 10_000, 50_000)
 
 
@@ -53,7 +56,8 @@ def bert(layers: int, heads: int, width: int, length: int) -> aw.AttentionModel:
 def text(model: aw.AttentionModel, tokens: int) -> str:
     """As much of the prose of the package as makes so many tokens, or a few less."""
     words = aw.demo.demo_prose().read_text("utf-8").split()
-    least, most = 1, len(words)
+    least = 1
+    most = len(words)
     while least < most:
         half = (least + most + 1) // 2
         enough = len(model.tokenizer(" ".join(words[:half]))["input_ids"]) > tokens
@@ -125,16 +129,19 @@ FIGURES: dict[str, Callable[[aw.AttentionModel, aw.Attention], Any]] = {
 
 def figure(name: str) -> None:
     model, attention = large()
-    before, start = memory(), time.perf_counter()
+    before = memory()
+    start = time.perf_counter()
     widget = FIGURES[name](model, attention)
     if hasattr(widget, "wait"):
         widget.wait()
     widget.open()
-    seconds, beyond = time.perf_counter() - start, memory() - before
+    seconds = time.perf_counter() - start
+    beyond = memory() - before
     said = [f"{seconds:.2f} s, {beyond:.0f} MB, to the page {payload(widget) / 1e6:.2f} MB"]
     with tempfile.TemporaryDirectory() as folder:
         for suffix in ("svg", "png", "pdf", "html"):
-            path, start = Path(folder, f"figure.{suffix}"), time.perf_counter()
+            path = Path(folder, f"figure.{suffix}")
+            start = time.perf_counter()
             try:
                 widget.save(path)
                 size = f"{path.stat().st_size / 1e6:.2f} MB"
@@ -149,7 +156,8 @@ def numbers_of_heads() -> None:
     for tokens in (32, 128):
         model, _ = large()
         attention = model.attend(text(model, tokens))
-        before, start = memory(), time.perf_counter()
+        before = memory()
+        start = time.perf_counter()
         found = distances(attention)
         seconds = time.perf_counter() - start
         start = time.perf_counter()
@@ -169,13 +177,15 @@ def numbers_of_heads() -> None:
         if name == "distances" and attention.n_layers * attention.n_heads > 500:
             print("distances, 512 tokens: not run, 1.2 million pairs of 262,144 cells")
             continue
-        before, start = memory(), time.perf_counter()
+        before = memory()
+        start = time.perf_counter()
         try:
             run()
             said = "done"
         except ValueError as error:
             said = f"refused: {error}"
-        seconds, beyond = time.perf_counter() - start, memory() - before
+        seconds = time.perf_counter() - start
+        beyond = memory() - before
         print(f"{name}, 512 tokens: {said}, {seconds:.1f} s, {beyond:.0f} MB beyond the last row")
 
 
@@ -195,7 +205,8 @@ def treebank() -> None:
     }
     done: dict[str, Any] = {}
     for name, run in steps.items():
-        before, start = memory(), time.perf_counter()
+        before = memory()
+        start = time.perf_counter()
         done[name] = run()
         said = ""
         if hasattr(done[name], "open"):
@@ -208,7 +219,8 @@ def treebank() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("RelationTable", "DependencyArcs"):
             for suffix in ("svg", "html"):
-                path, start = Path(folder, f"{name}.{suffix}"), time.perf_counter()
+                path = Path(folder, f"{name}.{suffix}")
+                start = time.perf_counter()
                 try:
                     done[name].save(path)
                     said = f"{path.stat().st_size / 1e6:.2f} MB"

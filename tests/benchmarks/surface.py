@@ -142,7 +142,8 @@ def full_formula(maps: np.ndarray) -> np.ndarray:
     maps = np.float32(0.999) * maps + np.float32(0.001 / maps.shape[-1])
     found = np.zeros((len(maps), len(maps)))
     for i, j in zip(*np.triu_indices(len(maps), 1), strict=True):
-        p, q = maps[i], maps[j]
+        p = maps[i]
+        q = maps[j]
         m = (p + q) / 2
         terms = [np.where(x > 0, x * np.log(x / m), 0).sum(dtype=np.float64) for x in (p, q)]
         found[i, j] = found[j, i] = sum(terms) / 2
@@ -200,12 +201,14 @@ def measure_and_report(count: int) -> None:
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     print(f"{torch.get_num_threads()} threads, {count} rounds")
-    embedded, base = load_model(), bert_base()
+    embedded = load_model()
+    base = bert_base()
     beside_the_forward_pass("random BERT-base, 12 x 12", base, count)
     beside_the_forward_pass("embedded model, 6 x 12", embedded, count)
     beside_pair_loops(base, count)
     flow(embedded)
-    few, many = 128, 512
+    few = 128
+    many = 512
     peaks = [peak_memory(n) for n in (few, many)]
     print(f"peak memory: {peaks[0]:.0f} MB for {few} segments, {peaks[1]:.0f} MB for {many}")
 

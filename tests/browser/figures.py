@@ -68,7 +68,8 @@ class GridOnPage:
     def pixels(self, layer: int, head: int, cells: list[tuple[int, int]], side: int) -> Any:
         """The drawn colours at the centres of cells of a `side` x `side` map, [cells, 3]."""
         x, y = self.corner(layer, head)
-        step, dpr = self.layout["cell"] / side, self.layout["dpr"]
+        step = self.layout["cell"] / side
+        dpr = self.layout["dpr"]
         points = [
             [int((x + (col + 0.5) * step) * dpr), int((y + (row + 0.5) * step) * dpr)]
             for row, col in cells
@@ -79,7 +80,8 @@ class GridOnPage:
         self, layer: int, head: int, values: list[list[int]], theme: str, *, steps: int = 0
     ) -> None:
         """The thumbnail shows these bytes, give or take `steps`, on the theme's scale."""
-        side, colours = len(values), colour_scale(theme)
+        side = len(values)
+        colours = colour_scale(theme)
         cells = [(0, 0), (side // 2, side // 2), (side - 1, side - 1)]
         cells += [(row, int(np.argmax(values[row]))) for row in (1, side // 3, side - 2)]
         got = self.pixels(layer, head, cells, side)

@@ -46,7 +46,8 @@ class LiveNotebook:
     """A notebook of code cells, open in `page`, with an idle kernel."""
 
     def __init__(self, page: Page, server: Server, route: str, name: str, cells: list[str]) -> None:
-        self.page, self.url = page, f"{server.url}/{route}/{name}.ipynb?reset"
+        self.page = page
+        self.url = f"{server.url}/{route}/{name}.ipynb?reset"
         self._name = f"{name}.ipynb"
         self.theme = "light"
         notebook = {

@@ -24,7 +24,8 @@ FLAGS = [
     # The shell's letters would stand elsewhere than those of a browser with windows.
     "--font-render-hinting=none",
 ]
-WIDTH, HEIGHT = 1200, 1400
+WIDTH = 1200
+HEIGHT = 1400
 # What the hosts themselves say in the console; none of it comes from a widget.
 HOST_NOISE = (
     "favicon",

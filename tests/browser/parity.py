@@ -139,7 +139,8 @@ class Twice:
 
     def texts_apart(self) -> list[str]:
         """The texts that only one has, or that both have more than two pixels from each other."""
-        found, left = [], list(self.page_texts)
+        found = []
+        left = list(self.page_texts)
         for text, *box in self.picture_texts:
             same = [other for other in left if other[0] == text]
             near = min(same, key=lambda other: _distance(box, other[1:]), default=None)
@@ -191,8 +192,10 @@ def drawn_twice(desk: Desk, widget: HeadWidget, *, width: int, theme: ThemeName)
     written = desk.paper.evaluate(WRITTEN, svg(drawing, density=1, named=False))
     found = []
     for (x, y, wide, high), shot, on_page in zip(drawing.figures, shots, boxes, strict=True):
-        rows, columns = min(round(high), shot.shape[0]), min(round(wide), shot.shape[1])
-        left, top = round(x), round(y)
+        rows = min(round(high), shot.shape[0])
+        columns = min(round(wide), shot.shape[1])
+        left = round(x)
+        top = round(y)
         inside = [
             (text, x0 - x, y0 - y, x1 - x, y1 - y)
             for text, x0, y0, x1, y1 in written
@@ -234,7 +237,8 @@ def assert_alike(
 
 
 def _inside(box: Any, columns: float, rows: float) -> bool:
-    x, y = (box[1] + box[3]) / 2, (box[2] + box[4]) / 2
+    x = (box[1] + box[3]) / 2
+    y = (box[2] + box[4]) / 2
     return bool(-1 <= x <= columns + 1 and -1 <= y <= rows + 1)
 
 

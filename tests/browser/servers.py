@@ -49,7 +49,8 @@ def free_port() -> int:
 
 def isolated_environment(home: Path) -> dict[str, str]:
     """The environment of a server that reads and writes no settings but those in `home`."""
-    config, settings = home / "config", home / "settings"
+    config = home / "config"
+    settings = home / "settings"
     page_config = config / "labconfig" / "page_config.json"
     tracker = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
     for path in (page_config, tracker):
@@ -125,15 +126,19 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 @contextmanager
 def jupyter(folder: Path, forks: str | None = None) -> Iterator[Server]:
     """JupyterLab and Notebook 7, serving `folder`/notebooks; kernels are forks where said."""
-    root, port = folder / "notebooks", free_port()
+    root = folder / "notebooks"
+    port = free_port()
     root.mkdir(parents=True)
     program = [
-        *(sys.executable, "-m", "jupyterlab"),
+        sys.executable,
+        "-m",
+        "jupyterlab",
         *JUPYTER_FLAGS,
         f"--ServerApp.port={port}",
         f"--ServerApp.root_dir={root}",
     ]
-    url, home = f"http://127.0.0.1:{port}", folder / "home"
+    url = f"http://127.0.0.1:{port}"
+    home = folder / "home"
     kernels = {} if forks is None else forked_python.kernelspec(home / "data", forks)
     with running(program, f"{url}/api/status", home, root, **kernels):
         yield Server(url, root)
@@ -143,7 +148,8 @@ def jupyter(folder: Path, forks: str | None = None) -> Iterator[Server]:
 def marimo(source: str, folder: Path, forks: str) -> Iterator[Server]:
     """A marimo app whose cells are in `source`, running as a page, in a fork."""
     folder.mkdir(parents=True, exist_ok=True)
-    app, port = folder / "app.py", free_port()
+    app = folder / "app.py"
+    port = free_port()
     app.write_text(source, encoding="utf-8")
     program = forked_python.command(
         forks,

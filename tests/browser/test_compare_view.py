@@ -41,12 +41,15 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + PAIR, "grid", "view"])
     for cell in range(3):
         notebook.run_cell(cell)
-    page, on_grid, output = notebook.page, notebook.output(1), notebook.output(2)
+    page = notebook.page
+    on_grid = notebook.output(1)
+    output = notebook.output(2)
     set_width(output, 1200)
     root = output.locator(".attnw-root")
     panels = root.locator(".attnw-panel:visible")
     expect(panels).to_have_count(3)
-    readout, caption = root.locator(".attnw-readout"), root.locator("[data-caption]")
+    readout = root.locator(".attnw-readout")
+    caption = root.locator("[data-caption]")
     expect(caption).to_contain_text("A: small BERT (in the package)")
     expect(caption).to_contain_text("B: small BERT for genres (in the package)")
 

@@ -98,7 +98,8 @@ def test_a_click_on_a_mention_shows_what_is_chosen(in_lab: OpenNotebook) -> None
 
 def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
-    view, press = figure(notebook), notebook.page.keyboard.press
+    view = figure(notebook)
+    press = notebook.page.keyboard.press
     view.get_by_role("combobox").focus()
     press("Tab")
     press("Tab")

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.browser
 _DATA = re.compile(r'(<script type="application/json" id="attnw-data">)(.*?)(</script>)', re.DOTALL)
 #: A page shows its figures, or says what is wrong with them, within this time.
 READY_MS = 3000
-SEED, N_MUTATIONS = 20, 40
+SEED = 20
+N_MUTATIONS = 40
 SAID = re.compile("is damaged|cannot be (shown|drawn)")
 ODD_VALUES: list[Any] = [
     None,

@@ -48,7 +48,8 @@ class MapOnPage:
         layout: dict[str, Any] = json.loads(self.canvas.get_attribute("data-layout") or "{}")
         box = self.canvas.bounding_box()
         assert box is not None
-        across, up = layout["x0"] + layout["scale"] * x, layout["y0"] - layout["scale"] * y
+        across = layout["x0"] + layout["scale"] * x
+        up = layout["y0"] - layout["scale"] * y
         return box["x"] + across, box["y"] + up
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:

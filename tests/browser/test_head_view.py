@@ -51,7 +51,8 @@ def test_a_matrix_is_zoomed_by_mouse_and_keys(
         box = canvas.bounding_box()
         layout = canvas.evaluate("canvas => JSON.parse(canvas.dataset.layout)")
         assert box is not None
-        left, top = box["x"] + layout["x0"], box["y"] + layout["y0"]
+        left = box["x"] + layout["x0"]
+        top = box["y"] + layout["y0"]
         cell = layout["cellWidth"]
         page.mouse.move(left + 100.5 * cell, top + 150.5 * cell)
         page.mouse.down()

@@ -59,7 +59,8 @@ def test_keys_stand_beside_what_they_do(host: str, request: pytest.FixtureReques
     before = notebook.value(CHOSEN)
     for index in range(1, len(cells) + 1):
         root = notebook.output(index).locator(".attnw-root")
-        button, keys = root.get_by_label("show the keys"), root.locator(".attnw-keys")
+        button = root.get_by_label("show the keys")
+        keys = root.locator(".attnw-keys")
         button.click()
         expect(keys).to_be_visible()
         assert_reads_as_a_list(keys)

@@ -38,7 +38,8 @@ def test_a_click_selects_and_the_linked_view_follows(in_lab: OpenNotebook) -> No
     notebook = in_lab([SETUP + LINKED, "grid", "view", "print('selected', grid.selected)"])
     for cell in range(3):
         notebook.run_cell(cell)
-    grid, view = grid_of(notebook, 1), notebook.output(2).locator(".attnw-root")
+    grid = grid_of(notebook, 1)
+    view = notebook.output(2).locator(".attnw-root")
     expect(view).to_contain_text("L0 H0")
     grid.click(3, 5)
     notebook.wait_for_value("[tuple(head) for head in grid.selected]", [(3, 5, "self")])
@@ -53,7 +54,8 @@ def test_brackets_step_the_layer_of_both(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LINKED, "grid", "view"])
     for cell in range(3):
         notebook.run_cell(cell)
-    grid, view = grid_of(notebook, 1), notebook.output(2).locator(".attnw-root")
+    grid = grid_of(notebook, 1)
+    view = notebook.output(2).locator(".attnw-root")
     grid.click(3, 5)
     for key, layer in [("]", 4), ("[", 3), ("[", 2)]:
         notebook.page.keyboard.press(key)

@@ -80,7 +80,8 @@ def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
 ) -> None:
     notebook = in_lab([f"{SETUP}{LINKED}grid"])
     notebook.run_cell(0)
-    output, page = notebook.output(0), notebook.page
+    output = notebook.output(0)
+    page = notebook.page
     grid = GridOnPage(output)
     preview = output.locator(".attnw-grid-preview")
 
@@ -96,7 +97,8 @@ def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
     point(1, 2)
     expect(preview).to_be_visible()
     # It stands beside, under or over the thumbnails.
-    over, under = preview.bounding_box(), output.locator(".attnw-grid-box").bounding_box()
+    over = preview.bounding_box()
+    under = output.locator(".attnw-grid-box").bounding_box()
     assert over and under
     apart = over["y"] >= under["y"] + under["height"] or over["y"] + over["height"] <= under["y"]
     width = output.locator("canvas.attnw-grid").bounding_box()

@@ -62,8 +62,10 @@ class OnPage:
         """Where a place lies on the page."""
         at = self.state
         q0, q1, k0, k1 = at["part"]
-        across, down = (key + 0.5 - k0) / (k1 - k0), (query + 0.5 - q0) / (q1 - q0)
-        x, y = at["left"] + at["x0"] + across * at["across"], at["top"] + at["y0"]
+        across = (key + 0.5 - k0) / (k1 - k0)
+        down = (query + 0.5 - q0) / (q1 - q0)
+        x = at["left"] + at["x0"] + across * at["across"]
+        y = at["top"] + at["y0"]
         return x, y + down * at["down"]
 
     def wait_for_step(self, step: int) -> None:
@@ -78,7 +80,8 @@ class OnPage:
 
 def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> None:
     view = OnPage(in_lab, 1200)
-    page, notebook = view.page, view.notebook
+    page = view.page
+    notebook = view.notebook
     assert view.state["step"] == 32
     expect(view.caption).to_contain_text("maxima of 32 × 32 tokens")
     expect(view.caption).to_contain_text("<s> (0) in a column of its own, at most 0.7")
@@ -142,7 +145,8 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
 
 def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook) -> None:
     view = OnPage(in_lab, 1200)
-    page, notebook = view.page, view.notebook
+    page = view.page
+    notebook = view.notebook
     page.mouse.move(*view.point_of(*NEEDLES))
     expect(view.readout).to_contain_text("at most 0.456")
 

@@ -58,7 +58,8 @@ def inputs() -> dict[str, Attention]:
 
 
 def several(attention: Attention, arrangement: str, mode: str) -> HeadView:
-    heads, locked = [(0, 1), (1, 0), (1, 2)], [("query", 2)]
+    heads = [(0, 1), (1, 0), (1, 2)]
+    locked = [("query", 2)]
     return HeadView(attention, selected=heads, tokens=locked, arrangement=arrangement, mode=mode)
 
 
@@ -200,7 +201,8 @@ def test_the_tree_of_a_probe_is_saved_as_it_is_seen(desk: Desk, word: int | None
 def test_a_sentence_is_saved_as_it_is_seen(
     desk: Desk, selected: list[tuple[int, int]], relation: str
 ) -> None:
-    words, governors = ["The", "old", "cat", "sat", "on", "my", "mat"], [3, 3, 4, 0, 7, 7, 4]
+    words = ["The", "old", "cat", "sat", "on", "my", "mat"]
+    governors = [3, 3, 4, 0, 7, 7, 4]
     relations = ["det", "amod", "nsubj", "root", "case", "nmod:poss", "obl"]
     mat = Sentence.from_lists(words, governors, relations, name="mat")
     widget = DependencyArcs(load_model(), mat, selected=selected, relation=relation)
@@ -210,9 +212,11 @@ def test_a_sentence_is_saved_as_it_is_seen(
 def measured() -> dict[str, HeadWidget]:
     """Maps and strips of 12 x 12 heads, small and large names, many and few heads."""
     random = np.random.default_rng(0)
-    positions, values = random.normal(size=(12, 12, 2)), random.normal(size=(12, 12))
+    positions = random.normal(size=(12, 12, 2))
+    values = random.normal(size=(12, 12))
     names = np.array(["to [SEP]", "other", "a behaviour whose name is longer than a line is wide"])
-    labels, here = names[random.integers(0, 3, size=(12, 12))], [(0, 1), (7, 9)]
+    labels = names[random.integers(0, 3, size=(12, 12))]
+    here = [(0, 1), (7, 9)]
     metrics = {"entropy": values, "x" * 60 + " of words": 1e7 * values, "same": 0 * values}
     return {
         "layers": HeadMap.from_positions(positions, model_name="a model", selected=here),

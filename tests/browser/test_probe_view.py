@@ -30,7 +30,9 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
     notebook = in_lab([SETUP + PROBE, "view", "grid", "print('chosen', *grid.selected)"])
     for cell in range(3):
         notebook.run_cell(cell)
-    page, output, on_grid = notebook.page, notebook.output(1), notebook.output(2)
+    page = notebook.page
+    output = notebook.output(1)
+    on_grid = notebook.output(2)
     root = output.locator(".attnw-root")
     words = root.get_by_role("listbox").get_by_role("option")
     expect(words).to_have_count(notebook.value("len(sentences[31])"))
@@ -91,9 +93,11 @@ def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNoteboo
     notebook = in_lab([SETUP + STRUCTURE, "view"])
     for cell in range(2):
         notebook.run_cell(cell)
-    page, root = notebook.page, notebook.output(1).locator(".attnw-root")
+    page = notebook.page
+    root = notebook.output(1).locator(".attnw-root")
     words = root.get_by_role("listbox").get_by_role("option")
-    readout, title = root.locator(".attnw-arcs-readout"), root.locator(".attnw-arcs-title")
+    readout = root.locator(".attnw-arcs-readout")
+    title = root.locator(".attnw-arcs-title")
     canvas = root.locator(".attnw-arcs-matrices .attnw-drawn canvas")
     expect(canvas).to_have_attribute("aria-label", re.compile("predicted distances between"))
     expect(title).to_contain_text("structural probe · layer 2")

@@ -83,7 +83,8 @@ def assert_shown(output: Locator, alt: str) -> None:
     expect(picture).to_have_attribute("alt", alt)
     # As the page shows it, not as the file has it.
     shot = np.asarray(Image.open(io.BytesIO(picture.screenshot())).convert("L"))
-    dark, light = (shot < 110).mean(), (shot > 200).mean()
+    dark = (shot < 110).mean()
+    light = (shot > 200).mean()
     assert min(shot.shape) > 100 and 0.003 < dark < 0.6 and light > 0.3, (shot.shape, dark, light)
     expect(output.locator("figcaption")).to_be_visible()
     expect(output.locator("figcaption")).to_have_text(alt)

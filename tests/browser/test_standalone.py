@@ -55,7 +55,8 @@ def test_none_is_drawn_where_every_token_is_hidden(seen: Watched, tmp_path: Path
     page = save_page(every, tmp_path / "none.html", hidden=["cls"])
     seen.page.goto(page.as_uri())
     body = seen.page.locator("body")
-    cells, shades = [(0, 0)], colour_scale("light")
+    cells = [(0, 0)]
+    shades = colour_scale("light")
     assert (GridOnPage(body).pixels(0, 1, cells, 1)[0] == shades[255]).all()
     body.get_by_role("checkbox", name="[SEP]").first.check()
     expect(body.locator(".attnw-grid-caption")).to_contain_text("[CLS], [SEP] hidden")

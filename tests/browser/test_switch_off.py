@@ -38,7 +38,9 @@ def test_heads_are_switched_off_by_keyboard_and_by_a_cell(in_lab: OpenNotebook) 
     notebook = in_lab([f"{SETUP}{LINKED}grid", "view", "print(grid.disabled)"])
     notebook.run_cell(0)
     notebook.run_cell(1)
-    output, beside, page = notebook.output(0), notebook.output(1), notebook.page
+    output = notebook.output(0)
+    beside = notebook.output(1)
+    page = notebook.page
     grid = GridOnPage(output)
     assert not crossed(grid, 1, 2)
     output.get_by_role("grid").focus()

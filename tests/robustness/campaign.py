@@ -20,7 +20,9 @@ from typing import Any
 from robustness.judging import said_by_the_house, said_in, where
 
 #: Seconds of computing and of waiting that one input may take; bytes beyond those at the start.
-SECONDS, WAITING, MEMORY = 10, 120, 2 * 2**30
+SECONDS = 10
+WAITING = 120
+MEMORY = 2 * 2**30
 #: What errors of the house are.
 REFUSALS = (ValueError, OSError)
 _SHOWN = 25

@@ -101,7 +101,8 @@ def _measure(folder: Path) -> Any:
 
 def _compare(folder: Path) -> Any:
     return compare(
-        *(model(), model("roberta")),
+        model(),
+        model("roberta"),
         make_segments(texts()[:8], model()),
         batch_size=2,
         checkpoint=folder / "run.npz",
@@ -122,7 +123,9 @@ def _ablate(folder: Path) -> Any:
 
 def _probe(folder: Path) -> Any:
     return train_dependency_probe(
-        *(model(), trees(16, 0), trees(6, 1)),
+        model(),
+        trees(16, 0),
+        trees(6, 1),
         seeds=2,
         control=True,
         description_length=True,
@@ -135,7 +138,9 @@ def _probe(folder: Path) -> Any:
 
 def _structural(folder: Path) -> Any:
     return train_structural_probe(
-        *(model(), trees(20, 0), trees(6, 1)),
+        model(),
+        trees(20, 0),
+        trees(6, 1),
         layers=[1],
         rank=4,
         epochs=5,
@@ -147,7 +152,9 @@ def _structural(folder: Path) -> Any:
 
 def _pairs(folder: Path) -> Any:
     return train_pair_probe(
-        *(model(), trees(20, 0), trees(6, 1)),
+        model(),
+        trees(20, 0),
+        trees(6, 1),
         min_count=2,
         epochs=4,
         cache=folder / "maps",
@@ -230,7 +237,10 @@ class _Steps:
     """Counts what a run does with files in a folder, and does something at one of these steps."""
 
     def __init__(self, folder: Path, at: int | None, do: Callable[[], None]) -> None:
-        self.count, self._at, self._do, self._folder = 0, at, do, str(folder)
+        self.count = 0
+        self._at = at
+        self._do = do
+        self._folder = str(folder)
         sys.addaudithook(self._see)
 
     def _see(self, event: str, arguments: Any) -> None:
@@ -275,7 +285,8 @@ def _child(study: str, folder: Path, fault: str, step: int | None, limit: int | 
         ended = Ended("raised", said=f"{type(error).__name__}: {error}")
         if not isinstance(error, (KeyboardInterrupt, OSError)):
             ended.said += f"\n{traceback.format_exc()[-1500:]}"
-    ended.steps, ended.seconds = steps.count, time.monotonic() - start
+    ended.steps = steps.count
+    ended.seconds = time.monotonic() - start
     return ended
 
 
@@ -477,7 +488,8 @@ def campaign(
     """Counts of what became of so many faults that hit a study, and what fell."""
     found: Counter[str] = Counter()
     falls: list[str] = []
-    start, number = time.monotonic(), 0
+    start = time.monotonic()
+    number = 0
     with tempfile.TemporaryDirectory() as place:
         expected = whole(study, Path(place))
     while found.total() - found["ended before"] < count and number < 5 * count:

@@ -80,7 +80,8 @@ class Held:
 
 def makers(model: Any) -> dict[str, Make]:
     """For each kind of figure what makes one, with what goes with it; all of it is to be closed."""
-    attention, other = model.attend(TEXT), model.attend("The captain told her men a joke.")
+    attention = model.attend(TEXT)
+    other = model.attend("The captain told her men a joke.")
     relations = probe_relations(model, [SENTENCE], progress=False)
     spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men")]
     document = Document.from_spans(list(SENTENCE.words), spans)
@@ -90,7 +91,8 @@ def makers(model: Any) -> dict[str, Make]:
     positions = np.random.default_rng(0).normal(size=(6, 12, 2))
 
     def linked() -> list[Any]:
-        grid, view = HeadGrid(attention), HeadView(attention)
+        grid = HeadGrid(attention)
+        view = HeadView(attention)
         link(grid, view)
         grid.selected = [(2, 8)]
         return [grid, view]
@@ -143,7 +145,9 @@ def main(count: int, kinds: list[str]) -> None:
         made_and_closed(make, 20)
         gc.collect()
         gc.freeze()  # what is there by now is not looked at again each time
-        before, seen, resident = Held.now(model, []), [], []
+        before = Held.now(model, [])
+        seen = []
+        resident = []
         start = time.perf_counter()
         steps = 10
         for _ in range(steps):

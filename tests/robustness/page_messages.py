@@ -172,7 +172,8 @@ class _Heard(logging.Handler):
 @contextmanager
 def _raising(widget: HeadWidget) -> Iterator[list[logging.LogRecord]]:
     """Raise what ipywidgets logs: it lets no error of a message through."""
-    heard, log = _Heard(), widget.log
+    heard = _Heard()
+    log = widget.log
     log.addHandler(heard)
     kept, log.propagate = log.propagate, False
     try:

@@ -329,7 +329,10 @@ READERS: dict[str, Callable[[], Reader]] = {
 
 #: Those of `saved_work`, which need a model.
 SAVED = (
-    *("checkpoints", "checkpoints of ablations", "saved probes", "saved structural probes"),
+    "checkpoints",
+    "checkpoints of ablations",
+    "saved probes",
+    "saved structural probes",
     "states of explorers",
 )
 

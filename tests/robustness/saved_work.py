@@ -68,7 +68,9 @@ def _ablations() -> Reader:
 
 def _probes() -> Reader:
     probe = train_dependency_probe(
-        *(model(), sentences(12), sentences(5, seed=1)),
+        model(),
+        sentences(12),
+        sentences(5, seed=1),
         seeds=1,
         control=True,
         description_length=True,

@@ -116,7 +116,8 @@ def test_a_second_process_is_refused_until_the_first_is_gone(
 
 
 def test_a_second_thread_is_refused(tmp_path: Path) -> None:
-    path, refused = tmp_path / "run.npz", []
+    path = tmp_path / "run.npz"
+    refused = []
 
     def second() -> None:
         try:
@@ -175,7 +176,8 @@ def test_what_was_saved_before_stands(
     }[name]
     path = tmp_path / name
     save(path)
-    before, listed = path.read_bytes(), sorted(tmp_path.iterdir())
+    before = path.read_bytes()
+    listed = sorted(tmp_path.iterdir())
 
     def full(*_: object) -> None:
         raise OSError(number, os.strerror(number))

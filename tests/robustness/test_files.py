@@ -175,7 +175,9 @@ def test_refused_with_the_place(
 
 def test_prose_begins_with_no_byte_order_mark(tmp_path: Path) -> None:
     assert paragraphs(put(tmp_path, "a.txt", "\ufeffOne.\r\nTwo.\rThree.")) == [
-        *("One.", "Two.", "Three.")
+        "One.",
+        "Two.",
+        "Three.",
     ]
 
 

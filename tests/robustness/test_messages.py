@@ -44,7 +44,8 @@ def made() -> Iterator[dict[str, HeadWidget]]:
 def test_what_the_kernel_computes_goes_back_to_the_page(
     made: dict[str, HeadWidget], name: str, trait: str, value: Any
 ) -> None:
-    widget, before = made[name], shown(made[name])
+    widget = made[name]
+    before = shown(made[name])
     widget.comm.sent.clear()
     from_page(widget, {trait: value})
     assert shown(widget) == before
@@ -68,7 +69,8 @@ def test_what_the_kernel_computes_goes_back_to_the_page(
 def test_what_no_option_can_be_is_refused(
     made: dict[str, HeadWidget], name: str, trait: str, value: Any
 ) -> None:
-    widget, before = made[name], shown(made[name])
+    widget = made[name]
+    before = shown(made[name])
     widget.comm.sent.clear()
     with pytest.raises(traitlets.TraitError, match=trait):
         widget.set_state({trait: value})
@@ -79,7 +81,8 @@ def test_what_no_option_can_be_is_refused(
 def test_what_a_refused_message_sets_to_an_equal_value_is_set_back(
     made: dict[str, HeadWidget],
 ) -> None:
-    view, before = made["view"], shown(made["view"])
+    view = made["view"]
+    before = shown(made["view"])
     with pytest.raises(traitlets.TraitError, match="unit"):
         view.set_state({"layer": bool(view.layer), "unit": "letters"})
     assert shown(view) == before
@@ -89,7 +92,8 @@ def test_what_a_refused_message_sets_to_an_equal_value_is_set_back(
 def test_bytes_are_refused(
     made: dict[str, HeadWidget], paths: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    view, before = made["view"], shown(made["view"])
+    view = made["view"]
+    before = shown(made["view"])
     view.log.addHandler(caplog.handler)
     try:
         with caplog.at_level(logging.WARNING):

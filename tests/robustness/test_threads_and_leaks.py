@@ -33,9 +33,20 @@ from robustness.leaks import TEXT, Held, made_and_closed, makers
 from vocabularies import word_tokenizer
 
 KINDS = (
-    *("HeadGrid", "HeadGrid, heads off", "HeadView", "CompareView", "TokenLens", "MetricStrip"),
-    *("HeadMap", "RelationTable", "DependencyArcs", "CoreferenceView", "ProbeView"),
-    *("linked", "PredictionView", "Explorer"),
+    "HeadGrid",
+    "HeadGrid, heads off",
+    "HeadView",
+    "CompareView",
+    "TokenLens",
+    "MetricStrip",
+    "HeadMap",
+    "RelationTable",
+    "DependencyArcs",
+    "CoreferenceView",
+    "ProbeView",
+    "linked",
+    "PredictionView",
+    "Explorer",
 )
 SHARED = ("selected", "layer", "tokens", "hidden", "unit", "scale", "disabled", "method")
 
@@ -51,9 +62,12 @@ def small() -> AttentionModel:
 
 def test_what_is_changed_while_a_link_gives_is_not_lost() -> None:
     attention = small().attend("w1 w2 w3")
-    grid, view, lens = HeadGrid(attention), HeadView(attention), TokenLens(attention)
+    grid = HeadGrid(attention)
+    view = HeadView(attention)
+    lens = TokenLens(attention)
     link(grid, lens, view)  # what the first two have is given before the third holds it up
-    amid, go_on = threading.Event(), threading.Event()
+    amid = threading.Event()
+    go_on = threading.Event()
 
     def hold(_: object) -> None:
         amid.set()
@@ -157,7 +171,8 @@ def test_four_threads_change_figures_while_studies_run(kind: str) -> None:
         for value in values:
             setattr(figures[1], name, value)
         assert len({str(getattr(one, name)) for one in figures}) == 1, name
-    grid, view = figures[-3], figures[-2]
+    grid = figures[-3]
+    view = figures[-2]
     off = model.disabled(grid.disabled, method=grid.method) if grid.disabled else nullcontext()
     with off:
         shown = model.attend(text if explorer is None else explorer.text)
@@ -254,7 +269,8 @@ def test_a_fork_reads_and_draws_as_its_parent() -> None:
     model = load_model(device="cpu")
     attention = model.attend(TEXT)
     view = HeadView(attention, 2, 8)
-    svg, weights = view.figure().svg, attention.weights()
+    svg = view.figure().svg
+    weights = attention.weights()
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -25,7 +25,8 @@ from vocabularies import word_tokenizer
 
 WORDS = ("w1", "w7", "w20", "w33", "w4", "w11")
 MASKED = "w1 w7 [MASK] w33 w4 w11"
-LAYER, HEAD = 1, 2
+LAYER = 1
+HEAD = 2
 
 
 def adapted(model: Any, config: peft.PeftConfig) -> Any:
@@ -68,7 +69,9 @@ class Packed(Tensor):
     @staticmethod
     def __new__(cls, packed: Tensor, scale: Tensor, rounds: bool) -> Packed:
         made: Packed = Tensor._make_wrapper_subclass(cls, packed.shape, dtype=scale.dtype)
-        made.packed, made.scale, made.rounds = packed, scale, rounds
+        made.packed = packed
+        made.scale = scale
+        made.rounds = rounds
         return made
 
     def __tensor_flatten__(self) -> tuple[list[str], Any]:
@@ -346,7 +349,8 @@ def test_norms_are_of_the_weights_that_there_are() -> None:
 
 
 def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> None:
-    text, segments = " ".join(WORDS), [Segment(WORDS)]
+    text = " ".join(WORDS)
+    segments = [Segment(WORDS)]
     plain = load_model(zoo.build("llama"), tokenizer())
     on_disk = accelerate.disk_offload(
         zoo.build("llama"), tmp_path / "weights", execution_device=torch.device("cpu")
@@ -367,7 +371,8 @@ def test_a_checkpoint_is_of_one_adapter_and_one_quantisation(tmp_path: Path) -> 
         try:
             measure(
                 load_model(model, tokenizer()),
-                *([Segment(WORDS)], ["entropy"]),
+                [Segment(WORDS)],
+                ["entropy"],
                 checkpoint=tmp_path / path,
                 progress=False,
             )

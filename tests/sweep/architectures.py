@@ -35,8 +35,13 @@ BESIDE_TEXT = (
 )
 #: Inputs that a model of text alone does not take.
 _NOT_TEXT = {
-    *("pixel_values", "pixel_values_videos", "visual_feats", "image", "bbox"),
-    *("input_features", "input_values"),
+    "pixel_values",
+    "pixel_values_videos",
+    "visual_feats",
+    "image",
+    "bbox",
+    "input_features",
+    "input_values",
 }
 
 

@@ -35,7 +35,9 @@ Outcome = Literal["equal", "refused", "not built", "different", "error"]
 FAILURES: tuple[Outcome, ...] = ("different", "error")
 _PACKAGE = str(Path(attnwidget.__file__).parent)
 #: Largest differences that rounding explains: of weights, and of others as a share of the largest.
-MAPS, OUTPUTS, NORMS = 1e-5, 1e-4, 1e-4
+MAPS = 1e-5
+OUTPUTS = 1e-4
+NORMS = 1e-4
 #: Of bfloat16 weights, as a share of the row's largest one: scores are rounded to 8 bits too.
 BFLOAT16 = 5e-2
 _Sizes = Mapping[str, tuple[int, int, int]]
@@ -89,7 +91,8 @@ def compare_class(model_type: str, class_name: str) -> ClassResult:
         comparison = _compared(name, lambda compare=compare: compare(subject))
         result.comparisons.append(comparison)
         if name == "maps" and comparison.outcome in ("refused", "error", "not built"):
-            result.outcome, result.reason = comparison.outcome, comparison.reason
+            result.outcome = comparison.outcome
+            result.reason = comparison.reason
             break
         if comparison.outcome in FAILURES:
             result.outcome = comparison.outcome
@@ -258,11 +261,13 @@ def _bfloat16(subject: _Subject) -> tuple[float, float, str]:
 
 
 def _head_off(subject: _Subject) -> tuple[float, float, str]:
-    differences, notes = [], []
+    differences = []
+    notes = []
     order = layers_of(subject.eager, subject.inputs)
     for name, stack in subject.attention.stacks.items():
         ordinal = len(_numbers(stack)) // 2
-        layer, head = _numbers(stack)[ordinal], stack.n_heads - 1
+        layer = _numbers(stack)[ordinal]
+        head = stack.n_heads - 1
         module, occurrence = order[name][ordinal]
         projection = projection_of(subject.eager, module)
 

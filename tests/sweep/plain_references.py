@@ -23,8 +23,22 @@ _FIELDS = {
 }
 #: Names of output projections in transformers: in the attention module, then in a block beside it.
 _PROJECTIONS = (
-    *("o_proj", "out_proj", "c_proj", "dense", "Wo", "out_lin", "o", "wo", "proj", "linear_out"),
-    *("dense_output", "post_proj", "to_out", "output_linear", "attn_out", "project_o"),
+    "o_proj",
+    "out_proj",
+    "c_proj",
+    "dense",
+    "Wo",
+    "out_lin",
+    "o",
+    "wo",
+    "proj",
+    "linear_out",
+    "dense_output",
+    "post_proj",
+    "to_out",
+    "output_linear",
+    "attn_out",
+    "project_o",
 )
 _BLOCKS = ("output", "self_output")
 

@@ -27,7 +27,8 @@ from sweep.architectures import architectures
 from sweep.comparisons import FAILURES, ClassResult, Comparison, Outcome, compare_class
 
 #: Seconds that one type may take, and memory that its process may add to what it begins with.
-SECONDS, BYTES = 120.0, 4 * 2**30
+SECONDS = 120.0
+BYTES = 4 * 2**30
 
 
 @dataclass

@@ -59,7 +59,8 @@ def inputs_of(model: Any, batch: int = 1, padded: Side | None = None) -> dict[st
     """
     random = torch.Generator().manual_seed(1)
     parameters = inspect.signature(model.forward).parameters
-    dtype, config = model.dtype, model.config
+    dtype = model.dtype
+    config = model.config
     if "input_ids" not in parameters and "pixel_values" in parameters:
         shape = (batch, config.num_channels, config.image_size, config.image_size)
         return {"pixel_values": torch.randn(shape, generator=random).to(dtype)}

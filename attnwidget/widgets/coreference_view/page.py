@@ -15,7 +15,8 @@ from attnwidget.widgets.pages.size_limit import held_around, held_note
 # A word and a weight, among all words and among mentions.
 _BYTES_A_MENTION = 2 * (2 + 4)
 # What JSON writes of a word and of a mention.
-_TEXT_A_WORD, _TEXT_A_MENTION = 12, 250
+_TEXT_A_WORD = 12
+_TEXT_A_MENTION = 250
 
 
 def page(view: CoreferenceView) -> Page:

@@ -207,7 +207,8 @@ class CoreferenceView(HeadWidget):
     def _other_document(self, change: object) -> None:
         if self._drawn:
             with self._answering():
-                self.window, self.mention = 0, None
+                self.window = 0
+                self.mention = None
                 self._draw()
 
     @traitlets.observe("window")

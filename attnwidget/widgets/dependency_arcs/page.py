@@ -79,7 +79,8 @@ def _sentences(arcs: DependencyArcs, shape: tuple[int, int]) -> Holding:
 
 def _size(sentence: Sentence, shape: tuple[int, int]) -> float:
     """Return the number of bytes in the page of one sentence with the predictions of every head."""
-    m, n_heads = len(sentence), shape[0] * shape[1]
+    m = len(sentence)
+    n_heads = shape[0] * shape[1]
     return AS_TEXT * n_heads * (m * m + _BYTES_A_WORD * m) + _TEXT_A_WORD * m
 
 
@@ -90,7 +91,8 @@ def _embedded(arcs: DependencyArcs, index: int) -> dict[str, Any]:
     to 8 bits.
     """
     sentence = arcs.sentences[index]
-    problem, predicted = too_long(sentence), None
+    problem = too_long(sentence)
+    predicted = None
     if not problem:
         unit = arcs.accuracies.unit if arcs.accuracies else "words"
         try:

@@ -111,9 +111,12 @@ class Predictions:
     def __init__(
         self, model: AttentionModel, sentences: list[Sentence], unit: Unit, by_clitic: bool
     ) -> None:
-        self._model, self._sentences, self._unit = model, sentences, unit
+        self._model = model
+        self._sentences = sentences
+        self._unit = unit
         self._by_clitic = by_clitic
-        self._edits, self._weights = model.edits.digest, WeightsSeen(model.hf_model)
+        self._edits = model.edits.digest
+        self._weights = WeightsSeen(model.hf_model)
         self._maps: OrderedDict[int, GovernorPredictions] = OrderedDict()
         self._predicted: dict[int, _Predicted] = {}
 

@@ -25,7 +25,8 @@ from attnwidget.widgets.shared.relation_words import words_of
 from attnwidget.widgets.shared.wire import to_wire
 
 #: Votes of a word that the page names, and heads that are selected by them.
-_VOTES, _SELECTED = 8, 3
+_VOTES = 8
+_SELECTED = 3
 # Sentences whose answers are kept.
 _KEPT = 50
 
@@ -133,7 +134,8 @@ class ProbeView(DependencyArcs):
     @property
     def vote_metric(self) -> dict[str, NDArray[np.float64]]:
         """The votes of both directions together, as `metrics` of a `HeadGrid`; {} for none."""
-        votes, answers = self.votes, self.answers
+        votes = self.votes
+        answers = self.answers
         if votes is None or self.word is None or not isinstance(answers, ProbePredictions):
             return {}
         governor = int(answers.governors[self.word])
@@ -143,7 +145,8 @@ class ProbeView(DependencyArcs):
 
     @traitlets.validate("word")
     def _check_word(self, proposal: dict[str, Any]) -> int | None:
-        word, count = proposal["value"], len(self.sentences[self.sentence])
+        word = proposal["value"]
+        count = len(self.sentences[self.sentence])
         if word is not None and not 0 <= word < count:
             raise traitlets.TraitError(f"'word' is 0 to {count - 1} in this sentence, got {word}")
         return None if word is None else int(word)
@@ -174,7 +177,8 @@ class ProbeView(DependencyArcs):
                 self._draw()
 
     def _answer(self, index: int, layer: int) -> ProbePredictions | PredictedTree:
-        probe, sentence = self._probe, self.sentences[index]
+        probe = self._probe
+        sentence = self.sentences[index]
         key = index, layer if isinstance(probe, StructuralProbe) else 0
         if key not in self._answers:
             self._answers[key] = (
@@ -214,7 +218,8 @@ class ProbeView(DependencyArcs):
     def drawn_in(self, layer: int) -> dict[str, Any]:
         """Return the drawing data of the shown sentence (and layer of a structural probe)."""
         sentence = self.sentences[self.sentence]
-        problem, answers = too_long(sentence), None
+        problem = too_long(sentence)
+        answers = None
         if not problem:
             try:
                 answers = self._answer(self.sentence, layer)
@@ -234,7 +239,8 @@ class ProbeView(DependencyArcs):
         return drawn
 
     def _next(self, right: bool, start: int, step: int, seconds: float) -> tuple[int | None, int]:
-        count, until = len(self.sentences), monotonic() + seconds
+        count = len(self.sentences)
+        until = monotonic() + seconds
         for away in range(1, count):
             if monotonic() > until:
                 return None, away - 1

@@ -182,7 +182,7 @@ class DependencyArcs(RelationChoice):
     def _next(self, right: bool, start: int, step: int, seconds: float) -> tuple[int | None, int]:
         """The next sentence from `start` on, and how many were looked at."""
         sought = self.head and Sought(
-            *(self.head, right, self.relation, self.direction, self.threshold)
+            self.head, right, self.relation, self.direction, self.threshold
         )
         return self._predictions.next_with(
             sought, start=start, step=step, until=monotonic() + seconds
@@ -210,7 +210,8 @@ class DependencyArcs(RelationChoice):
 
     @traitlets.validate("sentence")
     def _check_sentence(self, proposal: dict[str, Any]) -> int:
-        index, count = proposal["value"], len(self.sentences)
+        index = proposal["value"]
+        count = len(self.sentences)
         if not 0 <= index < count:
             raise traitlets.TraitError(f"'sentence' is 0 to {count - 1} here, got {index}")
         return int(index)
@@ -265,8 +266,10 @@ class DependencyArcs(RelationChoice):
 
     def _draw(self) -> None:
         """The sentence with what the shown head predicts for it."""
-        sentence, head = self.sentences[self.sentence], self.head
-        predicted, problem = None, too_long(sentence)
+        sentence = self.sentences[self.sentence]
+        head = self.head
+        predicted = None
+        problem = too_long(sentence)
         # Heads may be off by now, or on again.
         self._source = {**self._source, "model": self._model.name}
         if head is not None and not problem:
@@ -284,7 +287,8 @@ class DependencyArcs(RelationChoice):
         self._measured = measured_on(self._accuracies, self.head, self.relation, self.direction)
 
     def __repr__(self) -> str:
-        n_layers, n_heads = self._model.n_layers, self._model.n_heads
+        n_layers = self._model.n_layers
+        n_heads = self._model.n_heads
         chosen = ", ".join(map(str, self.selected)) or "none"
         return (
             f"DependencyArcs({self._model.name}, {n_layers}×{n_heads} heads, sentence "

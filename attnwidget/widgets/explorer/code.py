@@ -32,7 +32,8 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
         given["versus"] = explorer._versus_model.made_by or YOURS
     first = {"model": explorer.model.made_by}
     pair = {name: shown.get(name) for name in ("pair", "target", "versus_text")}
-    lines, also = [], {}
+    lines = []
+    also = {}
     if "example" in options:
         pair = {}
     elif shown.get("text"):
@@ -50,7 +51,8 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
 
 def _treebank(explorer: RelationPanels) -> dict[str, Any]:
     """Return the argument `treebank` if it is not the default."""
-    bank, own = explorer._treebank, is_embedded(explorer.model)
+    bank = explorer._treebank
+    own = is_embedded(explorer.model)
     if bank is None:
         return {} if explorer._offer else {"treebank": False}
     if bank.source == DEMO:

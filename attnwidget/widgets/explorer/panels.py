@@ -102,14 +102,21 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._measured: OrderedDict[Any, tuple[dict[str, Metrics], HeadDistances]] = OrderedDict()
         # What the grid has beside effects of heads; the title of these, and whether it was chosen.
         self._own_metrics: dict[str, Metrics] = {}
-        self._effect, self._effect_shown = "", False
+        self._effect = ""
+        self._effect_shown = False
         self._links: list[Link] = []
         self._background = Background(("text", "effects", "treebank"), self._failed)
         shared = {
             name: traits[name]
             for name in (
-                *("selected", "tokens", "hidden", "quantity", "unit", "scale"),
-                *("disabled", "method"),
+                "selected",
+                "tokens",
+                "hidden",
+                "quantity",
+                "unit",
+                "scale",
+                "disabled",
+                "method",
             )
             if name in traits
         }
@@ -202,7 +209,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
                     self._problems = {**self._problems, "predictions": _NOT_ASKED}
                 elif figure.attention is not self.attention:
                     with figure._together(), figure.hold_trait_notifications():
-                        figure.disabled, figure.method = self.disabled, self.method
+                        figure.disabled = self.disabled
+                        figure.method = self.method
                         figure.attention = self.attention
             self._measure_text(delay=_PAUSE)
 
@@ -295,7 +303,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""
         metrics = {stack: dict(titles) for stack, titles in self._own_metrics.items()}
-        view, grid = self.predictions, self.grid
+        view = self.predictions
+        grid = self.grid
         found: dict[str, Any] = {}
         if view is not None and view.is_estimate is False:
             found = view.effect_metric.get(view.stack, view.effect_metric)
@@ -310,7 +319,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._effect = next(iter(found), "")
             grid.metrics = metrics
             if shown and found and grid.metric is None:
-                grid.metric, shown = self._effect, False
+                grid.metric = self._effect
+                shown = False
             # If the grid shows effects, it will show the effects of the next prediction too.
             self._effect_shown = shown and grid.metric is None
 

@@ -136,7 +136,8 @@ class RelationPanels(RelationChoice, LinkedPanels):
     def _jump_to_relation(self, change: object) -> None:
         # The best head of a row of the table is chosen with it, and is to be known here.
         if self.table is not None and self.table.relation == self.relation:
-            self.direction, self.selected = self.table.direction, self.table.selected
+            self.direction = self.table.direction
+            self.selected = self.table.selected
         self._seek()
 
     def _seek(self) -> None:

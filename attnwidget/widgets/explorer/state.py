@@ -49,7 +49,8 @@ def state_of(explorer: RelationPanels, shown: Mapping[str, Any]) -> dict[str, An
             "the explorer shows an assigned attention, and states contain only texts: assign a "
             "text before saving the state"
         )
-    model, treebank = explorer.model, explorer._treebank
+    model = explorer.model
+    treebank = explorer._treebank
     figures = {name: dict(waiting) for name, waiting in explorer._pending.items()}
     for name, child in explorer.children.items():
         figures[name] = _options(child) | figures.get(name, {})

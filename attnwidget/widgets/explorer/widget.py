@@ -258,7 +258,8 @@ class Explorer(RelationPanels):
         if not self._shown or self.example is None:
             return
         with self._answering():
-            before, demo = self._asked(), self._demos[self.example]
+            before = self._asked()
+            demo = self._demos[self.example]
             asked = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
             known = asked == self._shown
             attention = self.attention if known else _attention(self._model, asked)
@@ -353,7 +354,8 @@ class Explorer(RelationPanels):
             elif demo is not None and is_embedded(self._model):
                 self._story = story = story_of(attention, demo)
                 self.selected = [story.head]
-                self.tokens, self.hidden = list(story.tokens), list(story.hidden)
+                self.tokens = list(story.tokens)
+                self.hidden = list(story.hidden)
             else:
                 self.tokens = []
             self._tell()

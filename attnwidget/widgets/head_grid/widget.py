@@ -136,7 +136,7 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
         minus = other if self.of_two == "difference" else None
         shown = other if other is not None and self.of_two == "second" else self.attention
         thumbnails = shown.thumbnails(
-            *(self.stack,),
+            self.stack,
             unit=self.unit,
             hidden=self.hidden,
             quantity=self.quantity,
@@ -145,7 +145,8 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
         off = self._off(self.stack)
         if minus is not None:
             # What stands in the place of a head is no change of that head.
-            thumbnails.values[off], thumbnails.maxima[off] = 128, 0
+            thumbnails.values[off] = 128
+            thumbnails.maxima[off] = 0
         self._axes = axes_to_wire(shown.stacks[self.stack], self.unit)
         compares = self._reference() is not self.attention
         self._thumbnails = {
@@ -167,7 +168,8 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
 
     def _common(self, other: Attention) -> list[int] | None:
         """Queries and keys that both have and that are not hidden; None where all are common."""
-        counts, is_same = [], True
+        counts = []
+        is_same = True
         for side in ("query", "key"):
             own, its = (getattr(one.stacks[self.stack], side) for one in (self.attention, other))
             if self.unit == "words":

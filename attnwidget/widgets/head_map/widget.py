@@ -140,7 +140,8 @@ class HeadMap(HeadWidget):
     ) -> None:
         self._positions = _finite(positions)
         self._stack = stack
-        self._of_model, self._note = model_name, note
+        self._of_model = model_name
+        self._note = note
         if behaviours is not None:
             traits = {"color": "behaviour", **traits}
         super().__init__(behaviours=behaviours, **traits)
@@ -155,8 +156,11 @@ class HeadMap(HeadWidget):
         positions, note = _embedded(distances)
         with self._lock, self.hold_sync():
             self.behaviours = None
-            self._positions, self._of = _finite(positions), _MEASURED
-            self._stack, self._of_model, self._note = distances.stack, distances.model_name, note
+            self._positions = _finite(positions)
+            self._of = _MEASURED
+            self._stack = distances.stack
+            self._of_model = distances.model_name
+            self._note = note
             self.selected = [head for head in self.selected if self.has(head)]
             self.layer = min(self.layer, self.n_layers - 1)
             self.behaviours = behaviours

@@ -18,11 +18,14 @@ Floats = NDArray[np.float32]
 Part = tuple[int, int, int, int]
 
 #: Cells a side that a tile has at most, and those of an overview.
-TILE, OVERVIEW = 256, 128
+TILE = 256
+OVERVIEW = 128
 # Maxima that the row of one query has at most.
 _ROW = 1024
 # Number of strongest links in the list, drawn as lines, and in one row.
-_LISTED, _DRAWN, _OF_ROW = 20, 300, 8
+_LISTED = 20
+_DRAWN = 300
+_OF_ROW = 8
 # Tokens beside the one that was jumped to.
 _AROUND = 32
 
@@ -143,15 +146,18 @@ def next_of(places: Sequence[int], after: int, step: int) -> int:
 def window_to(attention: Attention, head: Head, side: str, index: int) -> Part:
     """Where a token is read: round it, and round the strongest of its other side."""
     axes = attention.stacks[head.stack]
-    n_query, n_key = len(axes.query), len(axes.key)
+    n_query = len(axes.query)
+    n_key = len(axes.key)
     if side == "query":
         row = np.nan_to_num(row_of(attention, head, index))
         row[0] = 0
-        query, key = index, int(row.argmax())
+        query = index
+        key = int(row.argmax())
     else:
         layer, number, stack = head
         part = attention.tile(layer, number, (0, n_query), (index, index + 1), stack=stack)
-        query, key = int(np.nan_to_num(part[:, 0]).argmax()), index
+        query = int(np.nan_to_num(part[:, 0]).argmax())
+        key = index
     return *_round(query, n_query), *_round(key, n_key)
 
 
@@ -174,7 +180,9 @@ def _step(queries: tuple[int, int], keys: tuple[int, int], cells: int) -> int:
 
 def _widened(start: int, end: int, count: int, step: int) -> tuple[int, int]:
     """Return whole blocks, with as many neighbours as a tile can hold for panning."""
-    first, last, every = start // step, -(-end // step), -(-count // step)
+    first = start // step
+    last = -(-end // step)
+    every = -(-count // step)
     first = max(0, min(first - (TILE - (last - first)) // 2, every - TILE))
     return first * step, min(count, min(every, first + TILE) * step)
 

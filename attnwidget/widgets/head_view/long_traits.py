@@ -133,10 +133,12 @@ class LongInput(Versus):
     @traitlets.observe("_jump")
     def _find(self, change: object) -> None:
         """The next place of a token that the page looks for: locked, and brought into sight."""
-        head, jump = self.head, self._jump
+        head = self.head
+        jump = self._jump
         if not self._shows_long or head is None:
             return
-        side, step = jump["side"], jump["step"]
+        side = jump["side"]
+        step = jump["step"]
         stack = self.attention.stacks[head.stack]
         places = places_of(stack.query if side == "query" else stack.key, jump["text"])
         locked = [index for at, index in self.tokens if at == side]

@@ -18,7 +18,8 @@ def page(view: HeadView) -> Page:
     """The maps of all heads, or of the one shown, and where highlighted words are."""
     if view.attention.is_long:
         return _in_sight(view)
-    attention, quantity = view.attention, view.quantity
+    attention = view.attention
+    quantity = view.quantity
     state = state_of(view, without=("_map", "_maps", "_axes", "_highlighted"))
     words = [
         {"stack": stack.name, "unit": unit, **highlighted(stack, unit, view.highlight)}
@@ -45,7 +46,8 @@ def page(view: HeadView) -> Page:
 
 def _in_sight(view: HeadView) -> Page:
     """Of a long input what the page has of it: the head as a whole, and the part in sight."""
-    head, tile = view.head, view._tile
+    head = view.head
+    tile = view._tile
     shapes = {name: shape for name, shape in view._shapes().items() if head and name == head.stack}
     part = Part(title="Attention heads", state=state_of(view), shapes=shapes or view._shapes())
     if tile is None:

@@ -59,10 +59,12 @@ def maps_to_wire(
     maps = [masked_map(attention, quantity, head, unit) for head in heads]
     exact = sum(values.size for values in maps) <= _EXACT_CELLS
     if exact:
-        values, maxima = np.stack(maps), []
+        values = np.stack(maps)
+        maxima = []
     else:
         levels = [rounded(values) for values in maps]
-        values, maxima = np.stack([one for one, _ in levels]), [most for _, most in levels]
+        values = np.stack([one for one, _ in levels])
+        maxima = [most for _, most in levels]
     return {
         "stack": heads[0].stack,
         "quantity": quantity,

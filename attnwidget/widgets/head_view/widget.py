@@ -175,7 +175,8 @@ class HeadView(TokenSize, LongInput):
             if isinstance(other, Attention)
         ]
         if self._stacks and not all(two.is_same(self.unit) for two in pairs):
-            self.tokens, self.window = [], None
+            self.tokens = []
+            self.window = None
 
     @traitlets.observe("selected", "quantity", "unit", "highlight", "versus")
     def _other_map(self, change: object) -> None:
@@ -222,7 +223,8 @@ class HeadView(TokenSize, LongInput):
 
     def _compute_several(self) -> None:
         """The maps of the heads that are drawn together, unless the page has them already."""
-        head, two = self.head, self._two()
+        head = self.head
+        two = self._two()
         if head is not None and two is not None:
             self._maps = two.to_wire(self.quantity, head, self.unit)
             return
@@ -237,7 +239,8 @@ class HeadView(TokenSize, LongInput):
             stack.n_heads,
             len(stack.query) * len(stack.key),
         )
-        sent, of_these = self._maps, (self.quantity, self.unit)
+        sent = self._maps
+        of_these = (self.quantity, self.unit)
         if sent and (sent["quantity"], sent["unit"]) == of_these and {*heads} <= {*sent["heads"]}:
             return
         self._maps = maps_to_wire(self.attention, heads, self.quantity, self.unit)
@@ -281,7 +284,8 @@ class HeadView(TokenSize, LongInput):
         if two := self._two():
             query, key = (axis.tokens for axis in two.axes(stack.name, self.unit))
         else:
-            query, key = stack.query, stack.key
+            query = stack.query
+            key = stack.key
             if self.unit == "words":
                 query, key = query.to_words(), key.to_words()
         return len(query), len(key)

@@ -35,7 +35,8 @@ def page_data(parts: Mapping[str, Part], limit_mb: float) -> PageData:
         ValueError: if the page would exceed `limit_mb` megabytes, as far as known in advance.
     """
     states = _in_step(parts)
-    figures, sizes = [], []
+    figures = []
+    sizes = []
     for figure in FIGURES:
         if figure.name in parts:
             part = parts[figure.name]

@@ -55,7 +55,9 @@ def held_around(index: int, sizes: Sequence[float], room: float, most: int | Non
         >>> held_around(2, [1, 1, 1, 1, 5, 1], 3.5)
         range(1, 4)
     """
-    start, stop, used = index, index + 1, sizes[index]
+    start = index
+    stop = index + 1
+    used = sizes[index]
     limit = len(sizes) if most is None else most
     grows = True
     while grows:

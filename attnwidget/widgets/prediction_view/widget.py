@@ -242,7 +242,8 @@ class PredictionView(StackChoice):
         asked = stack_of_answers(self.attention)
         if task == "class" or not queries or self.stack == "encoder":
             return None
-        index, count = queries[-1], len(asked.query)
+        index = queries[-1]
+        count = len(asked.query)
         if self.unit == "words":
             groups = asked.query.word_groups()
             if index >= len(groups):
@@ -300,13 +301,16 @@ class PredictionView(StackChoice):
     def _want_effects(self, question: Question | None) -> None:
         wanted = None
         if question is not None and self._answered is not None:
-            heads, name = tuple(self.disabled), self._answered.name
+            heads = tuple(self.disabled)
+            name = self._answered.name
             asked = (question, heads, self.method, self.stack, self.effects_by)
             wanted = (self.attention, name, *asked)
         if wanted == self._wanted:
             return
-        self._wanted, self._found = wanted, None
-        self._effects, self._problem = None, ""
+        self._wanted = wanted
+        self._found = None
+        self._effects = None
+        self._problem = ""
         if wanted is not None:
             self._background.add("effects", self._effects_job(wanted), delay=_PAUSE)
             self._background.start()
@@ -320,7 +324,11 @@ class PredictionView(StackChoice):
 
         for exact in (False, True) if by == "passes" else (False,):
             values = effects_of(
-                *(reading, question.answer, question.position, heads, method),
+                reading,
+                question.answer,
+                question.position,
+                heads,
+                method,
                 stack=stack,
                 exact=exact,
                 stopped=stopped,

@@ -119,7 +119,8 @@ class RelationTable(RelationChoice):
         return best.assign(gain=best["accuracy"] - best["baseline"])
 
     def _compute(self) -> None:
-        found, shown = self.accuracies, shown_relations(self.accuracies)
+        found = self.accuracies
+        shown = shown_relations(self.accuracies)
         best = self._best()
         self._source = {
             "model": found.model_name,

@@ -179,7 +179,8 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         if self.head and self.head.layer != self.layer:
             stack = self._stepped_stack()
             _, n_heads = self._shapes()[stack]
-            layer, head = self._layers(stack).nearest(self.layer), min(self.head.head, n_heads - 1)
+            layer = self._layers(stack).nearest(self.layer)
+            head = min(self.head.head, n_heads - 1)
             self.selected = [Head(layer, head, stack)]
 
     def _stepped_stack(self) -> str:

@@ -10,8 +10,18 @@ from attnwidget.capture.layer_numbers import LayerNumbers
 
 #: Traits under the same name in every widget; `link` joins these.
 SHARED = (
-    *("selected", "layer", "tokens", "hidden", "quantity", "unit", "scale", "token_size"),
-    *("relation", "direction", "disabled", "method"),
+    "selected",
+    "layer",
+    "tokens",
+    "hidden",
+    "quantity",
+    "unit",
+    "scale",
+    "token_size",
+    "relation",
+    "direction",
+    "disabled",
+    "method",
 )
 
 

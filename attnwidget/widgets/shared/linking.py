@@ -46,7 +46,8 @@ class Link:
                 return
 
     def _follow(self, change: Any) -> None:
-        owner, name = change["owner"], change["name"]
+        owner = change["owner"]
+        name = change["name"]
         # A widget that does not accept a trait from linked widgets does not pass the trait on.
         if owner._takes(name):
             self._give(owner, name, getattr(owner, name))

@@ -72,7 +72,8 @@ class MetricChoice(HeadWidget):
         try:
             low, high = (float(x) for x in proposal["value"])
         except (TypeError, ValueError):
-            low, high = np.nan, np.nan
+            low = np.nan
+            high = np.nan
         if not low <= high:
             raise traitlets.TraitError(
                 "'filter' is None or (smallest, largest) such as (0.5, 1.0), got "
@@ -95,7 +96,8 @@ class MetricChoice(HeadWidget):
     @property
     def passing(self) -> list[Head]:
         """The heads of the stack shown that pass the filter, by layer; all of them without one."""
-        stack, values = self._stepped_stack(), self._values
+        stack = self._stepped_stack()
+        values = self._values
         if values is None or self.filter is None:
             passes = np.ones(self._shapes()[stack], dtype=bool)
             passes[list(self._layers(stack).without_attention)] = False

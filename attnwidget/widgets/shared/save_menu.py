@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-ASKED, ANSWERED = "attnwidget-save", "attnwidget-saved"
+ASKED = "attnwidget-save"
+ANSWERED = "attnwidget-saved"
 #: The type of each kind of file, as browsers call it.
 TYPES = {
     "svg": "image/svg+xml",

@@ -132,7 +132,8 @@ class TokenLens(StackChoice):
 
     def _of(self, side: str, index: int, layer: int | None = None) -> NDArray[np.float32]:
         return self.attention.of_token(
-            *(side, index),
+            side,
+            index,
             layer=layer,
             stack=self.stack,
             unit=self.unit,

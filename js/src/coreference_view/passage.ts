@@ -147,7 +147,8 @@ export function layoutPassage(
     return { word, text, numbers, width: before + measure(text) };
   });
   const pieces: Piece[] = [];
-  let [x, line] = [0, 0];
+  let x = 0;
+  let line = 0;
   const breakLine = () => {
     [x, line] = [0, line + 1];
   };
@@ -156,7 +157,8 @@ export function layoutPassage(
   function place({ word, text, numbers }: Measured, spaced: boolean, mayBreak: boolean): void {
     const outer = snapped(x);
     const placed = numbers.map(({ mention, width }) => {
-      const [start, end] = [snapped(x), snapped(x + width)];
+      const start = snapped(x);
+      const end = snapped(x + width);
       x += width + AFTER_NUMBER;
       return { mention, start, end };
     });
@@ -164,7 +166,8 @@ export function layoutPassage(
     const parts = isBroken ? wrapped(text, width - x, measure) : [text];
     for (const [i, part] of parts.entries()) {
       if (i) breakLine();
-      const [start, end] = [snapped(x), snapped(x + measure(part))];
+      const start = snapped(x);
+      const end = snapped(x + measure(part));
       const piece = {
         word,
         text: part,
@@ -285,7 +288,8 @@ function paintChoice(
   { word, right }: { word: number; right: boolean },
 ): void {
   const pieceOf = (wanted: number) => at.pieces.find((piece) => piece.word === wanted);
-  const [from, to] = [pieceOf(headWord), pieceOf(word)];
+  const from = pieceOf(headWord);
+  const to = pieceOf(word);
   if (!from || !to) return;
   const middle = ({ start, end }: Piece) => leftOf(at, start, end) + (end - start) / 2;
   const outcome = right ? "right" : "wrong";
@@ -296,8 +300,10 @@ function paintChoice(
   // From below where the word chosen is on a line above, so that the arrow crosses little text.
   const isAbove = to.line < from.line;
   const way = isAbove ? -1 : 1;
-  const [x1, y1] = [middle(from), topOf(at, from.line) - 3];
-  const [x2, y2] = [middle(to), topOf(at, to.line) + (isAbove ? BOX + 4 : -4)];
+  const x1 = middle(from);
+  const y1 = topOf(at, from.line) - 3;
+  const x2 = middle(to);
+  const y2 = topOf(at, to.line) + (isAbove ? BOX + 4 : -4);
   const bend = isAbove ? (y1 + y2) / 2 : Math.min(y1, y2) - 10;
   pen.globalAlpha = 0.75;
   pen.lineWidth = 1.5;
@@ -313,7 +319,8 @@ function paintChoice(
   pen.lineTo(x2, y2);
   pen.fill();
   const edge = leftOf(at, to.start, to.end) + to.end - to.start;
-  const [x, y] = [Math.min(Math.round(edge) + 3, at.width - 4), topOf(at, to.line) - 2];
+  const x = Math.min(Math.round(edge) + 3, at.width - 4);
+  const y = topOf(at, to.line) - 2;
   pen.fillStyle = theme.background;
   pen.beginPath();
   pen.arc(x, y, 6, 0, 2 * Math.PI);

@@ -83,7 +83,8 @@ function placeLegend(sheet: Sheet): void {
   const { theme, room } = sheet;
   const font = labelFont(FONT, false, AXIS_LABEL_SIZE);
   const measure = tableRuler(font);
-  let [x, y] = [0, 0];
+  let x = 0;
+  let y = 0;
   const items = LEGEND.map(([kind, text]) => {
     const indent = kind ? sampleWidth(kind) + 6 : 0;
     const width = indent + measure(text);

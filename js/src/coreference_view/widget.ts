@@ -210,7 +210,8 @@ function coreferenceFigure(
   const text = element(stage, "div", { class: "attnw-coref-text", role: "group" });
   const chips = new Map<number, HTMLButtonElement>();
   /** The text that is written, and its places. */
-  let [written, writtenAt] = ["", ""];
+  let written = "";
+  let writtenAt = "";
   /** By word: the mentions that can be asked about, the innermost first. */
   let over: Mention[][] = [];
   let marked: Mention | undefined;
@@ -278,7 +279,8 @@ function coreferenceFigure(
     chips.clear();
     cursor = undefined;
     let row: HTMLElement | undefined;
-    let [line, end] = [-1, 0];
+    let line = -1;
+    let end = 0;
     for (const piece of at.pieces) {
       if (!row || piece.line !== line) {
         // At the end of a line the space has no place of its own; it is there to be copied.
@@ -323,7 +325,8 @@ function coreferenceFigure(
         write(scene, at);
         const again = next === written ? had : asked[0]?.mention;
         if (had !== undefined && again !== undefined) this.focus(again);
-        [written, writtenAt] = [next, places];
+        written = next;
+        writtenAt = places;
       }
       marked = scene.marked;
       const name =
@@ -331,7 +334,8 @@ function coreferenceFigure(
         `${counted(asked.length, "mention")} that corefer`;
       text.setAttribute("aria-label", name);
       text.dir = at.rightToLeft ? "rtl" : "ltr";
-      [stage.style.width, stage.style.height] = [`${at.width}px`, `${at.height}px`];
+      stage.style.width = `${at.width}px`;
+      stage.style.height = `${at.height}px`;
       for (const { mention, cluster } of asked)
         chips.get(mention)?.style.setProperty("color", clusterColour(theme, cluster));
       nameMarks(scene);

@@ -143,7 +143,8 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   // What is taken up so far.
   let taken = EDGE - GAP;
   for (const [i, { left, right }] of places.entries()) {
-    const [word, half] = [start + i, (sizes[i] ?? 0) / 2];
+    const word = start + i;
+    const half = (sizes[i] ?? 0) / 2;
     let x = taken + GAP + Math.max(half, left);
     for (const arc of own.filter((one) => Math.max(one.dependent, one.governor) === word)) {
       const other = arc.governor === word ? end1(arc) : isWithin(arc) ? end0(arc) : nameEnd(arc);
@@ -166,7 +167,8 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
     own.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]),
   );
   const arcs = own.map((arc, i): PlacedArc => {
-    const [x1, height] = [end1(arc), LOWEST + (levels[i] ?? 0) * STEP];
+    const x1 = end1(arc);
+    const height = LOWEST + (levels[i] ?? 0) * STEP;
     if (isWithin(arc)) {
       const x0 = end0(arc);
       return { ...arc, x0, x1, height, labelX: (x0 + x1) / 2, edge: undefined };

@@ -48,10 +48,12 @@ export function matricesLayout(words: string[], room: number, measure: Measure):
     const cell = fitted(widest, across);
     return cell >= NAMED ? [cell, widest] : [fitted(0, across), 0];
   };
-  const [beside, above] = [cells(2), cells(1)];
+  const beside = cells(2);
+  const above = cells(1);
   const isStacked = beside[0] < SMALL && above[0] > beside[0];
   const [cell, labels] = isStacked ? above : beside;
-  const [left, side] = [labels + EDGE, cell * m];
+  const left = labels + EDGE;
+  const side = cell * m;
   // Of a few words a matrix is narrower than its heading.
   const wide = Math.max(side, ...MATRICES.map((text) => Math.ceil(measure(text))));
   const second: [number, number] = isStacked
@@ -74,7 +76,8 @@ export function pairAt(
   y: number,
 ): [row: number, col: number] | undefined {
   for (const [left, top] of corners) {
-    const [row, col] = [Math.floor((y - top) / cell), Math.floor((x - left) / cell)];
+    const row = Math.floor((y - top) / cell);
+    const col = Math.floor((x - left) / cell);
     if (row >= 0 && row < m && col >= 0 && col < m) return [row, col];
   }
   return undefined;

@@ -64,7 +64,8 @@ function ofHead({ drawn, predicted }: HeldSentence, index: number) {
   const map = decodedBytes(bytes, predicted.maxima[index] ?? 0);
   const own = Int32Array.from(governors.subarray(index * 2 * m, (index + 1) * 2 * m));
   for (const [at, governor] of own.entries()) {
-    const [word, other] = [at % m, governor - 1];
+    const word = at % m;
+    const other = governor - 1;
     map[at < m ? word * m + other : other * m + word] = weights[index * 2 * m + at] ?? 0;
   }
   return { governors: wire(own, [2, m]), map: wire(map, [m, m]) };

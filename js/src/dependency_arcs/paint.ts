@@ -188,7 +188,8 @@ export function predictedArcs(arcs: HangingArc[], theme: Theme): Shape[] {
 const isWhole = ({ isLink, edge }: HangingArc) => Boolean(isLink) && !edge;
 
 function markOn(arc: HangingArc, theme: Theme): Shape[] {
-  const [x, y] = [px((arc.x0 + arc.x1) / 2), px(UNDER + arc.depth)];
+  const x = px((arc.x0 + arc.x1) / 2);
+  const y = px(UNDER + arc.depth);
   return onGround(verdict(x, y, outcomeOf(arc), theme), 14, x, y, theme);
 }
 

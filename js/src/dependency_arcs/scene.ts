@@ -130,7 +130,8 @@ function votesText({ heads, places, values, sums }: Votes, word: number): string
   const own = [...asFloat32(values).subarray(word * count, (word + 1) * count)];
   const named = own.map((value, i) => {
     const place = asInt32(places)[word * count + i] ?? 0;
-    const [head, back] = [place >> 1, place & 1];
+    const head = place >> 1;
+    const back = place & 1;
     return (
       `${headName([Math.floor(head / heads), head % heads, ""])}${back ? " back" : ""} ` +
       `${print(value)}`

@@ -28,12 +28,11 @@ export interface Distances {
 /** The links of the predicted tree, and an arc to the word that is taken for its root. */
 export function readingOfStructure(sent: Structure, tree: Tree): Reading {
   const m = tree.words.length;
-  const [gold, distances, depths] = [
-    asInt32(sent.gold),
-    asFloat32(sent.distances),
-    asFloat32(sent.depths),
-  ];
-  const [found, links] = [asInt32(sent.found), asInt32(sent.links)];
+  const gold = asInt32(sent.gold);
+  const distances = asFloat32(sent.distances);
+  const depths = asFloat32(sent.depths);
+  const found = asInt32(sent.found);
+  const links = asInt32(sent.links);
   const predicted = Array.from({ length: links.length / 3 }, (_, i): Predicted => {
     const [a = 0, b = 0, right = 0] = links.subarray(3 * i, 3 * i + 3);
     const [governor, dependent] = tree.governors[a] === b ? [b, a] : [a, b];

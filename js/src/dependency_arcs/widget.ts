@@ -151,7 +151,8 @@ function render(context: RenderContext<ArcsState>): void {
 
   function point(word?: number, other?: number): void {
     if (word === hovered && other === beside) return;
-    [hovered, beside] = [word, other];
+    hovered = word;
+    beside = other;
     if (word !== undefined) cursor = undefined;
     schedule();
   }
@@ -201,7 +202,8 @@ function render(context: RenderContext<ArcsState>): void {
     if (now === revealed) return;
     const fitting = shown.find(({ right }) => !sought || right === (sought === "right"));
     if (fitting && (sought || relation !== ALL)) figure.reveal(fitting.dependent);
-    [revealed, sought] = [now, undefined];
+    revealed = now;
+    sought = undefined;
   }
 
   function paint(look: Look): void {
@@ -313,7 +315,8 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
     words.replaceChildren();
     let end = 0;
     spans = tree.words.map((word, i) => {
-      const [centre, width] = [found?.centres[i] ?? 0, found?.widths[i] ?? 0];
+      const centre = found?.centres[i] ?? 0;
+      const width = found?.widths[i] ?? 0;
       const span = element(words, "span", { role: "option", id: `${prefix}-${i}` }, word);
       span.dataset.word = String(i);
       span.style.width = `${width}px`;
@@ -348,7 +351,8 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
 
   /** Names of relations stand in the middle of the part of their arc that is in sight. */
   function placeRelations(): void {
-    const [left, room] = [scroller.scrollLeft, scroller.clientWidth || Number.POSITIVE_INFINITY];
+    const left = scroller.scrollLeft;
+    const room = scroller.clientWidth || Number.POSITIVE_INFINITY;
     for (const { node, low, high, half } of relations) {
       const from = Math.max(low, Math.min(high, left + half));
       const to = Math.max(low, Math.min(high, left + room - half));
@@ -426,8 +430,10 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
       }
     },
     reveal(word: number): void {
-      const [centre, width] = [row?.centres[word] ?? 0, row?.widths[word] ?? 0];
-      const [low, high] = [centre - width / 2 - 24, centre + width / 2 + 24];
+      const centre = row?.centres[word] ?? 0;
+      const width = row?.widths[word] ?? 0;
+      const low = centre - width / 2 - 24;
+      const high = centre + width / 2 + 24;
       const room = scroller.clientWidth;
       scroller.scrollLeft = Math.max(Math.min(scroller.scrollLeft, low), high - room);
     },

@@ -63,7 +63,9 @@ export function gridControls(
   const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (one) =>
     ofTwoText(one, model.get("_compared")),
   );
-  const [stack, quantity, unit] = [trait("stack"), trait("quantity"), trait("unit")];
+  const stack = trait("stack");
+  const quantity = trait("quantity");
+  const unit = trait("unit");
   const hide = hideTicks(row, model, signal);
   const scale = trait("scale");
   const shared = tick(row, "shared by all heads", signal, (shared_scale) =>

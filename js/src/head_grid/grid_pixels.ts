@@ -145,7 +145,8 @@ export function compose(layout: GridLayout, maps: SmallMaps, order: Order, look:
   const size = Math.round(layout.cell * layout.dpr);
   const pitch = size + Math.round(layout.gap * layout.dpr);
   const step = pitch + Math.round(layout.band * layout.dpr);
-  const [across, down] = [layout.cols * pitch + edge, layout.rows * step + edge];
+  const across = layout.cols * pitch + edge;
+  const down = layout.rows * step + edge;
   const words = new Uint32Array(across * down).fill(look.ground ?? look.table[0] ?? 0);
   for (let row = 0; row < layout.rows; row++)
     for (let col = 0; col < layout.cols; col++) {

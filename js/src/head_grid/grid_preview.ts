@@ -115,9 +115,11 @@ export function gridPreview(parent: HTMLElement) {
       right: Math.min(seen.right, origin.right),
     };
     const [x, y] = corner(layout, cell);
-    const [left, top] = [origin.left + x, origin.top + y];
+    const left = origin.left + x;
+    const top = origin.top + y;
     const anchor = { left, top, right: left + layout.cell, bottom: top + layout.cell };
-    const [right, bottom] = [view.clientWidth - EDGE, view.clientHeight - EDGE];
+    const right = view.clientWidth - EDGE;
+    const bottom = view.clientHeight - EDGE;
     const bounds = { left: EDGE, top: EDGE, right, bottom };
     const place = placeOutside(around, anchor, box.offsetWidth, box.offsetHeight, bounds);
     box.style.translate = place.map((at) => `${Math.round(at)}px`).join(" ");

@@ -182,7 +182,8 @@ function editNotes({ off, changes, maps, state }: Scene): string[] {
 /** "15 tokens", "12 × 15 words". */
 function lengths({ state: { _axes: axes }, stack }: Scene): string {
   if (!axes.query) return "";
-  const [n, m] = [axes.query.text.length, axes.key.text.length];
+  const n = axes.query.text.length;
+  const m = axes.key.text.length;
   return stack?.name === "cross" || n !== m
     ? `${n} × ${m} ${axes.unit}`
     : counted(n, axes.unit.slice(0, -1));

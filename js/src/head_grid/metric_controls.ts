@@ -91,7 +91,8 @@ export function metricControls(
       if (moved === from) to.value = from.value;
       else from.value = to.value;
     }
-    const [low, high] = [Number(from.value), Number(to.value)];
+    const low = Number(from.value);
+    const high = Number(to.value);
     const whole = low <= 0 && high >= STEPS;
     save(model, { filter: whole ? null : [valueAt(metric, low), valueAt(metric, high)] });
   }
@@ -127,7 +128,8 @@ export function metricControls(
     }
     // If two thumbs overlap, the thumb that can still move is on top.
     from.classList.toggle("attnw-metric-top", Number(from.value) > STEPS / 2);
-    [lowest.textContent, highest.textContent] = [figures(low), figures(high)];
+    lowest.textContent = figures(low);
+    highest.textContent = figures(high);
     const heads = metrics?.values.shape[2] ?? 0;
     const marked = isShown ? [head[0] * heads + head[1]] : [];
     const pen = fresh(strip, ...STRIP);

@@ -74,7 +74,8 @@ interface Side {
 /** Where SIDE does not divide a length, neighbouring cells share their border. */
 function sideOf(special: string[], hidden: string[]): Side {
   const kept = [...special.keys()].filter((i) => !hidden.includes(special[i] ?? ""));
-  const [length, count] = [kept.length, Math.min(kept.length, SIDE)];
+  const length = kept.length;
+  const count = Math.min(kept.length, SIDE);
   const cells = Array.from({ length: count }, (_, cell): [number, number] => [
     Math.floor((cell * length) / count),
     Math.ceil(((cell + 1) * length) / count),
@@ -106,7 +107,8 @@ function pooled(map: Uint8Array, keys: number, rows: Side, columns: Side) {
   for (const [y, [from, end]] of rows.cells.entries())
     for (let i = from; i < end; i++)
       for (let x = 0; x < width; x++) {
-        const [at, byte] = [y * width + x, wide[i * width + x] ?? 0];
+        const at = y * width + x;
+        const byte = wide[i * width + x] ?? 0;
         if (byte > (bytes[at] ?? 0)) bytes[at] = byte;
       }
   return { bytes, top, place };

@@ -165,7 +165,8 @@ function paintColumnLabels(pen: Pen, scene: Scene, { hovered, scrolled: [left, t
   const start = (band: number) => corner(layout, [0, Math.round((band * layout.cols) / bands)])[0];
   pen.fillStyle = theme.muted;
   for (let band = 0; band < bands; band++) {
-    const [from, to] = [start(band) + 1, start(band + 1) - layout.gap - 1];
+    const from = start(band) + 1;
+    const to = start(band + 1) - layout.gap - 1;
     pen.fillRect(from, top + layout.y0 - 8, to - from, 2);
   }
 }
@@ -296,7 +297,8 @@ export function paintBadges(pen: Pen, scene: Scene, metric: Metric): void {
     pen.fillStyle = theme.hairline;
     pen.fillRect(x, y + cell + 5 - track, cell, track);
     pen.fillStyle = metricColour(theme);
-    const [from, to] = [at(Math.min(0, value)), at(Math.max(0, value))];
+    const from = at(Math.min(0, value));
+    const to = at(Math.max(0, value));
     pen.fillRect(x + from, y + cell + 2, Math.max(to - from, 0.5), 3);
     const isIn = passes(value, scene.state.filter);
     if (!isIn) {

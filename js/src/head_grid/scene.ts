@@ -45,7 +45,8 @@ export function sceneOf(
   highest?: number,
 ): Scene {
   const stack = state._stacks.find(({ name }) => name === state.stack);
-  const [rows, cols] = [maps?.rows ?? stack?.n_layers ?? 0, maps?.cols ?? stack?.n_heads ?? 0];
+  const rows = maps?.rows ?? stack?.n_layers ?? 0;
+  const cols = maps?.cols ?? stack?.n_heads ?? 0;
   // While another stack's maps are still up, the metric is not that of their heads.
   const metric = !maps || maps.stack === state.stack ? chosenMetric(state) : undefined;
   const without = stack?.without_attention ?? [];

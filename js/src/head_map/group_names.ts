@@ -24,7 +24,8 @@ const CORE = 0.6;
 const LONGEST = 160;
 const HEIGHT = 16;
 /** Places that are tried: so many steps to each side of the core. */
-const [STEP, STEPS] = [12, 10];
+const STEP = 12;
+const STEPS = 10;
 /**
  * The cost of a place: a head under the name, a head of a foreign group beside it, another name.
  */

@@ -60,7 +60,8 @@ export function mapAside(
   }
 
   function drawScale({ theme, layers }: MapScene): void {
-    [strip.width, strip.height] = [layers, 1];
+    strip.width = layers;
+    strip.height = 1;
     const pen = strip.getContext("2d");
     if (pen) paintLayers(pen, theme, layers, layers, 1);
     last.textContent = String(layers - 1);

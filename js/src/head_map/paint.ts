@@ -52,10 +52,12 @@ const regular = (count: number, start = 0): Corners =>
     return [Math.sin(angle), -Math.cos(angle)];
   });
 const turned = (corners: Corners, turns: number): Corners => {
-  const [sin, cos] = [Math.sin(2 * Math.PI * turns), Math.cos(2 * Math.PI * turns)];
+  const sin = Math.sin(2 * Math.PI * turns);
+  const cos = Math.cos(2 * Math.PI * turns);
   return corners.map(([x, y]) => [x * cos - y * sin, x * sin + y * cos]);
 };
-const [ARM, TIP] = [0.38, 1.1];
+const ARM = 0.38;
+const TIP = 1.1;
 /** The end of an arm and the corner that follows it. */
 const END: Corners = [-ARM, ARM].map((x) => [x, -TIP]);
 const PLUS = [0, 1 / 4, 1 / 2, 3 / 4].flatMap((turns) => turned([...END, [ARM, -ARM]], turns));
@@ -242,14 +244,19 @@ export function layerLegend({ theme, font, layers }: MapScene): Legend {
 export function groupLegend(scene: MapScene, names: string[], room: number, ruler: Ruler): Legend {
   const { theme, font, slots, points, beside } = scene;
   const measure = ruler(labelFont(font, false, LABEL_SIZE));
-  let [x, y, height] = [0, 0, 0];
+  let x = 0;
+  let y = 0;
+  let height = 0;
   /** Mark, name and count stand in the first line of a row; the count ends at `right`. */
   const items = names.map((name, i) => {
     const count = String(points.filter(({ group }) => group === i).length);
     const around = MARK + GAP + GAP + measure(count);
     const lines = wrapped(name, room - around, measure);
     const width = around + Math.max(0, ...lines.map(measure));
-    if (x > 0 && (beside || x + width > room)) [x, y] = [0, height];
+    if (x > 0 && (beside || x + width > room)) {
+      x = 0;
+      y = height;
+    }
     const right = beside ? room : x + width;
     const item = { slot: slots[i] ?? -1, x, y, lines, count, right };
     height = Math.max(height, y + ROW + LINE * (Math.max(1, lines.length) - 1));

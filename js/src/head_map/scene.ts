@@ -80,7 +80,10 @@ export function pointAt(points: Point[], x: number, y: number): Point | undefine
   let least = REACH ** 2;
   for (const point of points) {
     const distance = (point.x - x) ** 2 + (point.y - y) ** 2;
-    if (distance < least) [best, least] = [point, distance];
+    if (distance < least) {
+      best = point;
+      least = distance;
+    }
   }
   return best;
 }
@@ -113,7 +116,8 @@ export function movedPoint(key: string, points: Point[], from: Point): Point | u
   let best = index;
   let least = Number.POSITIVE_INFINITY;
   for (const [i, point] of points.entries()) {
-    const [dx, dy] = [point.x - from.x, point.y - from.y];
+    const dx = point.x - from.x;
+    const dy = point.y - from.y;
     const away = Math.hypot(dx, dy);
     const ahead = dx * way[0] + dy * way[1];
     // Heads in one place are told apart by their order, or some of them could not be reached.
@@ -122,7 +126,10 @@ export function movedPoint(key: string, points: Point[], from: Point): Point | u
     // to the side much more.
     const cost = away === 0 ? 0 : away * (away / ahead) ** 2;
     const nearer = cost < least || (cost === least && Math.abs(i - index) < Math.abs(best - index));
-    if (forward && nearer) [best, least] = [i, cost];
+    if (forward && nearer) {
+      best = i;
+      least = cost;
+    }
   }
   return points[best];
 }

@@ -14,7 +14,8 @@ const GAP = 16;
 const LEAST_LINES = 216;
 /** So large cells have all their labels. */
 const LABELLED_CELL = 13;
-const [LEAST_PLOT, WIDEST_PLOT] = [120, 320];
+const LEAST_PLOT = 120;
+const WIDEST_PLOT = 320;
 /** A matrix needs so much beside its cells. */
 const OVERHANG = 48;
 
@@ -61,9 +62,12 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
   const saved = matrix ? arrangeMatrix({ ...scene, room: share }).rowLabel : 0;
   const own = share + Math.floor((saved * (columns - 1)) / columns);
   const panels: Panel[] = [];
-  let [x, y, width] = [0, 0, 0];
+  let x = 0;
+  let y = 0;
+  let width = 0;
   for (const [i, member] of members.entries()) {
-    const [row, column] = [Math.floor(i / columns), i % columns];
+    const row = Math.floor(i / columns);
+    const column = i % columns;
     const above = panels[i - columns];
     if (column === 0) [x, y] = [0, above ? above.y + above.height + GAP : 0];
     const reach = member.signed ? member : map.most;

@@ -57,7 +57,8 @@ export function besideFigure(
       heads = scene.several?.heads ?? [];
       beside = arrangeBeside(scene, top);
       const { width, height, panels } = beside;
-      [box.style.width, box.style.height] = [`${width}px`, `${height}px`];
+      box.style.width = `${width}px`;
+      box.style.height = `${height}px`;
       const pen = fresh(names, width, height);
       if (pen) paintNames(pen, beside, scene);
       shown = panels.map((panel, i) => {
@@ -68,9 +69,11 @@ export function besideFigure(
         // A comparison of two attentions cannot be reduced to one side.
         name.hidden = Boolean(scene.several?.names);
         holder.style.transform = `translate(${panel.x}px, ${panel.y}px)`;
-        [name.style.left, name.style.height] = [`${panel.middle}px`, `${TITLE}px`];
+        name.style.left = `${panel.middle}px`;
+        name.style.height = `${TITLE}px`;
         const isLines = scene.state.mode === "lines";
-        [lines.element.hidden, matrix.element.hidden] = [!isLines, isLines];
+        lines.element.hidden = !isLines;
+        matrix.element.hidden = isLines;
         return isLines ? lines : matrix;
       });
       for (const [i, { holder }] of places.entries()) holder.hidden = i >= panels.length;

@@ -75,7 +75,10 @@ export function chipRow(
       button.setAttribute("aria-pressed", String(drawn));
       if (name && name.textContent !== headName(head)) name.textContent = headName(head);
       const colour = drawn ? colourOf(head) : "";
-      if (swatch) [swatch.hidden, swatch.style.backgroundColor] = [!colour, colour];
+      if (swatch) {
+        swatch.hidden = !colour;
+        swatch.style.backgroundColor = colour;
+      }
     }
   };
 }

@@ -39,7 +39,8 @@ export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
 
 /** Bins locate the wanted sum, so that the weights of a single bin need sorting. */
 function cutoff(row: Float32Array, mass: number): number {
-  let [peak, total] = [0, 0];
+  let peak = 0;
+  let total = 0;
   for (let i = 0; i < row.length; i++) {
     const weight = row[i] || 0;
     if (weight > peak) peak = weight;
@@ -55,7 +56,8 @@ function cutoff(row: Float32Array, mass: number): number {
     sums[bin] = (sums[bin] ?? 0) + weight;
   }
   const wanted = mass * total * (1 - 1e-6);
-  let [bin, sum] = [BINS - 1, 0];
+  let bin = BINS - 1;
+  let sum = 0;
   while (bin > 0 && sum + (sums[bin] ?? 0) < wanted) sum += sums[bin--] ?? 0;
   const tied = row.filter((weight) => binOf(weight || 0) === bin).sort();
   let i = tied.length;

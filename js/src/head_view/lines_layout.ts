@@ -114,7 +114,8 @@ export const EASED: [across: number, along: number][] = Array.from(
   (_, i) => {
     const t = (2 * i) / CORNERS - 1;
     const across = (1 + Math.sign(t) * Math.abs(t) ** (2 / 3)) / 2;
-    const [v, lean] = [1 - across, STRAIGHTNESS / 3];
+    const v = 1 - across;
+    const lean = STRAIGHTNESS / 3;
     const along = 3 * v * v * across * lean + 3 * v * across ** 2 * (1 - lean) + across ** 3;
     return [across, along];
   },
@@ -135,13 +136,17 @@ export function hitLines(layout: LinesLayout, x: number, y: number, lines: Lines
   if (x <= layout.x0) return index >= 0 && index < layout.rows ? { query: index } : {};
   if (x >= layout.x1) return index >= 0 && index < layout.cols ? { key: index } : {};
   const along = alongAt(EASED, (x - layout.x0) / (layout.x1 - layout.x0));
-  let [best, at] = [FAR, -1];
+  let best = FAR;
+  let at = -1;
   for (let i = lines.count - 1; i >= 0; i--) {
     const from = rowCentre(layout, lines.query[i] ?? 0);
     const to = rowCentre(layout, lines.key[i] ?? 0);
     const slope = (to - from) / (layout.x1 - layout.x0);
     const away = Math.abs(from + along * (to - from) - y) / Math.hypot(1, slope);
-    if (away < best) [best, at] = [away, i];
+    if (away < best) {
+      best = away;
+      at = i;
+    }
     if (away < NEAR) break;
   }
   return at < 0 ? {} : { query: lines.query[at], key: lines.key[at] };

@@ -134,7 +134,8 @@ export function paintOverLines(
 /** Add one line to the pen's path. */
 function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, curved: boolean) {
   const { x0, x1 } = layout;
-  const [from, to] = [rowCentre(layout, query), rowCentre(layout, key)];
+  const from = rowCentre(layout, query);
+  const to = rowCentre(layout, key);
   pen.moveTo(x0, from);
   for (const [across, along] of (curved && from !== to ? EASED : STRAIGHT).slice(1))
     pen.lineTo(x0 + across * (x1 - x0), from + along * (to - from));
@@ -159,7 +160,9 @@ function paintLines(
   pen.lineWidth = lineWidth(curved, lit);
   let last = -1;
   for (let i = 0; i < lines.count; i++) {
-    const [query, key, level] = [lines.query[i] ?? 0, lines.key[i] ?? 0, lines.level[i] ?? 0];
+    const query = lines.query[i] ?? 0;
+    const key = lines.key[i] ?? 0;
+    const level = lines.level[i] ?? 0;
     if (!only(query, key)) continue;
     if (level !== last) pen.strokeStyle = cssWord(table[level]);
     last = level;

@@ -40,11 +40,13 @@ export function rasterLines(
   const plain = new Layer(across, down, corners);
   const over = lit && new Layer(across, down, corners);
   for (let i = lines.count - 1; i >= 0; i--) {
-    const [query, key] = [lines.query[i] ?? 0, lines.key[i] ?? 0];
+    const query = lines.query[i] ?? 0;
+    const key = lines.key[i] ?? 0;
     const isLit = lit?.(query, key) ?? false;
     const layer = (isLit && over) || plain;
     layer.colour((isLit ? second : first)[lines.level[i] ?? 0] ?? 0);
-    const [from, to] = [rowCentre(layout, query) * density, rowCentre(layout, key) * density];
+    const from = rowCentre(layout, query) * density;
+    const to = rowCentre(layout, key) * density;
     layer.line(from, to, isLit ? wider : width);
   }
   const ground = [1, 3, 5].map((at) => Number.parseInt(theme.background.slice(at, at + 2), 16));
@@ -94,12 +96,15 @@ class Layer {
   }
 
   colour(word: number): void {
-    [this.red, this.green, this.blue] = [word & 255, (word >> 8) & 255, (word >> 16) & 255];
+    this.red = word & 255;
+    this.green = (word >> 8) & 255;
+    this.blue = (word >> 16) & 255;
   }
 
   /** The first column in which lines are so far along. */
   private columnAt(share: number): number {
-    let [low, high] = [0, this.across];
+    let low = 0;
+    let high = this.across;
     while (low < high) {
       const middle = (low + high) >> 1;
       if ((this.along[middle] as number) < share) low = middle + 1;
@@ -114,10 +119,8 @@ class Layer {
     const way = to - from;
     // Only the columns where it is in sight: half a step of a steep line is more than its width.
     const margin = width + Math.abs(way) / 8;
-    const [a, b] = [
-      this.columnAt((-margin - from) / way),
-      this.columnAt((down + margin - from) / way),
-    ];
+    const a = this.columnAt((-margin - from) / way);
+    const b = this.columnAt((down + margin - from) / way);
     const [first, last] = way === 0 ? [0, across] : [Math.min(a, b), Math.max(a, b)];
     for (let x = first; x < last; x++) {
       const y = from + way * (along[x] as number);

@@ -6,7 +6,8 @@ import { isWhole, shifted, zoomed } from "./long_window.js";
 /** Shorter ways of the pointer are clicks. */
 const DRAGGED = 5;
 /** How much nearer a wheel brings: a notch of a mouse nearly twice as near. */
-const [TURN, NOTCH] = [0.012, 50];
+const TURN = 0.012;
+const NOTCH = 50;
 
 /** What is on the canvas now. */
 export interface Drawn {
@@ -38,7 +39,10 @@ export function longGestures(
 
   on(box, "pointerdown", (event) => {
     if (event.button !== 0) return;
-    if (down.size === 0) [dragged, way] = [false, 0];
+    if (down.size === 0) {
+      dragged = false;
+      way = 0;
+    }
     down.set(event.pointerId, local(event));
   });
   on(box, "pointermove", (event) => {

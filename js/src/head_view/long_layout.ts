@@ -70,7 +70,8 @@ export function placeAt(
   x: number,
   y: number,
 ) {
-  const [right, below] = [(x - x0) / across, (y - y0) / down];
+  const right = (x - x0) / across;
+  const below = (y - y0) / down;
   const inside = right >= 0 && right < 1 && below >= 0 && below < 1;
   return { query: q0 + below * (q1 - q0), key: k0 + right * (k1 - k0), inside };
 }

@@ -57,11 +57,15 @@ export function linkAt(
   const right = (x - at.x0) / at.across;
   if (right < 0 || right > 1) return undefined;
   const along = alongAt(EASED, right);
-  let [best, found] = [NEAR, undefined as number | undefined];
+  let best = NEAR;
+  let found = undefined as number | undefined;
   for (const [i, one] of (links ?? []).entries()) {
     const [from, to] = ends(at, part, one);
     const away = Math.abs(from + along * (to - from) - y) / Math.hypot(1, (to - from) / at.across);
-    if (away < best) [best, found] = [away, i];
+    if (away < best) {
+      best = away;
+      found = i;
+    }
   }
   return found;
 }

@@ -17,7 +17,8 @@ import { paintHatch } from "./matrix_paint.js";
 const APART = 10;
 const READABLE = 12.5;
 /** Between two positions on an axis. */
-const [APART_ACROSS, APART_DOWN] = [56, 28];
+const APART_ACROSS = 56;
+const APART_DOWN = 28;
 
 /** Draws within a rectangle, from where the pen is: canvases and SVG clip in ways of their own. */
 export type Clipped = (width: number, height: number, draw: () => void) => void;
@@ -65,7 +66,8 @@ export function paintCells(
       dpr: density,
     });
   const boxOf = ({ q0, k0, step, rows, cols }: Cells) => {
-    const [left, top] = [xOf(at, part, k0) - at.x0, yOf(at, part, q0) - at.y0];
+    const left = xOf(at, part, k0) - at.x0;
+    const top = yOf(at, part, q0) - at.y0;
     const { width, height } = cellOf(at, part);
     return { left, top, width: cols * step * width, height: rows * step * height };
   };
@@ -142,9 +144,11 @@ export function paintAxes(pen: Pen, at: LongLayout, scene: LongScene): void {
   if (locked.query !== undefined) mark(pen, at, scene, "query", locked.query, 1, 2);
   if (locked.key !== undefined) mark(pen, at, scene, "key", locked.key, 1, 2);
   if (!active) return;
-  const [left, top] = [xOf(at, part, active.key), yOf(at, part, active.query)];
+  const left = xOf(at, part, active.key);
+  const top = yOf(at, part, active.query);
   const { width, height } = cellOf(at, part);
-  const [w, h] = [Math.max(3, active.step * width), Math.max(3, active.step * height)];
+  const w = Math.max(3, active.step * width);
+  const h = Math.max(3, active.step * height);
   pen.strokeStyle = theme.background;
   pen.lineWidth = 3;
   pen.strokeRect(left - 1, top - 1, w + 2, h + 2);
@@ -166,7 +170,8 @@ function mark(
   const [start, end] = side === "query" ? [part[0], part[1]] : [part[2], part[3]];
   if (index + step <= start || index >= end) return;
   const { width, height } = cellOf(at, part);
-  const [wide, tall] = [step * width, step * height];
+  const wide = step * width;
+  const tall = step * height;
   pen.lineWidth = Math.min(wide, tall) < 6 ? 1 : line;
   // Where it is no wider than its frame a line does.
   if (side === "query") pen.strokeRect(at.x0, yOf(at, part, index), at.across, tall < 3 ? 0 : tall);

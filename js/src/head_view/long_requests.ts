@@ -79,7 +79,8 @@ export function longRequests(
     isMoved(): boolean {
       const found = JSON.stringify(model.get("window"));
       if (found === known) return false;
-      [wanted, known] = [model.get("window"), found];
+      wanted = model.get("window");
+      known = found;
       return true;
     },
     isOpen: () => asked !== undefined,

@@ -80,7 +80,8 @@ export function longScene(
   part: Part,
   at: Pick<LongScene, "active" | "link">,
 ): LongScene {
-  const [head, tile] = [state._long as LongHead, state._tile];
+  const head = state._long as LongHead;
+  const tile = state._tile;
   const locked = (side: Side) => state.tokens.findLast(([where]) => where === side)?.[1];
   return {
     ...ground,
@@ -106,7 +107,8 @@ export function inSight({ q0, k0, step, rows, cols, values, first }: Cells, part
   ];
   const [top, bottom] = within(q0, part[0], part[1], rows);
   const [left, right] = within(k0, part[2], part[3], cols);
-  const [height, width] = [Math.max(0, bottom - top), Math.max(0, right - left)];
+  const height = Math.max(0, bottom - top);
+  const width = Math.max(0, right - left);
   const kept = new Float32Array(height * width);
   for (let r = 0; r < height; r++)
     kept.set(values.subarray((top + r) * cols + left, (top + r) * cols + left + width), r * width);
@@ -124,7 +126,8 @@ export function inSight({ q0, k0, step, rows, cols, values, first }: Cells, part
 /** The block of some cells that a place is in; nothing beside them. */
 export function blockIn(cells: Cells, { query, key }: Place): Block | undefined {
   const { q0, k0, step, rows, cols, values } = cells;
-  const [r, c] = [Math.floor((query - q0) / step), Math.floor((key - k0) / step)];
+  const r = Math.floor((query - q0) / step);
+  const c = Math.floor((key - k0) / step);
   if (r < 0 || r >= rows || c < 0 || c >= cols) return undefined;
   return {
     query: q0 + r * step,

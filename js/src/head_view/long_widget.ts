@@ -85,7 +85,8 @@ const STEPS: Record<string, 1 | -1> = { "+": 1, "=": 1, "-": -1, _: -1 };
 /** Links that are listed, of all that lines show. */
 const MOST_LISTED = 20;
 /** A click on a block brings so much nearer, a step of a key so much. */
-const [INTO, NEARER] = [4, 2];
+const INTO = 4;
+const NEARER = 2;
 
 /** A cell as the `tokens` trait names it. */
 const marksOf = ({ query, key }: Place): ViewState["tokens"] => [
@@ -148,11 +149,14 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   const pixels = { overview: pictured((now) => now.overview), tile: pictured((now) => now.tile) };
 
   function update(now: Look): void {
-    [look, state] = [now, snapshot(model, WATCHED)];
+    look = now;
+    state = snapshot(model, WATCHED);
     const long = state._long;
     const chosen = shownHead(model);
     if (!long || !chosen || !("values" in long)) {
-      [scene, part, drawnSizes] = [undefined, undefined, ""];
+      scene = undefined;
+      part = undefined;
+      drawnSizes = "";
       head.hide(true);
       controls.row.hidden = true;
       body.say(NO_SELECTION);
@@ -291,7 +295,8 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   function go(place: Place): void {
     save(model, { tokens: marksOf(place) });
     show(around(of(), place));
-    [cursor, pointer] = [place, undefined];
+    cursor = place;
+    pointer = undefined;
     byKeyboard = true;
     body.box.focus();
   }
@@ -306,7 +311,8 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   }
 
   function setMode(mode: ViewState["mode"]): void {
-    [cursor, link] = [undefined, undefined];
+    cursor = undefined;
+    link = undefined;
     save(model, { mode });
   }
 
@@ -381,7 +387,9 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
 
   function hover(event?: PointerEvent): void {
     pointer = event && { ...gestures.local(event), event };
-    [cursor, link, byKeyboard] = [undefined, undefined, false];
+    cursor = undefined;
+    link = undefined;
+    byKeyboard = false;
     schedule();
   }
 

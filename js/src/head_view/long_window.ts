@@ -34,10 +34,8 @@ export function zoomed(of: Sizes, part: Part, times: number, place: Place): Part
   const [q0, q1, k0, k1] = part;
   const least = Math.max(FEWEST / (q1 - q0), FEWEST / (k1 - k0));
   const shrink = Math.max(least, 1 / times);
-  const [rows, cols] = [
-    Math.min(of.n_query, (q1 - q0) * shrink),
-    Math.min(of.n_key, (k1 - k0) * shrink),
-  ];
+  const rows = Math.min(of.n_query, (q1 - q0) * shrink);
+  const cols = Math.min(of.n_key, (k1 - k0) * shrink);
   return [
     ...span(place.query - ((place.query - q0) / (q1 - q0)) * rows, rows, of.n_query),
     ...span(place.key - ((place.key - k0) / (k1 - k0)) * cols, cols, of.n_key),
@@ -55,7 +53,8 @@ export const centred = (of: Sizes, part: Part, { query, key }: Place): Part =>
 
 /** Round a cell, near enough to read its tokens. */
 export function around(of: Sizes, place: Place): Part {
-  const [rows, cols] = [Math.min(AROUND, of.n_query), Math.min(AROUND, of.n_key)];
+  const rows = Math.min(AROUND, of.n_query);
+  const cols = Math.min(AROUND, of.n_key);
   return whole([
     ...span(place.query + 0.5 - rows / 2, rows, of.n_query),
     ...span(place.key + 0.5 - cols / 2, cols, of.n_key),

@@ -33,7 +33,8 @@ export function matrixFigure(parent: HTMLElement): MatrixFigure {
     box.style.width = `${at.width}px`;
     box.classList.toggle("attnw-zoomed", at.rows < at.whole.rows || at.cols < at.whole.cols);
     const { x0, y0, cellWidth, cellHeight, rows, cols, dpr, inSight } = at;
-    const [top, left] = [inSight.query.start, inSight.key.start];
+    const top = inSight.query.start;
+    const left = inSight.key.start;
     base.dataset.layout = JSON.stringify({
       x0,
       y0,

@@ -51,7 +51,8 @@ function paintMark(pen: Pen, layout: MatrixLayout, side: Side, index: number, wi
   const from = (across ? y0 : x0) + (index - start) * cell;
   const line = cell < LARGE ? 1 : width;
   pen.lineWidth = line;
-  const [length, thick] = [(across ? cols * cellWidth : rows * cellHeight) + line, cell + line];
+  const length = (across ? cols * cellWidth : rows * cellHeight) + line;
+  const thick = cell + line;
   if (across) pen.strokeRect(x0 - line / 2, from - line / 2, length, thick);
   else pen.strokeRect(from - line / 2, y0 - line / 2, thick, length);
 }
@@ -63,7 +64,8 @@ function paintPrompt(pen: Pen, layout: MatrixLayout, scene: Scene, side: Side): 
   const written = writtenFrom(scene.axes[side], across ? scene.map.rows : scene.map.cols);
   if (written <= start || written >= end) return;
   const { x0, y0, cellWidth, cellHeight, rows, cols } = layout;
-  const [right, below] = [x0 + cols * cellWidth, y0 + rows * cellHeight];
+  const right = x0 + cols * cellWidth;
+  const below = y0 + rows * cellHeight;
   const at = across ? y0 + (written - start) * cellHeight : x0 + (written - start) * cellWidth;
   const size = axisSize(scene);
   pen.font = labelFont(scene.font, false, size);

@@ -86,7 +86,8 @@ export function matrixLayout(request: Request): MatrixLayout {
     cellHeight: crisp(Math.min(tallest, cell)),
   };
   // A zoomed map has the room of the whole one: nothing beside it moves.
-  const [across, down] = [cols * whole.cellWidth, rows * whole.cellHeight];
+  const across = cols * whole.cellWidth;
+  const down = rows * whole.cellHeight;
   const height = Math.ceil(y0 + down) + GAP + margin.below;
   const width = Math.ceil(x0 + across + overhang);
   const all = { query: { start: 0, end: rows }, key: { start: 0, end: cols } };
@@ -124,9 +125,15 @@ export function withLabels(
   labelled: Record<"query" | "key", boolean>,
 ): MatrixLayout {
   const at = { ...layout };
-  if (!labelled.query) [at.x0, at.rowLabel, at.width] = [BARE, 0, layout.width - layout.x0 + BARE];
+  if (!labelled.query) {
+    at.x0 = BARE;
+    at.rowLabel = 0;
+    at.width = layout.width - layout.x0 + BARE;
+  }
   if (!labelled.key) {
-    [at.y0, at.colLabel, at.height] = [BARE, 0, layout.height - layout.y0 + BARE];
+    at.y0 = BARE;
+    at.colLabel = 0;
+    at.height = layout.height - layout.y0 + BARE;
     at.width = Math.ceil(at.x0 + layout.whole.cols * layout.whole.cellWidth) + BARE;
   }
   return at;
@@ -165,7 +172,8 @@ export function ruleStep(cell: number): number {
  */
 export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: number): Target {
   const { x0, y0, cellWidth, cellHeight, rows, cols, inSight } = layout;
-  const [top, left] = [inSight.query.start, inSight.key.start];
+  const top = inSight.query.start;
+  const left = inSight.key.start;
   const row = Math.floor((y - y0) / cellHeight);
   const rowHit = row >= 0 && row < rows;
   if (x < x0) return rowHit ? { query: top + row } : {};
@@ -188,12 +196,15 @@ function strongestInPixel(
   if (across < width && down < height) return at;
   const pixel = (index: number, pixels: number, count: number) =>
     Math.floor((index * pixels) / count);
-  const [py, px] = [pixel(at.query, down, layout.rows), pixel(at.key, across, layout.cols)];
-  const [top, left] = [layout.inSight.query.start, layout.inSight.key.start];
+  const py = pixel(at.query, down, layout.rows);
+  const px = pixel(at.key, across, layout.cols);
+  const top = layout.inSight.query.start;
+  const left = layout.inSight.key.start;
   const size = (r: number, c: number) => Math.abs(weightAt(map, top + r, left + c));
   let best = at;
   const reach = (count: number, pixels: number) => Math.ceil(count / pixels);
-  const [tall, wide] = [reach(layout.rows, down), reach(layout.cols, across)];
+  const tall = reach(layout.rows, down);
+  const wide = reach(layout.cols, across);
   for (let r = Math.max(0, at.query - tall); r <= at.query + tall && r < layout.rows; r++) {
     if (pixel(r, down, layout.rows) !== py) continue;
     for (let c = Math.max(0, at.key - wide); c <= at.key + wide && c < layout.cols; c++) {

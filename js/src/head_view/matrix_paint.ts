@@ -100,7 +100,8 @@ export function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pix
   pen.fillRect(0, 0, width, height);
   pen.beginPath();
   for (let at = -height; at < width; at += step) {
-    const [left, right] = [Math.max(0, at), Math.min(width, at + height)];
+    const left = Math.max(0, at);
+    const right = Math.min(width, at + height);
     pen.moveTo(left, height - (left - at));
     pen.lineTo(right, height - (right - at));
   }
@@ -116,9 +117,11 @@ export function paintHatch(pen: Pen, theme: Theme, layout: Parameters<typeof pix
 function paintRules(pen: Pen, scene: Scene, layout: MatrixLayout): void {
   const { theme, map, axes } = scene;
   const { cellWidth, cellHeight, rows, cols, dpr, inSight } = layout;
-  const [top, left] = [inSight.query.start, inSight.key.start];
+  const top = inSight.query.start;
+  const left = inSight.key.start;
   const size = pixelSize(layout);
-  const [width, height] = [size.width / dpr, size.height / dpr];
+  const width = size.width / dpr;
+  const height = size.height / dpr;
   const line = Math.max(1, Math.round(dpr)) / dpr;
   const snap = (x: number) => Math.round(x * dpr) / dpr;
   const vertical = (c: number) => pen.fillRect(snap(c * cellWidth), 0, line, height);
@@ -163,8 +166,11 @@ export function matrixPixels(
     key: { start: 0, end: map.cols.length },
   },
 ): Uint32Array {
-  const [top, left, stride] = [inSight.query.start, inSight.key.start, map.cols.length];
-  const [rows, cols] = [inSight.query.end - top, inSight.key.end - left];
+  const top = inSight.query.start;
+  const left = inSight.key.start;
+  const stride = map.cols.length;
+  const rows = inSight.query.end - top;
+  const cols = inSight.key.end - left;
   const some = highlighted.query.size + highlighted.key.size > 0;
   const strongest = new Float32Array(across * down).fill(-1);
   const pixels = new Uint32Array(across * down);

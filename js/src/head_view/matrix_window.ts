@@ -100,7 +100,8 @@ export function framed(at: MatrixLayout, a: Place, b: Place): InSight {
   const { whole, dpr } = at;
   const touched = (side: keyof Place) =>
     [Math.floor(Math.min(a[side], b[side])), Math.ceil(Math.max(a[side], b[side]))] as const;
-  const [rows, cols] = [touched("query"), touched("key")];
+  const rows = touched("query");
+  const cols = touched("key");
   const reach = ([from, to]: typeof rows) => Math.max(FEWEST, to - from);
   const room = Math.min(
     (whole.rows * whole.cellHeight) / reach(rows),

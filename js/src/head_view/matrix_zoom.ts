@@ -48,7 +48,8 @@ export function matrixZoom(
   let dragged = false;
 
   function show(inSight: InSight): void {
-    const [now, at] = [map(), figure.layout()];
+    const now = map();
+    const at = figure.layout();
     if (!now || !at || same(inSight, at.inSight)) return;
     model.set("window", windowOf(now, inSight));
     clearTimeout(sending);
@@ -84,9 +85,12 @@ export function matrixZoom(
     { clientX, clientY }: MouseEvent,
   ): Place & { x: number; y: number; inside: boolean } {
     const { left, top } = box.getBoundingClientRect();
-    const [across, down] = [at.cols * at.cellWidth, at.rows * at.cellHeight];
-    const [x, y] = [clientX - left - at.x0, clientY - top - at.y0];
-    const [inX, inY] = [Math.max(0, Math.min(across, x)), Math.max(0, Math.min(down, y))];
+    const across = at.cols * at.cellWidth;
+    const down = at.rows * at.cellHeight;
+    const x = clientX - left - at.x0;
+    const y = clientY - top - at.y0;
+    const inX = Math.max(0, Math.min(across, x));
+    const inY = Math.max(0, Math.min(down, y));
     return {
       query: at.inSight.query.start + inY / at.cellHeight,
       key: at.inSight.key.start + inX / at.cellWidth,
@@ -110,7 +114,8 @@ export function matrixZoom(
   on(box, "pointermove", (event) => {
     const at = figure.layout();
     if (!start || !at) return;
-    const [dx, dy] = [event.clientX - start.event.clientX, event.clientY - start.event.clientY];
+    const dx = event.clientX - start.event.clientX;
+    const dy = event.clientY - start.event.clientY;
     if (!dragged && Math.hypot(dx, dy) < DRAGGED) return;
     if (!dragged) box.setPointerCapture?.(event.pointerId);
     dragged = true;

@@ -4,7 +4,8 @@ import { headName } from "../shared/types.js";
 import type { Scene } from "./scene.js";
 
 const SWATCH = 10;
-const [GAP, LINE] = [16, 18];
+const GAP = 16;
+const LINE = 18;
 
 interface Entry {
   name: string;
@@ -23,7 +24,9 @@ export interface Key {
 export function headKey({ several, colours = [], ruler, font }: Scene, room: number): Key {
   const measure = ruler(labelFont(font));
   const entries: Entry[] = [];
-  let [x, y, width] = [0, 0, 0];
+  let x = 0;
+  let y = 0;
+  let width = 0;
   for (const [i, head] of (several?.heads ?? []).entries()) {
     const name = headName(head);
     const wide = SWATCH + 4 + measure(name);

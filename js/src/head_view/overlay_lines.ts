@@ -25,11 +25,9 @@ export function together(lists: Lines[]): Lines {
   const tooMany = Math.max(0, total - MOST_LINES);
   const count = total - tooMany;
   const leftOut = tooMany + lists.reduce((sum, list) => sum + list.leftOut, 0);
-  const [query, key, level] = [
-    new Int32Array(count),
-    new Int32Array(count),
-    new Uint16Array(count),
-  ];
+  const query = new Int32Array(count);
+  const key = new Int32Array(count);
+  const level = new Uint16Array(count);
   for (const [head, list] of lists.entries())
     for (let i = 0; i < list.count; i++) {
       const at = list.level[i] ?? 0;

@@ -33,7 +33,8 @@ export function peekShown(state: ViewState, last: Shown | null, peeked: Peeked) 
   if (isTwo(state)) return null;
   if (!last || last.axes.stack !== peeked.head[2] || last.axes.unit !== peeked.unit) return null;
   const { query, key } = last.axes;
-  const [rows, cols] = [kept(query, peeked.hidden), kept(key, peeked.hidden)];
+  const rows = kept(query, peeked.hidden);
+  const cols = kept(key, peeked.hidden);
   const whole = rows.length === peeked.rows && cols.length === peeked.cols;
   const decoded = (byte = 0) => peeked.maximum * (byte / 255) ** 2;
   const values = whole

@@ -56,7 +56,8 @@ const MOST_WHOLE = 60;
 export const drawPicture: DrawPicture<ViewState> = (state, request) => {
   if (state._long && "values" in state._long) return drawLong(state, request);
   const sheet = new Sheet(request);
-  const [head, model] = [state.selected.at(-1), state._source.model];
+  const head = state.selected.at(-1);
+  const model = state._source.model;
   const shown = head ? shownHeads(state, head, null).shown : null;
   if (!head || !shown) {
     sheet.title(FIGURE, model);

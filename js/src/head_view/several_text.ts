@@ -13,7 +13,8 @@ const MOST_POINTED = 3;
 
 /** Neighbours in a layer by the first and the last of them. */
 function span(heads: Head[], name: (head: Head) => string): string {
-  const [first, last] = [heads[0], heads.at(-1)];
+  const first = heads[0];
+  const last = heads.at(-1);
   const row = heads.every((head, i) => head[0] === first?.[0] && head[1] === first[1] + i);
   return first && last && row && heads.length > 2 ? `${name(first)} to ${name(last)}` : "";
 }

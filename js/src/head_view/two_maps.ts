@@ -48,7 +48,8 @@ export function ownPart(
   { query, key }: Axes,
 ): { values: Float32Array; nKeys: number } {
   const kept = ({ text, alone }: Axis) => [...text.keys()].filter((i) => !alone?.[1].includes(i));
-  const [rows, cols] = [kept(query), kept(key)];
+  const rows = kept(query);
+  const cols = kept(key);
   const nKeys = key.text.length;
   const own = rows.flatMap((row) => cols.map((col) => values[row * nKeys + col] ?? Number.NaN));
   return { values: Float32Array.from(own), nKeys: cols.length };

@@ -16,7 +16,8 @@ import { DIFFERENCE, differenceScale } from "./two_maps.js";
 
 const UNATTACHED = 640;
 /** About the time to read the text of a head. */
-const [READ_WIDTH, READ_LINE] = [150, 16];
+const READ_WIDTH = 150;
+const READ_LINE = 16;
 const HINT = "Point at a token for its values, click to lock it.";
 /** Of a matrix: how it is zoomed, and how to get lines. */
 export const MATRIX_HINT =

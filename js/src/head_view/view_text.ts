@@ -158,7 +158,8 @@ interface Pair {
 /** The strongest pairs of the map, or of one token; `within` a part of it. */
 export function strongest(map: VisibleMap, of: Target, count: number, within?: InSight): Pair[] {
   const best: Pair[] = [];
-  const [rows, cols] = [map.rows.length, map.cols.length];
+  const rows = map.rows.length;
+  const cols = map.cols.length;
   const { query: down = { start: 0, end: rows }, key: along = { start: 0, end: cols } } =
     within ?? {};
   const [r0, r1] = of.query === undefined ? [down.start, down.end] : [of.query, of.query + 1];

@@ -60,7 +60,10 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
   const hiddenKey = axes.key.text.map((_, i) => hides(axes.key, i));
   const renormalised = choice.renormalise && cols.length < nKeys;
   const shown = new Float32Array(rows.length * cols.length);
-  let [maximum, total, hidden, kept] = [0, 0, 0, 0];
+  let maximum = 0;
+  let total = 0;
+  let hidden = 0;
+  let kept = 0;
   for (const [r, row] of rows.entries()) {
     let sum = 0;
     for (let c = 0; c < cols.length; c++) {
@@ -96,9 +99,11 @@ export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): Vi
 
 /** The smallest and largest row sum of a full map, over rows that see any key. */
 export function rowSumRange(values: Float32Array, nKeys: number): [number, number] {
-  let [low, high] = [Number.POSITIVE_INFINITY, 0];
+  let low = Number.POSITIVE_INFINITY;
+  let high = 0;
   for (let start = 0; start < values.length; start += nKeys) {
-    let [sum, seen] = [0, false];
+    let sum = 0;
+    let seen = false;
     for (let i = start; i < start + nKeys; i++) {
       const weight = values[i] ?? Number.NaN;
       if (Number.isNaN(weight)) continue;
@@ -112,7 +117,9 @@ export function rowSumRange(values: Float32Array, nKeys: number): [number, numbe
 
 /** What a figure should call the masked cells of a full map. */
 export function maskName(values: Float32Array, nKeys: number): string {
-  let [later, earlier, laterSeen] = [false, false, false];
+  let later = false;
+  let earlier = false;
+  let laterSeen = false;
   for (let i = 0; i < values.length; i++) {
     const ahead = i % nKeys > Math.floor(i / nKeys);
     const masked = Number.isNaN(values[i]);

@@ -257,7 +257,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       const { rows, cols } = scene.map;
       const target = moved(event.key, active, model.get("mode"), rows.length, cols.length);
       if (!target) return false;
-      [active, byKeyboard] = [target, true];
+      active = target;
+      byKeyboard = true;
       reveal(target);
       body.point("", 0, 0);
       schedule();
@@ -273,7 +274,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
         : fullText(target);
     body.point(text, event?.clientX ?? 0, event?.clientY ?? 0);
     if (target.query === active.query && target.key === active.key) return;
-    [active, byKeyboard] = [target, false];
+    active = target;
+    byKeyboard = false;
     schedule();
   }
 
@@ -324,12 +326,14 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
 /** Inputs without a whole map have a separate figure, also after a change of the input. */
 function render({ model, el, signal }: RenderContext<ViewState>): void {
   const isLong = () => Boolean(model.get("_long"));
-  let [shown, end] = [isLong(), new AbortController()];
+  let shown = isLong();
+  let end = new AbortController();
   const draw = () => (shown ? renderLong : renderShort)({ model, el, signal: end.signal });
   const follow = () => {
     if (isLong() === shown) return;
     end.abort();
-    [shown, end] = [isLong(), new AbortController()];
+    shown = isLong();
+    end = new AbortController();
     draw();
   };
   model.on("change:_long", follow);

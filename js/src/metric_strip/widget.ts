@@ -47,7 +47,8 @@ function render(context: RenderContext<StripState>): void {
       rows = layout.rows.map(() => tableRow(body));
     }
     for (const [i, row] of rows.entries()) {
-      const [placed, metric] = [layout.rows[i], scene.rows[i]];
+      const placed = layout.rows[i];
+      const metric = scene.rows[i];
       if (!placed || !metric) continue;
       row.fill(placed);
       const size: [number, number] = [layout.columns[2], STRIP_HEIGHT];

@@ -58,7 +58,8 @@ export function attentionMap(maps: EmbeddedMaps, [layer, head, stack]: Head): At
 export function twoMaps(pair: [EmbeddedMaps, EmbeddedMaps], head: Head) {
   const maps = pair.map((of) => attentionMap(of, head));
   const [{ axes, quantity }] = pair;
-  const [n, m] = [axes.query.text.length, axes.key.text.length];
+  const n = axes.query.text.length;
+  const m = axes.key.text.length;
   const values = new Float32Array(2 * n * m);
   for (const [i, map] of maps.entries()) values.set(asFloat32(map.values), i * n * m);
   const { stack, unit } = axes;

@@ -115,7 +115,10 @@ export class Sheet {
     const top = this.y;
     if (letter) this.text(letter, HEADING(this.theme));
     if (!title) return;
-    if (letter) [this.y, this.indent] = [top, LETTER];
+    if (letter) {
+      this.y = top;
+      this.indent = LETTER;
+    }
     this.x += this.indent;
     this.heading(name, ...lines);
     this.x -= this.indent;
@@ -140,7 +143,8 @@ export class Sheet {
     const last = this.figures.at(-1);
     if (!last) return;
     this.lowest = this.y;
-    [this.x, this.y] = [last.x + last.width + 3 * GAP, last.y];
+    this.x = last.x + last.width + 3 * GAP;
+    this.y = last.y;
     this.columnRoom = width;
   }
 
@@ -200,7 +204,8 @@ export class Sheet {
 
   /** Other pictures side by side, each column from top to bottom, `gap` apart. */
   columns(columns: Sheet[][], gap: number): void {
-    let [left, lowest] = [0, this.y];
+    let left = 0;
+    let lowest = this.y;
     for (const column of columns) {
       let y = this.y;
       for (const { pen, figures, height } of column) {

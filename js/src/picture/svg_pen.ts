@@ -131,7 +131,8 @@ export class SvgPen implements RasterPen {
 
   rotate(angle: number): void {
     const [a, b, c, d, e, f] = this.matrix;
-    const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+    const cos = Math.cos(angle);
+    const sin = Math.sin(angle);
     this.matrix = [
       a * cos + c * sin,
       b * cos + d * sin,
@@ -254,7 +255,8 @@ export class SvgPen implements RasterPen {
     const boxes = new Map<number, string>();
     for (const [i, word] of words.entries()) {
       if (word >>> 24 === 0) continue;
-      const [x, y] = [x0 + (i % across) * dx, y0 + Math.floor(i / across) * dy];
+      const x = x0 + (i % across) * dx;
+      const y = y0 + Math.floor(i / across) * dy;
       const box = `M${number(x)} ${number(y)}h${number(dx)}v${number(dy)}h${number(-dx)}Z`;
       boxes.set(word, (boxes.get(word) ?? "") + box);
     }

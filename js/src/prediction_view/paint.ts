@@ -9,7 +9,8 @@ import { effectAt, GAP, HEADER, NUMBERS, type Scene, signedChange } from "./scen
 
 const LINE = 10;
 const BAR = 12;
-const [THIN, BETWEEN] = [9, 2];
+const THIN = 9;
+const BETWEEN = 2;
 const MARK = 8;
 /** Of what was before: still 3:1. */
 const PALE = 0.7;
@@ -131,7 +132,8 @@ function paintMap(pen: Pen, scene: Scene, { hovered, focused }: Pointer): void {
 /** Lines of background over what is not known exactly. */
 function hatch(pen: Pen, { map, theme }: Scene): void {
   const { x0, y0, cell, rows, cols } = map;
-  const [width, height] = [cols * (cell + 1) - 1, rows * (cell + 1) - 1];
+  const width = cols * (cell + 1) - 1;
+  const height = rows * (cell + 1) - 1;
   pen.beginPath();
   for (let c = HATCH; c < width + height; c += HATCH) {
     const from = Math.max(0, c - height);
@@ -147,7 +149,8 @@ function hatch(pen: Pen, { map, theme }: Scene): void {
 /** A cross over a head that is off. */
 function strike(pen: Pen, { map, theme }: Scene, at: Cell): void {
   const [x, y] = corner(map, at);
-  const [near, far] = [2, map.cell - 2];
+  const near = 2;
+  const far = map.cell - 2;
   pen.beginPath();
   for (const [from, to] of [
     [near, far],
@@ -205,7 +208,8 @@ function paintScale(
   table: Uint32Array,
 ): void {
   const top = map.y0 + map.rows * (map.cell + 1) + GAP;
-  const [left, width] = [mapLeft, mapWidth - 4];
+  const left = mapLeft;
+  const width = mapWidth - 4;
   paintBar(pen, table, left, top, width, 8);
   pen.strokeStyle = theme.hairline;
   pen.lineWidth = 1;

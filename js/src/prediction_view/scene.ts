@@ -113,7 +113,8 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const barsHeight = HEADER + bars.length * row;
   const mapLeft = beside ? Math.ceil(right) + SPACE : 0;
   const mapTop = beside ? 0 : barsHeight + 2 * GAP;
-  const [x0, y0] = [Math.round(mapLeft + NAMES), mapTop + HEADER + NUMBERS];
+  const x0 = Math.round(mapLeft + NAMES);
+  const y0 = mapTop + HEADER + NUMBERS;
   const map = { x0, y0, cell, gap: 1, band: 0, dpr, rows, cols };
   const effects = state._effects?.stack === stack.name ? state._effects : null;
   const values = effects && asFloat32(effects.values);

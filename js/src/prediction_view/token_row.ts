@@ -23,7 +23,8 @@ export function tokenRow(
   });
   on(row, "keydown", (event) => {
     const all = buttons();
-    const [at, last] = [all.indexOf(event.target as HTMLButtonElement), all.length - 1];
+    const at = all.indexOf(event.target as HTMLButtonElement);
+    const last = all.length - 1;
     const to = {
       ArrowRight: Math.min(last, at + 1),
       ArrowLeft: Math.max(0, at - 1),

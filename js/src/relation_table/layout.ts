@@ -20,7 +20,9 @@ export const STAR = 9;
 /**
  * Between a bar and its number, the number and its interval, the offset's accuracy and the offset.
  */
-const [BAR_GAP, INTERVAL_GAP, OFFSET_GAP] = [8, 6, 4];
+const BAR_GAP = 8;
+const INTERVAL_GAP = 6;
+const OFFSET_GAP = 4;
 /** What fills the room that is left: space between columns first, then the bars. */
 const MOST = { pad: 12, bar: 240 };
 
@@ -299,7 +301,8 @@ export function arrange(
   { width: room, density, ...type }: Page,
   gutter = 0,
 ): Arranged {
-  const [layers, heads] = [scene.heat?.layers ?? 0, scene.heat?.heads ?? 0];
+  const layers = scene.heat?.layers ?? 0;
+  const heads = scene.heat?.heads ?? 0;
   const arranged = (rest: number): Arranged => {
     const own = room - gutter - rest;
     const table = tableLayout(scene, { room: own, whole: room, ...type });

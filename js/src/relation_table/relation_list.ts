@@ -166,7 +166,8 @@ export function relationList(
         listed = scene.rows.map((row, i) => addRow(row, layout.names[i] ?? "", layout));
         rove(current || scene.state.relation);
         if (held) find(current)?.button.focus();
-        [drawn, painted] = [key, []];
+        drawn = key;
+        painted = [];
       }
       const looks = [theme, bar, globalThis.devicePixelRatio];
       if (looks.some((value, i) => value !== painted[i]))
@@ -187,7 +188,8 @@ export function relationList(
       rove(relation);
       const row = find(relation)?.line;
       if (!row) return;
-      const [top, bottom] = [row.offsetTop - line.offsetHeight, row.offsetTop + row.offsetHeight];
+      const top = row.offsetTop - line.offsetHeight;
+      const bottom = row.offsetTop + row.offsetHeight;
       if (top < box.scrollTop) box.scrollTop = top;
       else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
     },

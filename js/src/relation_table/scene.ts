@@ -74,12 +74,16 @@ export function wilson(correct: number, n: number): [low: number, high: number] 
 
 export function decodeRelations(table: RelationNumbers): Decoded {
   const [layers = 0, heads = 0, , count = 0] = table.correct.shape;
-  const [correct, p] = [asInt32(table.correct), asFloat32(table.p_values)];
-  const [counts, best] = [asInt32(table.counts), asInt32(table.best)];
-  const [baselines, offsets] = [asInt32(table.baseline), asInt32(table.offsets)];
+  const correct = asInt32(table.correct);
+  const p = asFloat32(table.p_values);
+  const counts = asInt32(table.counts);
+  const best = asInt32(table.best);
+  const baselines = asInt32(table.baseline);
+  const offsets = asInt32(table.offsets);
   const scoreAt = (index: number, layer: number, head: number, direction: number): Score => {
     const at = ((layer * heads + head) * 2 + direction) * count + index;
-    const [hits, n] = [correct[at] ?? 0, counts[index] ?? 0];
+    const hits = correct[at] ?? 0;
+    const n = counts[index] ?? 0;
     const [low, high] = wilson(hits, n);
     return { correct: hits, n, accuracy: hits / n, low, high, p: p[at] ?? 1 };
   };
@@ -125,7 +129,8 @@ export function chosenRows(rows: Row[], wish: Wish): Row[] {
         relation.toLocaleLowerCase().includes(wanted),
     )
     .sort((a, b) => {
-      const [x, y] = [keyOf(a, wish.sort), keyOf(b, wish.sort)];
+      const x = keyOf(a, wish.sort);
+      const y = keyOf(b, wish.sort);
       return x === y ? a.index - b.index : way * (x < y ? -1 : 1);
     });
 }

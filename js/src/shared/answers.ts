@@ -121,7 +121,9 @@ export function watchAnswers<T>(
     if (open || signal.aborted) return;
     // A panel of an explorer speaks through the explorer.
     root.parentElement?.closest(".attnw-root")?.dispatchEvent(new Event(ASK));
-    [question, open, waits] = [Math.random(), true, 0];
+    question = Math.random();
+    open = true;
+    waits = 0;
     timer = setTimeout(wait, PATIENCE);
     send();
   }

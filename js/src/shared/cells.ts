@@ -48,7 +48,9 @@ export function gridLayout(
   highest = HIGHEST,
 ): GridLayout {
   const snap = (x: number) => Math.round(x * dpr) / dpr;
-  const [x0, y0, gap] = [snap(LABELS), snap(NUMBERS + (banded ? BANDS : 0)), snap(GAP)];
+  const x0 = snap(LABELS);
+  const y0 = snap(NUMBERS + (banded ? BANDS : 0));
+  const gap = snap(GAP);
   const smallest = below === "name" ? NAMED : SMALLEST;
   const across = (width - x0 - MARGIN) / Math.max(cols, 1) - gap;
   const cellOver = (band: number) => {

@@ -37,7 +37,8 @@ export function colourBar(parent: HTMLElement) {
       if (node.textContent !== texts[i]) node.textContent = texts[i] ?? "";
     if (drawn === words) return;
     drawn = words;
-    [strip.width, strip.height] = [256, 1];
+    strip.width = 256;
+    strip.height = 1;
     const context = strip.getContext("2d");
     if (context) paintBar(context, words, 0, 0, 256, 1);
   };

@@ -88,7 +88,8 @@ export function pageRuler(document: Document): Ruler {
 export function shorten(measure: Measure, text: string, width: number): string {
   if (measure(text) <= width) return text;
   const letters = [...text];
-  let [low, high] = [0, letters.length];
+  let low = 0;
+  let high = letters.length;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     if (measure(`${letters.slice(0, middle).join("")}…`) <= width) low = middle;

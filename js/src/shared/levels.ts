@@ -11,7 +11,8 @@ export const zeroLevel = (signed = false) => (signed ? NO_CHANGE : 0);
  */
 export function levelOf(scale: Scale, maximum: number, signed = false): (weight: number) => number {
   const place = transfer(scale);
-  const [zero, steps] = [zeroLevel(signed), signed ? 127 : 255];
+  const zero = zeroLevel(signed);
+  const steps = signed ? 127 : 255;
   return (weight) => {
     if (!(maximum > 0)) return zero;
     return (
@@ -56,7 +57,8 @@ const ramps = new Map<string, Uint32Array>();
 /** From the background to a colour, "#rrggbb". */
 export function rampTo(theme: Theme, colour: string): Uint32Array {
   const key = `${theme.background} ${colour}`;
-  const [from, to] = [word(theme.background), word(colour)];
+  const from = word(theme.background);
+  const to = word(colour);
   const made =
     ramps.get(key) ?? Uint32Array.from({ length: 256 }, (_, i) => mix(from, to, i / 255));
   ramps.set(key, made);

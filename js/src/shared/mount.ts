@@ -82,7 +82,8 @@ export function mount<T extends { _error: string }>(
   const ruler = pageRuler(root.ownerDocument);
   let theme: Theme | undefined;
   let changed = true;
-  let [width, ratio] = [-1, 0];
+  let width = -1;
+  let ratio = 0;
 
   const tell = (text: string) => {
     alert.hidden = !text;
@@ -99,7 +100,8 @@ export function mount<T extends { _error: string }>(
     const density = globalThis.devicePixelRatio || 1;
     const look = { theme, width: inner.clientWidth || UNATTACHED, font, ruler, density };
     if (changed || ratio !== globalThis.devicePixelRatio) {
-      [changed, ratio] = [false, globalThis.devicePixelRatio];
+      changed = false;
+      ratio = globalThis.devicePixelRatio;
       on.update(look);
     }
     on.paint?.(look);

@@ -64,7 +64,8 @@ export function paintRaster(
   const { across, down, words } = raster;
   if (!raster.canvas) {
     raster.canvas = context.canvas.ownerDocument.createElement("canvas");
-    [raster.canvas.width, raster.canvas.height] = [across, down];
+    raster.canvas.width = across;
+    raster.canvas.height = down;
     const inner = raster.canvas.getContext("2d");
     const image = inner?.createImageData(across, down);
     if (!inner || !image) return;
@@ -82,12 +83,16 @@ export function fresh(
   height: number,
 ): CanvasRenderingContext2D | null {
   const ratio = globalThis.devicePixelRatio || 1;
-  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  const across = Math.round(width * ratio);
+  const down = Math.round(height * ratio);
   const context = canvas.getContext("2d");
   // A new size allocates new memory, even if it equals the old size: a figure that follows the
   // pointer keeps its size.
   if (canvas.width === across && canvas.height === down && context?.reset) context.reset();
-  else [canvas.width, canvas.height] = [across, down];
+  else {
+    canvas.width = across;
+    canvas.height = down;
+  }
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   context?.setTransform(ratio, 0, 0, ratio, 0, 0);

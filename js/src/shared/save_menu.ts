@@ -119,7 +119,8 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
 
   function download(file: Blob, name: string): void {
     const link = document.createElement("a");
-    [link.href, link.download] = [URL.createObjectURL(file), name];
+    link.href = URL.createObjectURL(file);
+    link.download = name;
     link.click();
     // Not at once: some browsers read the file after the click.
     setTimeout(() => URL.revokeObjectURL(link.href), LATE);

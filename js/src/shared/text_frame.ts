@@ -153,7 +153,8 @@ export function textFrame<T extends TextState>(
       body.hidden = Boolean(drawn?.problem);
       if (isBusy()) return;
       if (missed || (spoken && said !== spoken)) live.textContent = missed || said;
-      [asked, spoken] = [0, said];
+      asked = 0;
+      spoken = said;
     },
   };
 }

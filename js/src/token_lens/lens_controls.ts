@@ -45,7 +45,8 @@ export function lensControls(
       (value) => lock({ ...now, [side]: value === ALL ? null : Number.parseInt(value, 10) }),
       (value) => (value === ALL ? ALL : value.slice(value.indexOf(" ") + 1)),
     );
-  const [from, to] = [token("from", "query"), token("to", "key")];
+  const from = token("from", "query");
+  const to = token("to", "key");
   const of = choice<LensState["of"]>(
     row,
     "heads",
@@ -66,7 +67,9 @@ export function lensControls(
   const below = element(parent, "div", { class: "attnw-controls attnw-lens-below" });
   const trait = (name: "stack" | "quantity" | "unit" | "scale") =>
     choice<string>(below, name, signal, (value) => save(model, { [name]: value }));
-  const [stack, quantity, unit] = [trait("stack"), trait("quantity"), trait("unit")];
+  const stack = trait("stack");
+  const quantity = trait("quantity");
+  const unit = trait("unit");
   const hide = hideTicks(below, model, signal);
   const scale = trait("scale");
   const legend = element(below, "span", { class: "attnw-lens-legend" });

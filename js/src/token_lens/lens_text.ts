@@ -50,7 +50,8 @@ function which(scene: Scene): string {
 
 /** A description of the lens in one sentence. */
 export function titleOf(scene: Scene): string {
-  const [from, to] = [tokenOf(scene, "query"), tokenOf(scene, "key")];
+  const from = tokenOf(scene, "query");
+  const to = tokenOf(scene, "key");
   if (scene.side === "query") return `From ${from}: where ${which(scene)} look`;
   if (scene.side === "key") return `To ${to}: from where ${which(scene)} look at it`;
   const count = goers(scene).length;
@@ -109,7 +110,8 @@ export function captionOf(scene: Scene): Caption {
   const { state, lens, axes, side, tokens, leftOut, values, maximum, print } = scene;
   const source = state._source;
   const hidden = state.hidden.map((kind) => specialName(axes, kind) ?? "").filter(Boolean);
-  const [from, to] = [tokenOf(scene, "query"), tokenOf(scene, "key")];
+  const from = tokenOf(scene, "query");
+  const to = tokenOf(scene, "key");
   const others = `${plural(tokens.length + leftOut, lens.unit.slice(0, -1))}`;
   const pair = `from ${from || others} to ${to || others}`;
   const among = hidden.length ? ", among the tokens shown" : "";

@@ -46,7 +46,8 @@ function paintTokens(pen: Pen, scene: Scene, pointer: Pointer): void {
   const { layout, theme, selected, heads, lens, state } = scene;
   const { x0, y0, cell, rows, cols } = layout;
   const [, pitch] = pitches(layout);
-  const [width, height] = [cols * cell, rows * pitch];
+  const width = cols * cell;
+  const height = rows * pitch;
   paintMask(pen, scene);
   paintRaster(pen, raster(scene), x0, y0, width, height);
   pen.fillStyle = theme.background;

@@ -246,10 +246,8 @@ export const valueAt = ({ values, layout }: Scene, [row, col]: Cell): number =>
 export function largestIn({ values, layout: { rows, cols } }: Scene, col: number): number {
   let best = 0;
   for (let row = 1; row < rows; row++) {
-    const [value, most] = [
-      values[row * cols + col] ?? Number.NaN,
-      values[best * cols + col] ?? Number.NaN,
-    ];
+    const value = values[row * cols + col] ?? Number.NaN;
+    const most = values[best * cols + col] ?? Number.NaN;
     if (value > most || (Number.isNaN(most) && !Number.isNaN(value))) best = row;
   }
   return best;
