@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test fuzz sweep test-compat check docs bench build clean node browser \
+.PHONY: help demo lab test test-slow fuzz sweep test-compat check docs bench build clean node browser \
 	check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
@@ -10,6 +10,7 @@ CONSTRAINTS ?= constraints.txt
 VENV := .venv
 BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
+DEMO_ENV := $(VENV)/.demo
 COMPAT := .venv-compat
 MODULES := js/node_modules/.installed
 DEMO := build/demo
@@ -17,10 +18,10 @@ DEMO := build/demo
 # Tests and demos show that nothing is fetched while they run.
 export HF_HUB_OFFLINE := 1
 # pytest runs two processes: one thread each leaves none waiting for another's core.
-test test-compat: export OMP_NUM_THREADS ?= 1
-test test-compat: export TOKENIZERS_PARALLELISM := false
+test test-slow test-compat: export OMP_NUM_THREADS ?= 1
+test test-slow test-compat: export TOKENIZERS_PARALLELISM := false
 # A hundred processes read the package: one compiles it.
-test test-compat: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-compat: export PYTHONDONTWRITEBYTECODE :=
 ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
@@ -28,7 +29,8 @@ endif
 help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
 	@echo "make lab          JupyterLab on the notebooks"
-	@echo "make test         every check and test (needs Node; browser tests need Chromium)"
+	@echo "make test         checks and tests of every change (needs Node; browser tests need Chromium)"
+	@echo "make test-slow    whole matrices, further hosts, the documentation, processes, campaigns"
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
 	@echo "                  study with a checkpoint, for FUZZ_SECONDS (3600) and a sixth of them"
 	@echo "make sweep        compare the maps of every architecture with the model's own; write the"
@@ -45,14 +47,20 @@ define install
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	$(1)/bin/python -m pip install -q $(if $(2),-c $(2)) torch
 	$(1)/bin/python -m pip install -q $(if $(2),-c $(2)) -e '.[$(3)]'
-	touch $(1)/.installed
 endef
 
 $(ENV): pyproject.toml constraints.txt
 	$(call install,$(VENV),$(CONSTRAINTS),dev)
+	touch $(DEMO_ENV) $@
+
+# The demo needs a fifth of what the tests need.
+$(DEMO_ENV): pyproject.toml constraints.txt
+	$(call install,$(VENV),$(CONSTRAINTS),demo)
+	touch $@
 
 $(COMPAT)/.installed: pyproject.toml constraints-oldest.txt
 	$(call install,$(COMPAT),constraints-oldest.txt,dev)
+	touch $@
 
 node:
 	@command -v npm >/dev/null || { echo "This target needs Node 20 or later (node and npm on PATH); users of the package do not." >&2; exit 1; }
@@ -61,7 +69,7 @@ $(MODULES): js/package.json js/package-lock.json | node
 	cd js && npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 
-demo: $(ENV)
+demo: $(DEMO_ENV)
 	$(BIN)/python notebooks/execute.py notebooks/01_quickstart.ipynb $(DEMO)
 
 lab: $(ENV)
@@ -92,16 +100,21 @@ browser:
 check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
-test-python:
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
+test-python: $(ENV)
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser -m "not slow"
 
 # Python tests wait for a tenth of their time: checks run beside them. A test in a browser waits half of its time, for a
 # page or a kernel: three share two cores.
 test: $(ENV) $(MODULES) browser check-python
 	@$(MAKE) --no-print-directory -j 2 test-python check-rest
-	$(BIN)/pytest -n 3 --dist worksteal tests/browser
+	$(BIN)/pytest -n 3 --dist worksteal tests/browser -m "not slow"
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
+
+test-slow: $(ENV) $(MODULES) browser docs
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser -m slow
+	$(BIN)/pytest -n 3 --dist worksteal tests/browser -m slow
+	@echo "make test-slow: Python tests and browser tests are done, none failed."
 
 # The seed is the day's: each day other inputs, and the same ones all day.
 FUZZ_SECONDS ?= 3600

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Before any test imports transformers, which reads them once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -23,9 +23,21 @@ from hypothesis import settings
 import forked_python
 from recording import RecordingComm
 
+if TYPE_CHECKING:
+    from attnwidget import AttentionModel
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("attnwidget", deadline=None, max_examples=40)
 settings.load_profile("attnwidget")
+
+
+@pytest.fixture(scope="session")
+def model() -> AttentionModel:
+    """The embedded model, which no test changes for good."""
+    # Imported here: the process that starts the tests and its forks must stay without torch.
+    from attnwidget import load_model
+
+    return load_model(device="cpu")
 
 
 @pytest.fixture

@@ -135,6 +135,7 @@ def test_segments_of_a_causal_model() -> None:
             assert found.head_scores[1, 2, i] == pytest.approx(mean, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_replayed_passes_equal_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(device="cpu")
     fast = run(model, MASKED, score="loss")

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, load_model
+from attnwidget import AttentionModel
 from attnwidget.charts.theme import DARK, LIGHT, Theme
 from attnwidget.drawing.picture import Picture
 from attnwidget.studies.relations import DIRECTIONS, probe_relations
@@ -115,11 +115,6 @@ def contrast(stroke: str, opacity: float, ground: str) -> float:
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     dark, light = sorted(linear @ [0.2126, 0.7152, 0.0722])
     return float((light + 0.05) / (dark + 0.05))
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -27,11 +27,6 @@ CATS = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root",
 ANN = Document.from_spans(["Ann", "saw", "her"], [(0, 0, "ann"), (2, 2, "ann")])
 
 
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
-
-
 @pytest.mark.parametrize(
     ("study", "given", "said"),
     [

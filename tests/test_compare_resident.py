@@ -18,6 +18,8 @@ from attnwidget.text.segments import Segment
 from vocabularies import word_tokenizer
 from zoo import build
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     Segment(("w1", "w2", "w3", "w9"), document=0),
     Segment(("w4", "w5"), ("w6",), document=1),

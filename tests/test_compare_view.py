@@ -39,11 +39,6 @@ OTHER = "The cats sit on the mat, today."
 
 
 @pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
-
-
-@pytest.fixture(scope="module")
 def tuned() -> AttentionModel:
     return load_model("attnwidget/genre")
 

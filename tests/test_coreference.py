@@ -359,6 +359,7 @@ def test_a_word_that_fits_no_window_is_refused() -> None:
         windows([1, 9], [0, 1], 5, first_only=False)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_gum(data: Path) -> None:
     loaded = load_coreference(data / "gum" / "en_gum-ccby.conllu.gz")

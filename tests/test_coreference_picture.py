@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from attnwidget import AttentionModel, load_model
+from attnwidget import AttentionModel
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
 from attnwidget.studies.coreference import CoreferenceAccuracies, probe_coreference
@@ -75,11 +75,6 @@ def start(path: str) -> tuple[float, float]:
     found = re.match(r"M(-?[\d.]+) (-?[\d.]+)", path)
     assert found
     return float(found[1]), float(found[2])
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,6 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
-    return load_model(device="cpu")
-
-
-@pytest.fixture(scope="module")
 def found(model: Any) -> CoreferenceAccuracies:
     return probe_coreference(model, DOCUMENTS, progress=False)
 
@@ -245,6 +240,7 @@ def test_other_vocabularies(kind: str) -> None:
     assert check_choices(small, result) > 0.5 * result.chosen.size
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_gum(model: Any, data: Path) -> None:
     documents = load_coreference(data / "gum" / "en_gum-ccby.conllu.gz")[:4]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AttentionModel, Head, HeadGrid, link, load_model
+from attnwidget import AttentionModel, Head, HeadGrid, link
 from attnwidget.studies.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
@@ -16,11 +16,6 @@ from coreference_passages import PASSAGES
 from recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from attnwidget import AttentionModel, load_model
+from attnwidget import AttentionModel
 from attnwidget.demo import demo_texts
 from attnwidget.studies.segmenting import read_segments
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import read_lines, split_documents
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
 
 
 @pytest.mark.parametrize("demo", demo_texts().values(), ids=lambda demo: demo.name)

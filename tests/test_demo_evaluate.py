@@ -56,11 +56,6 @@ def write_houses(path: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model(device="cpu")
-
-
 def test_windows_are_all_of_each_chapter_and_never_of_two(model: AttentionModel) -> None:
     prose = encode(PROSE, model.tokenizer)
     cut = windows(prose)

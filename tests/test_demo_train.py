@@ -12,7 +12,7 @@ from transformers import BertModel
 
 import small_corpus
 from attnwidget import load_model
-from attnwidget.demo.batches import Batch, BatchMaker, encode
+from attnwidget.demo.batches import BatchMaker, TrainingBatch, encode
 from attnwidget.demo.distil import Student, Teacher, TracedSelfAttention, trace
 from attnwidget.demo.train import Recipe, Trainer, main, save
 from attnwidget.demo.vocabulary import (
@@ -131,7 +131,7 @@ def test_losses_are_zero_or_absent_where_nothing_teaches(folder: Path) -> None:
     trainer = make_trainer(folder, Recipe(tokens=1), taught=False)
     text = torch.full((2, 16), 7)
     blank = torch.full_like(text, -100)
-    losses = trainer.student(Batch(text, text, torch.zeros_like(text), blank), None)
+    losses = trainer.student(TrainingBatch(text, text, torch.zeros_like(text), blank), None)
     assert losses.masked_lm is None
     assert losses.divergence == losses.hidden == 0
 
@@ -151,6 +151,7 @@ def test_training_lowers_its_losses(folder: Path, taught: bool) -> None:
         assert len(masked) == len(losses)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_run_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(
     assert len(losses) == 1, "one report every 50 steps"
 
 
+@pytest.mark.slow
 def test_the_script_trains_a_model_that_can_be_looked_at(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
     command = ["--corpus", str(folder / "corpus.txt"), "--out", str(out), "--tokens", "6.6e3"]

@@ -412,6 +412,7 @@ fits.fit("attention", fitting.Form("attention", 6), examples, **options)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,6 +143,7 @@ def same_arrays(first: Any, second: Any) -> None:
 # --- the same bits ---
 
 
+@pytest.mark.slow
 def test_processes_give_the_bits_of_one(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
     model = small()
     segments = random_segments(60)
@@ -155,6 +156,7 @@ def test_processes_give_the_bits_of_one(processes: ProcessPoolExecutor, tmp_path
     identical(run(model, segments, batch_size=1), whole)
 
 
+@pytest.mark.slow
 def test_processes_load_a_model_by_its_name(processes: ProcessPoolExecutor) -> None:
     model = load_model(device="cpu")
     two = {"batch_size": 2, "progress": False}
@@ -218,6 +220,7 @@ def test_ablations_give_the_same_bits(threads: Threads, options: dict[str, Any])
         )
 
 
+@pytest.mark.slow
 def test_traces_and_features_give_the_same_bits(threads: Threads, tmp_path: Path) -> None:
     model = small()
     segments = random_segments(6)
@@ -275,6 +278,7 @@ def test_tables_are_read_row_by_row(threads: Threads) -> None:
             run(model, Table([row]))
 
 
+@pytest.mark.slow
 def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
     model = small()
     segments = random_segments(150)
@@ -304,6 +308,7 @@ def test_merged_checkpoints_have_what_their_parts_have(tmp_path: Path) -> None:
 # --- what goes wrong ---
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="pools of Python 3.10 may wait for a killed process forever"
 )
@@ -416,6 +421,7 @@ def test_metrics_used_before_are_sent_as_they_were_made(threads: Threads) -> Non
 # --- Dask ---
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_bits_though_workers_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

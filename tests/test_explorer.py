@@ -40,11 +40,6 @@ FISH = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root",
 
 
 @pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
-
-
-@pytest.fixture(scope="module")
 def found(model: AttentionModel) -> RelationAccuracies:
     return probe_relations(model, [MAT, FISH], progress=False)
 

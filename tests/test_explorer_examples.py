@@ -22,11 +22,6 @@ TOKENS = ["[CLS]", "an", "old", "cat", "sat", "on", "the", "mat", ".", "[SEP]"]
 
 
 @pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
-
-
-@pytest.fixture(scope="module")
 def own() -> AttentionModel:
     """A model that comes with nothing known about its heads."""
     return load_model("attnwidget/genre")

@@ -217,6 +217,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path, suffix: str) -> No
     assert len(set(files)) == 1
 
 
+@pytest.mark.slow
 def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from test_export import save\n"
@@ -363,6 +364,7 @@ def blocks_of(data: bytes) -> NDArray[np.float64]:
     return np.add.reduceat(np.add.reduceat(grey, rows, 0), columns, 1).ravel() / 400
 
 
+@pytest.mark.slow
 def test_many_strokes_are_where_few_would_be(many: HeadView) -> None:
     picture = many.figure()
     vector = picture.drawing

@@ -113,6 +113,7 @@ features.extract_features(
 )"""
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_to_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

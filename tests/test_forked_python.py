@@ -19,6 +19,7 @@ print("warned", file=sys.stderr)
 WAIT = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 
 
+@pytest.mark.slow
 def test_a_fork_has_what_its_starter_has(forks: str, tmp_path: Path) -> None:
     (tmp_path / "tell.py").write_text(TELL, encoding="utf-8")
     run = subprocess.run(
@@ -34,6 +35,7 @@ def test_a_fork_has_what_its_starter_has(forks: str, tmp_path: Path) -> None:
     assert run.stderr == "warned\n"
 
 
+@pytest.mark.slow
 def test_a_fork_ends_with_its_starter(forks: str, tmp_path: Path) -> None:
     (tmp_path / "wait.py").write_text(WAIT, encoding="utf-8")
     with subprocess.Popen(

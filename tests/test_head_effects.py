@@ -38,7 +38,9 @@ def asked(name: str, dtype: torch.dtype = torch.float32) -> tuple[AttentionModel
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [MODELS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS[1:])]
+)
 def test_exact_effects_are_those_of_a_loop(name: str, method: Any) -> None:
     model, reading, position = asked(name)
     off = [Head(0, 2), Head(2, 1)]

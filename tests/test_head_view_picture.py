@@ -271,6 +271,7 @@ def test_lines_that_go_on_outside_are_cut_at_the_figure(long: Attention) -> None
     assert {"from", "to"} <= set(texts(figure))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tokens", "mass"), [(40, 1.0), (122, 0.9)])
 @pytest.mark.parametrize("highlight", [[], ["t3"]])
 def test_thousands_of_lines_are_the_same_as_pixels(

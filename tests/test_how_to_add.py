@@ -198,6 +198,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_control_is_drawn_and_said(made: dict[str, Any]) -> None:
     plain, framed, caption = made["matrix"]
     assert "diagonal framed" in caption
@@ -210,6 +211,7 @@ def test_the_control_is_drawn_and_said(made: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_widget_is_drawn_said_and_saved(made: dict[str, Any]) -> None:
     svg, caption, rows = made["bars"]
     assert caption.startswith("Attention that tokens receive")

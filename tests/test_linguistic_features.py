@@ -10,9 +10,8 @@ import pytest
 
 import reference_features as reference
 from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
-from attnwidget import load_model
 from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.linguistic_features import Features, probe_features
+from attnwidget.studies.linguistic_features import LinguisticFeatures, probe_features
 from attnwidget.studies.looking_away import TARGETS, LookingAwayFrom, probe_looking_away
 from attnwidget.studies.measure import measure
 from attnwidget.studies.word_links import Links
@@ -20,11 +19,6 @@ from attnwidget.studies.word_segments import WordSegmenter
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_links import subject_verb_links
-
-
-@pytest.fixture(scope="module")
-def model() -> Any:
-    return load_model(device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +224,7 @@ def accumulators(sentences: list[Sentence]) -> list[Accumulator[Any]]:
     punctuation = [frozenset(feature_words(one, "PUNCT")) for one in sentences]
     has = [frozenset(feature_words(one, "SUBJ")) for one in sentences]
     return [
-        Features(FEATURES, words),
+        LinguisticFeatures(FEATURES, words),
         Links(subject_verb_links(sentences)),
         LookingAwayFrom(has, punctuation, "SUBJ", "dependent to governor"),
     ]

@@ -11,7 +11,6 @@ import pytest
 
 import reference_features as reference
 from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
-from attnwidget import load_model
 from attnwidget.studies.linguistic_features import probe_features
 from attnwidget.studies.word_links import probe_links
 from attnwidget.text.mentions import Document
@@ -23,11 +22,6 @@ from attnwidget.text.word_links import (
     noun_pronoun_links,
     subject_verb_links,
 )
-
-
-@pytest.fixture(scope="module")
-def model() -> Any:
-    return load_model(device="cpu")
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,13 @@ def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
         np.testing.assert_allclose(found, row, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt-oss", "t5"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "llama",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("gemma2", "gpt-oss", "t5")),
+    ],
+)
 def test_parts_of_maps_over_2048_tokens(name: str) -> None:
     whole, long = whole_and_long(name, 2048)
     stack = next(iter(whole.stacks))

@@ -358,6 +358,7 @@ run(small(), random_segments(4000), batch_size=2, checkpoint={path!r})
 """
 
 
+@pytest.mark.slow
 def test_a_killed_pass_goes_on_to_the_last_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,11 +49,6 @@ def test_it_is_measure_on_that_segment(name: str, pair: str | None) -> None:
         np.testing.assert_allclose(found.heads()[title], values, atol=2e-5, err_msg=title)
 
 
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
-
-
 def test_the_embedded_model_is_measured_alike(model: AttentionModel) -> None:
     texts = ("Who told the captain, and when?", "The captain told his men.")
     segment = Segment(*(tuple(model.tokenizer.tokenize(text)) for text in texts))

@@ -114,6 +114,7 @@ def test_models_that_score_no_words() -> None:
         score_pairs(load_model(zoo.build("t5"), words()), PAIRS, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("paradigm", "head", "before", "after"),
@@ -133,6 +134,7 @@ def test_a_head_without_which_anaphors_agree_less(
         assert score_pairs(model, pairs, progress=False).accuracy == pytest.approx(after, abs=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_a_head_without_which_verbs_agree_more(data: Path) -> None:
     path = data / "blimp" / "regular_plural_subject_verb_agreement_1.jsonl.gz"

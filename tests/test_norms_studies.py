@@ -31,11 +31,6 @@ SEGMENTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model() -> Any:
-    return load_model(device="cpu")
-
-
 def ids_of(model: Any, segment: Segment) -> dict[str, torch.Tensor]:
     tokenizer = model.tokenizer
     parts = [["[CLS]", *segment.first, "[SEP]"], [*segment.second, "[SEP]"]]

@@ -90,6 +90,7 @@ def execute(
     return lambda source: (as_a_program if source == SOURCES[0] else here)(source)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @every_notebook
 def test_notebook_runs(source: Path, tmp_path: Path, execute: Callable[[Path], str]) -> None:

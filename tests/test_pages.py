@@ -68,11 +68,6 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
-
-
-@pytest.fixture(scope="module")
 def attention(model: AttentionModel) -> Attention:
     return model.attend(TEXT)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, f1_score
 
-from attnwidget import AttentionModel, load_model, make_segments, measure
+from attnwidget import AttentionModel, make_segments, measure
 from attnwidget.charts.pattern_sets import pattern_sets
 from attnwidget.demo.pattern_maps import PatternMap, made_map
 from attnwidget.demo.patterns_cnn import (
@@ -35,11 +35,6 @@ LABELS = DATA / "pattern_labels.json"
 MAPS = DATA / "pattern_maps.npz"
 WEIGHTS = Path(__file__).parents[1] / "attnwidget" / "demo" / "patterns.safetensors"
 seeds = st.integers(0, 2**31 - 1)
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model(device="cpu")
 
 
 def by_network(maps: list[PatternMap]) -> list[int]:
@@ -230,6 +225,7 @@ def test_another_method_is_refused() -> None:
         Patterns("eye")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_script_trains_from_a_seed_and_writes_a_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,11 +30,6 @@ OFF = [Head(2, 3), Head(5, 8)]
 
 
 @pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model(device="cpu")
-
-
-@pytest.fixture(scope="module")
 def attention(model: AttentionModel) -> Attention:
     return model.attend(TEXT)
 

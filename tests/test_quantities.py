@@ -26,11 +26,6 @@ TEXT = "The unbelievable cat slept on the mat."
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
-    return load_model(device="cpu")
-
-
-@pytest.fixture(scope="module")
 def attention(model: Any) -> Attention:
     return model.attend(TEXT, loss="auto", seed=1)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link, load_model
+from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link
 from attnwidget.studies.relations import (
     DIRECTIONS,
     RelationAccuracies,
@@ -41,11 +41,6 @@ SENTENCES = [
         ["det", "root", "case", "det", "nmod"],
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
 
 
 @pytest.fixture(scope="module")

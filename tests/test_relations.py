@@ -117,6 +117,7 @@ def test_the_probe_equals_the_loops(model: AttentionModel, unit: Any, possessive
     assert (found.n_sentences, found.n_skipped, found.complete) == (7, 0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_probe_equals_the_loops_on_a_treebank(data: Path) -> None:
     sentences = load_treebank(data / "ewt/en_ewt-ud-dev.conllu.gz")[::40][:50]

@@ -16,6 +16,7 @@ if int(transformers.__version__.partition(".")[0]) < 5:
 TODAY = int(time.strftime("%Y%m%d", time.gmtime()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_type", a_twelfth(TODAY))
 def test_maps_are_right_or_refused(model_type: str) -> None:
     quiet()

@@ -21,7 +21,6 @@ from attnwidget import (
     TokenLens,
     explore,
     link,
-    load_model,
 )
 from attnwidget.capture.reading import Reading
 from attnwidget.kernels.divergence import js_divergences
@@ -32,11 +31,6 @@ from recording import from_page, updates
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model(device="cpu")
 
 
 @pytest.fixture

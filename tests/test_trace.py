@@ -56,6 +56,7 @@ def test_each_checkpoint_is_what_measure_finds(
         found.heads("middle")
 
 
+@pytest.mark.slow
 def test_checkpoints_that_are_named_are_loaded_one_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

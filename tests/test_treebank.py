@@ -187,6 +187,7 @@ def test_sentences_say_their_name() -> None:
         Sentence.from_lists(["a"], [0], ["root"], tags=["X", "Y"])
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["ewt/en_ewt-ud-dev.conllu.gz", "gum/en_gum-ccby.conllu.gz"])
 def test_treebanks_are_read_as_they_are_written(data: Path, name: str) -> None:

@@ -13,17 +13,12 @@ import torch
 import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
-from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, load_model
+from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
 from recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
 TEXT = "The captain told his men that he would not leave the ship until they were safe."
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model()
 
 
 @pytest.fixture(scope="module")

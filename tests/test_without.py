@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 import traitlets
 
-from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link, load_model
-
-
-@pytest.fixture(scope="module")
-def model() -> AttentionModel:
-    return load_model(device="cpu")
+from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
 
 
 def test_it_is_what_a_block_of_disabled_reads(model: AttentionModel) -> None:

@@ -15,19 +15,20 @@ from torch import Tensor
 from attnwidget.capture.axes import plain_axis
 from attnwidget.capture.call import YOURS, Call, call
 from attnwidget.capture.comparable import on_common_axes, refuse_incomparable
-from attnwidget.capture.edits import REFERRING, Method
+from attnwidget.capture.edits import REFERRING, EditMethod
 from attnwidget.capture.free_memory import refuse_no_room
 from attnwidget.capture.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.head import Head, named_head
 from attnwidget.capture.kept_layer import KeptLayer
 from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.capture.losses import Loss
-from attnwidget.capture.map_cache import Floats, MapCache
+from attnwidget.capture.map_cache import MapCache
 from attnwidget.capture.one_token import one_token
 from attnwidget.capture.reading import Reading
 from attnwidget.capture.stack import Stack, chosen_stack
 from attnwidget.capture.thumbnails import StackMaps, Thumbnails, draw_thumbnails, word_index
 from attnwidget.capture.weights_frame import weights_frame
+from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.divergence import js_changes
 from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.counted import counted
@@ -211,7 +212,7 @@ class Attention:
 
     def weights(
         self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
-    ) -> Floats:
+    ) -> Float32Array:
         """Attention weights: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
 
         Raises:
@@ -221,7 +222,7 @@ class Attention:
 
     def norms(
         self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
-    ) -> Floats:
+    ) -> Float32Array:
         """Norms ||a f(x)||, in the forms of `weights`: how much of each key reaches each query.
 
         f(x) is the key's value through the head's share of the output projection (Kobayashi et al.
@@ -234,7 +235,7 @@ class Attention:
 
     def gradients(
         self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
-    ) -> Floats:
+    ) -> Float32Array:
         """Gradient importance |dL/da|, in the forms of `weights`, 0 where masked.
 
         L is `loss`; a is the weight after the softmax (Clark et al. 2019, section 3.3).
@@ -244,7 +245,7 @@ class Attention:
         """
         return self._of("gradients", layer, head, stack)
 
-    def value_norms(self, layer: int, *, stack: str | None = None) -> Floats:
+    def value_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
 
         Raises:
@@ -254,7 +255,7 @@ class Attention:
         with self._maps.lock, torch.no_grad():
             return kept.value_norms().cpu().numpy()
 
-    def summed_norms(self, layer: int, *, stack: str | None = None) -> Floats:
+    def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||sum over the heads of a f(x)|| of a layer, [Q, K]: heads can add up, or cancel.
 
         Raises:
@@ -265,7 +266,7 @@ class Attention:
             return kept.summed_norms().cpu().numpy()
 
     def without(
-        self, heads: Sequence[Head | Sequence[Any]], method: Method = "uniform"
+        self, heads: Sequence[Head | Sequence[Any]], method: EditMethod = "uniform"
     ) -> Attention:
         """The attention of the same input, read again with heads off; itself where none is named.
 
@@ -306,7 +307,7 @@ class Attention:
 
     def rows(
         self, layer: int, head: int, query: int | Sequence[int], *, stack: str | None = None
-    ) -> Floats:
+    ) -> Float32Array:
         """The rows of some queries in one head's map: [K] for one query, [n, K] for n of them.
 
         Raises:
@@ -340,7 +341,7 @@ class Attention:
         *,
         step: int = 1,
         stack: str | None = None,
-    ) -> Floats:
+    ) -> Float32Array:
         """Weights of some queries and keys of one head, [queries, keys] with ends excluded.
 
         Exact at every length, and nothing else is computed. With `step`, the largest weight of each
@@ -364,7 +365,7 @@ class Attention:
             raise ValueError(f"step is at least 1 token, got {step}")
         with self._maps.lock, torch.no_grad():
             found = self._maps.tiles[name].tile(layer, head, queries, keys, step)
-        values: Floats = found.cpu().numpy()
+        values: Float32Array = found.cpu().numpy()
         return values
 
     def top_links(
@@ -411,7 +412,7 @@ class Attention:
         self._refuse_whole(name, 1)
         return self._maps.visible(name, layer, head)
 
-    def row_sums(self, *, stack: str | None = None) -> Floats:
+    def row_sums(self, *, stack: str | None = None) -> Float32Array:
         """[L, H, Q] sums over the keys: 1 but for attention sinks."""
         name = self._stack(stack).name
         self._refuse_whole(name, self.stacks[name].n_heads)
@@ -431,7 +432,7 @@ class Attention:
         *,
         stack: str | None = None,
         unit: str = "tokens",
-    ) -> Floats:
+    ) -> Float32Array:
         """One head's map of "weights", "norms" or "gradients", between tokens or words.
 
         [Q, K], or [Wq, Wk] between words: summed over an attended word's tokens, the mean over the
@@ -447,10 +448,10 @@ class Attention:
             return values
         axes = self._stack(stack)
         owners = word_index(axes.query), word_index(axes.key)
-        merged: Floats = word_weights(torch.from_numpy(values), *owners).numpy()
+        merged: Float32Array = word_weights(torch.from_numpy(values), *owners).numpy()
         return merged
 
-    def word_weights(self, layer: int, head: int, *, stack: str | None = None) -> Floats:
+    def word_weights(self, layer: int, head: int, *, stack: str | None = None) -> Float32Array:
         """[Wq, Wk] between words: summed over an attended word's tokens, their attenders' mean.
 
         Raises:
@@ -487,7 +488,7 @@ class Attention:
         stack: str | None = None,
         unit: str = "tokens",
         quantity: str = "weights",
-    ) -> Floats:
+    ) -> Float32Array:
         """Return the weights of every head from one query, or to one key.
 
         `side` is "query" or "key", `index` one of its tokens, or words. [H, n] of a layer,
@@ -521,7 +522,7 @@ class Attention:
                 words=unit == "words",
                 quantity=quantity,
             )
-        values: Floats = found.cpu().numpy()
+        values: Float32Array = found.cpu().numpy()
         return axes.layers.spread(values) if layer is None else values[0]
 
     def thumbnails(
@@ -568,7 +569,7 @@ class Attention:
     def _all_maps(self, stack: Stack) -> StackMaps:
         return StackMaps(list(self._maps.layers[stack.name].values()), stack.query, stack.key)
 
-    def changes(self, other: Attention, stack: str | None = None) -> Floats:
+    def changes(self, other: Attention, stack: str | None = None) -> Float32Array:
         """Return the distance between each head's weights here and in another attention.
 
         The distance is the Jensen-Shannon divergence in nats, averaged over the queries of both
@@ -596,7 +597,7 @@ class Attention:
             own, others = (one.weights(layer, stack=axes.name) for one in (self, other))
             maps = torch.from_numpy(own), torch.from_numpy(others)
             found.append(js_changes(*on_common_axes(maps, axes, its)))
-        changes: Floats = torch.stack(found).float().numpy()
+        changes: Float32Array = torch.stack(found).float().numpy()
         return axes.layers.spread(changes)
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
@@ -680,7 +681,9 @@ class Attention:
         note = f", {self.note}" if self.note else ""
         return f"Attention({self.model_name}, {stacks}, {counted(len(self.tokens), 'token')}{note})"
 
-    def _of(self, quantity: str, layer: int | None, head: int | None, stack: str | None) -> Floats:
+    def _of(
+        self, quantity: str, layer: int | None, head: int | None, stack: str | None
+    ) -> Float32Array:
         """Maps of a quantity, in the forms of `weights`; they belong to the caller."""
         self._check_quantity(quantity)
         name = self._stack(stack).name
@@ -692,7 +695,7 @@ class Attention:
         self._refuse_whole(name, self.stacks[name].n_heads if head is None else 1)
         return self._maps.get(name, layer, None if head is None else number, quantity).copy()
 
-    def _of_all_layers(self, quantity: str, stack: str) -> Floats:
+    def _of_all_layers(self, quantity: str, stack: str) -> Float32Array:
         """The maps of every layer with attention, one after another."""
         numbers = self.stacks[stack].layers.numbers
         self._refuse_whole(stack, self.stacks[stack].n_heads * len(numbers), copies=2)

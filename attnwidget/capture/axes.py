@@ -7,7 +7,13 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from attnwidget.capture.spelling import Kind, guess_kind, readable, starts_word, vocabulary_kind
+from attnwidget.capture.spelling import (
+    SpellingKind,
+    guess_kind,
+    readable,
+    starts_word,
+    vocabulary_kind,
+)
 from attnwidget.text.tokens import Tokens
 
 
@@ -131,7 +137,9 @@ def _non_words(tokenizer: Any) -> set[int]:
     return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 
-def _words_by_mark(raw: Sequence[str], kind: Kind, is_word: Sequence[bool]) -> list[int | None]:
+def _words_by_mark(
+    raw: Sequence[str], kind: SpellingKind, is_word: Sequence[bool]
+) -> list[int | None]:
     words: list[int | None] = []
     word = -1
     for token, own in zip(raw, is_word, strict=True):

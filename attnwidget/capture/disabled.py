@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.edits import METHODS, REFERRING, Change, Edits, Method, edge_change
+from attnwidget.capture.edits import METHODS, REFERRING, Change, EditMethod, Edits, edge_change
 from attnwidget.capture.head import Head, named_head
 from attnwidget.capture.layer_numbers import LayerNumbers, layer_numbers
 from attnwidget.capture.model_inputs import ModelInputs
@@ -28,7 +28,7 @@ def disabled(
     inputs: ModelInputs,
     heads: Heads | None,
     *,
-    method: Method | None,
+    method: EditMethod | None,
     layers: Iterable[int] | None,
     stack: str | None,
     reference: object,
@@ -189,7 +189,7 @@ def _referred(
     inputs: ModelInputs,
     intact: Edits,
     chosen: list[Head],
-    method: Method,
+    method: EditMethod,
     reference: object,
 ) -> dict[Head, Change]:
     """Replacements of head outputs in other inputs, which the intact model reads one by one."""

@@ -19,8 +19,8 @@ from attnwidget.kernels.ablation import (
     weights_without_edges,
 )
 
-Method = Literal["uniform", "zero", "mean", "patch", "first"]
-METHODS: tuple[str, ...] = get_args(Method)
+EditMethod = Literal["uniform", "zero", "mean", "patch", "first"]
+METHODS: tuple[str, ...] = get_args(EditMethod)
 # The replacements that need the head outputs of another input.
 REFERRING = ("mean", "patch")
 STANDING_ALONE = tuple(method for method in METHODS if method not in REFERRING)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.edits import Change, LayerChanges, Method
+from attnwidget.capture.edits import Change, EditMethod, LayerChanges
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.head import Head
 from attnwidget.capture.inputs import input_names
@@ -37,7 +37,7 @@ def effects_of(
     answer: int,
     position: int,
     heads: Sequence[Head] = (),
-    method: Method = "uniform",
+    method: EditMethod = "uniform",
     *,
     stack: str,
     exact: bool = True,
@@ -79,7 +79,7 @@ def effects_of(
 
 
 def first_order_effects(
-    hf_model: Any, question: Question, answer: int, method: Method, *, stack: str
+    hf_model: Any, question: Question, answer: int, method: EditMethod, *, stack: str
 ) -> Effects:
     """Return estimates of `exact_effects` from one forward and one backward pass, [L, H].
 
@@ -142,7 +142,7 @@ def exact_effects(
     hf_model: Any,
     question: Question,
     answer: int,
-    method: Method,
+    method: EditMethod,
     *,
     stack: str,
     lock: AbstractContextManager[Any],

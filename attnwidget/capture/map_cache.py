@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.kept_layer import KeptLayer
 from attnwidget.capture.tiles import Tiles
-
-Floats = NDArray[np.float32]
+from attnwidget.kernels.arrays import Float32Array
 
 _REMEMBERED_BYTES = 64 * 1024 * 1024
 
@@ -30,7 +29,7 @@ class MapCache:
         self.layers = {name: dict(kept) for name, kept in layers.items()}
         self.lock = lock
         self.tiles = {name: Tiles(kept) for name, kept in self.layers.items()}
-        self._latest: OrderedDict[tuple[str, str, int, int | None], Floats] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, str, int, int | None], Float32Array] = OrderedDict()
 
     @property
     def remembered_bytes(self) -> int:
@@ -38,7 +37,7 @@ class MapCache:
 
     def get(
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
-    ) -> Floats:
+    ) -> Float32Array:
         """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
         with self.lock, torch.no_grad():
             one = (quantity, stack, layer, head)
@@ -48,18 +47,18 @@ class MapCache:
                     self._latest.move_to_end(key)
                     return self._latest[key][part]
             heads = slice(None) if head is None else slice(head, head + 1)
-            values: Floats = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
+            values: Float32Array = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
             values = values if head is None else values[0]
             self._latest[one] = values
             while self.remembered_bytes > _REMEMBERED_BYTES:
                 self._latest.popitem(last=False)
             return values
 
-    def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Floats:
+    def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
         """Return some rows of one head's map, [n, K], without computing the other rows."""
         with self.lock, torch.no_grad():
             values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
-        computed: Floats = values.cpu().numpy()
+        computed: Float32Array = values.cpu().numpy()
         return computed
 
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:

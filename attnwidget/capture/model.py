@@ -16,7 +16,7 @@ from attnwidget.capture.call import Call, call
 from attnwidget.capture.collect import Collected
 from attnwidget.capture.collect_long import collect_long, is_long
 from attnwidget.capture.disabled import Heads, disabled
-from attnwidget.capture.edits import Edits, Method
+from attnwidget.capture.edits import EditMethod, Edits
 from attnwidget.capture.encode import Encoded, Text
 from attnwidget.capture.generate import continuation, translation
 from attnwidget.capture.gradients import attention_gradients
@@ -331,7 +331,7 @@ class AttentionModel:
         self,
         heads: Heads | None = None,
         *,
-        method: Method | None = None,
+        method: EditMethod | None = None,
         layers: Iterable[int] | None = None,
         stack: str | None = None,
         reference: object = None,

@@ -9,8 +9,8 @@ from operator import index as as_index
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Task = Literal["masked", "next", "class"]
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,13 @@ class Predictions:
     model_name: str
     tokens: tuple[str, ...]
     positions: tuple[int, ...]
-    log_probabilities: Floats
+    log_probabilities: Float32Array
     answers: Answers
     top: int = 10
     log_probability: float | None = None
 
     @cached_property
-    def probabilities(self) -> Floats:
+    def probabilities(self) -> Float32Array:
         """float32 [P, V], each row summing to 1."""
         return np.exp(self.log_probabilities)
 
@@ -193,7 +192,7 @@ class PredictionChange:
                 )
 
     @property
-    def changes(self) -> Floats:
+    def changes(self) -> Float32Array:
         """float32 [P, V]: by how much the probability of each answer rose."""
         return self.after.probabilities - self.before.probabilities
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from attnwidget.capture.edits import Method
+from attnwidget.capture.edits import EditMethod
 from attnwidget.capture.head import Head
 from attnwidget.capture.losses import LossFunction, LossName
 from attnwidget.capture.predictions import Predictions
@@ -71,7 +71,7 @@ class Reading:
         if self.weights is not None:
             self.weights.refuse_changed(self.model.hf_model)
 
-    def without(self, heads: Sequence[Head], method: Method) -> Any:
+    def without(self, heads: Sequence[Head], method: EditMethod) -> Any:
         """The `Attention` of the same input with heads off; the last few are kept.
 
         Raises:
@@ -93,7 +93,7 @@ class Reading:
     def predict(
         self,
         heads: Sequence[Head] = (),
-        method: Method = "uniform",
+        method: EditMethod = "uniform",
         *,
         at: Iterable[int] | None = None,
         top: int = 10,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal
 
-Kind = Literal["bytes", "metaspace", "plain"]
+SpellingKind = Literal["bytes", "metaspace", "plain"]
 
 _METASPACE = "\u2581"
 _BYTE_SPACE = "\u0120"
@@ -17,7 +17,7 @@ _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _VISIBLE = {" ": "\u2423", "\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d"}
 
 
-def vocabulary_kind(tokenizer: Any) -> Kind:
+def vocabulary_kind(tokenizer: Any) -> SpellingKind:
     """How `tokenizer` writes its vocabulary: bytes as letters, spaces as low bars, or plainly."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     described = ""
@@ -32,7 +32,7 @@ def vocabulary_kind(tokenizer: Any) -> Kind:
     return "plain"
 
 
-def guess_kind(raw: Iterable[str]) -> Kind:
+def guess_kind(raw: Iterable[str]) -> SpellingKind:
     """The same for tokens that come without a tokenizer, from the marks they carry."""
     raw = list(raw)
     if any(token.startswith(_METASPACE) for token in raw):
@@ -45,7 +45,7 @@ def guess_kind(raw: Iterable[str]) -> Kind:
     return "plain"
 
 
-def readable(raw: str, kind: Kind) -> str:
+def readable(raw: str, kind: SpellingKind) -> str:
     """`raw` as a reader wants to see it; never empty for a token that has characters.
 
     Spaces that only mark a word's beginning are dropped; a token of nothing but white space shows
@@ -73,7 +73,7 @@ def readable(raw: str, kind: Kind) -> str:
     return text or raw
 
 
-def starts_word(raw: str, kind: Kind) -> bool | None:
+def starts_word(raw: str, kind: SpellingKind) -> bool | None:
     """Whether `raw` says that it begins a word; None where its vocabulary cannot say."""
     if kind == "bytes":
         return raw.startswith((_BYTE_SPACE, "\u010a", "\u0109"))

@@ -18,7 +18,7 @@ _PYRAMID = 8
 _REMEMBERED = 4
 
 
-Span = tuple[int, int]
+TileSpan = tuple[int, int]
 
 
 class Tiles:
@@ -67,8 +67,8 @@ class Tiles:
         return [(query, key, weight) for weight, query, key in found[:count]]
 
     def _strongest_parts(
-        self, layer: int, head: int, count: int, queries: Span, keys: Span
-    ) -> list[tuple[Span, Span]]:
+        self, layer: int, head: int, count: int, queries: TileSpan, keys: TileSpan
+    ) -> list[tuple[TileSpan, TileSpan]]:
         """Parts that have the `count` strongest links: no more blocks than that can have one.
 
         The edges beside whole blocks are among them.
@@ -78,7 +78,7 @@ class Tiles:
         )
         inside = self._overview(layer, head)[top:bottom, left:right]
         best = inside.flatten().topk(min(count, inside.numel())).indices.tolist()
-        parts: list[tuple[Span, Span]] = []
+        parts: list[tuple[TileSpan, TileSpan]] = []
         for place in best:
             row, column = divmod(place, right - left)
             query = (top + row) * _PYRAMID

@@ -108,7 +108,7 @@ def encode(chapters: Sequence[Sequence[str]], tokenizer: Any) -> Prose:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrainingBatch:
     """Sequences of equal length, without padding. All int64 [batch, length].
 
     `text` holds the wordpieces before masking; `labels` those that are to be predicted, -100
@@ -120,8 +120,10 @@ class Batch:
     segments: torch.Tensor
     labels: torch.Tensor
 
-    def to(self, device: torch.device) -> Batch:
-        return Batch(*(x.to(device) for x in (self.text, self.ids, self.segments, self.labels)))
+    def to(self, device: torch.device) -> TrainingBatch:
+        return TrainingBatch(
+            *(x.to(device) for x in (self.text, self.ids, self.segments, self.labels))
+        )
 
 
 class BatchMaker:
@@ -172,7 +174,7 @@ class BatchMaker:
         self._count = np.concatenate(counts)[order]
         self._bounds = np.searchsorted(length[order], np.arange(LONGEST_WHOLE + 1))
 
-    def draw(self, masked: bool = True) -> Batch:
+    def draw(self, masked: bool = True) -> TrainingBatch:
         """One batch of about `tokens` wordpieces; without `masked`, nothing is to be predicted."""
         length = self._draw_length()
         size = max(1, self.tokens // length)
@@ -181,7 +183,7 @@ class BatchMaker:
         text = np.stack([row for row, _ in rows])
         segments = np.stack([segment for _, segment in rows])
         ids, labels = self.mask(text) if masked else (text, np.full_like(text, -100))
-        return Batch(*(torch.from_numpy(x) for x in (text, ids, segments, labels)))
+        return TrainingBatch(*(torch.from_numpy(x) for x in (text, ids, segments, labels)))
 
     def _draw_length(self) -> int:
         """One of LENGTHS, by LENGTH_SHARES, no longer than `longest`."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertForMaskedLM, BertModel
 
-from attnwidget.demo.batches import Batch
+from attnwidget.demo.batches import TrainingBatch
 from attnwidget.demo.vocabulary import read_vocabulary
 
 Targets = tuple[list[Tensor], tuple[Tensor, ...]]
@@ -183,7 +183,7 @@ class Student(nn.Module):
             for _ in range(mine.num_hidden_layers + 1)
         )
 
-    def forward(self, batch: Batch, targets: Targets | None) -> Losses:
+    def forward(self, batch: TrainingBatch, targets: Targets | None) -> Losses:
         """The losses of a batch; `targets` are the teacher's for its text before masking."""
         for i, layer in enumerate(self.layers):
             layer.target = targets[0][i] if targets else None

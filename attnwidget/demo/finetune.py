@@ -29,7 +29,7 @@ EMBEDDED = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Example:
+class LabelledText:
     """Consecutive sentences of one document as wordpieces, with [CLS] and [SEP]; its genre."""
 
     ids: tuple[int, ...]
@@ -47,12 +47,12 @@ def genre_of(name: str) -> str:
     return name.removeprefix("GUM_").replace("_", "-").partition("-")[0]
 
 
-def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[Example]:
+def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[LabelledText]:
     """The text of a CoNLL-U file in pieces of whole sentences, at most `longest` wordpieces each.
 
     A sentence that alone is longer is cut.
     """
-    examples: list[Example] = []
+    examples: list[LabelledText] = []
     genre = ""
     held: list[int] = []
     cls = tokenizer.cls_token_id
@@ -60,7 +60,7 @@ def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[Exampl
 
     def close() -> None:
         if held:
-            examples.append(Example((cls, *held, sep), genre))
+            examples.append(LabelledText((cls, *held, sep), genre))
             held.clear()
 
     for line in read_lines(path):
@@ -76,14 +76,14 @@ def read_examples(path: str | Path, tokenizer: Any, longest: int) -> list[Exampl
     return examples
 
 
-def majority_share(train: Sequence[Example], dev: Sequence[Example]) -> float:
+def majority_share(train: Sequence[LabelledText], dev: Sequence[LabelledText]) -> float:
     """The accuracy on `dev` of always saying the most frequent genre of `train`."""
     (genre, _), *_ = Counter(example.genre for example in train).most_common(1)
     return sum(example.genre == genre for example in dev) / len(dev)
 
 
 def padded_batches(
-    examples: Sequence[Example], genres: dict[str, int], size: int, generator: Any = None
+    examples: Sequence[LabelledText], genres: dict[str, int], size: int, generator: Any = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """(ids [batch, n], 0 where padded; genre [batch]), examples of like length together.
 
@@ -111,7 +111,7 @@ def logits_of(model: Any, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def accuracy(model: Any, examples: Sequence[Example], genres: dict[str, int]) -> float:
+def accuracy(model: Any, examples: Sequence[LabelledText], genres: dict[str, int]) -> float:
     """The share of examples whose genre the model names; a genre it does not know is an error."""
     model.eval()
     known = [example for example in examples if example.genre in genres]
@@ -123,8 +123,8 @@ def accuracy(model: Any, examples: Sequence[Example], genres: dict[str, int]) ->
 
 def fine_tune(
     model: Any,
-    train: Sequence[Example],
-    dev: Sequence[Example],
+    train: Sequence[LabelledText],
+    dev: Sequence[LabelledText],
     *,
     epochs: float,
     learning_rate: float,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Float64Array
+
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
-def best_tree(scores: Floats) -> Integers:
+def best_tree(scores: Float64Array) -> Integers:
     """Return the governors of the tree with one root and the largest sum of scores.
 
     The algorithm is Chu and Liu's (1965).
@@ -36,7 +37,7 @@ def best_tree(scores: Floats) -> Integers:
     return _governors(arcs)[1:]
 
 
-def _governors(arcs: Floats) -> Integers:
+def _governors(arcs: Float64Array) -> Integers:
     """The best governor of each node but 0, [n]; `arcs` [n, n], a row a dependent."""
     governors = arcs.argmax(1)
     governors[0] = 0

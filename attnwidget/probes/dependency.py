@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency_answers import CodeLength
-from attnwidget.probes.dependency_form import Form, Kind
+from attnwidget.probes.dependency_form import Form, ProbeKind
 from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.features import Features, extract_features
+from attnwidget.probes.features import StoredFeatures, extract_features
 from attnwidget.probes.fitting import Examples, Fits, Fitted
 from attnwidget.probes.parse_scores import (
     JudgedWords,
@@ -51,7 +51,7 @@ def train_dependency_probe(
     model: AttentionModel,
     train: Iterable[Sentence],
     dev: Iterable[Sentence],
-    kind: Kind = "attention",
+    kind: ProbeKind = "attention",
     *,
     vectors: WordVectors | None = None,
     seeds: int | Iterable[int] = 3,
@@ -139,7 +139,7 @@ def train_dependency_probe(
         (146, ['right-branching', 'offset 1'])
     """
     refuse_no_model(model)
-    one_of("kind", kind, get_args(Kind))
+    one_of("kind", kind, get_args(ProbeKind))
     one_of("decode", decode, get_args(Decode))
     numbers = each_once("seeds", range(seeds) if isinstance(seeds, int) else map(int, seeds))
     if epochs < 1 or not learning_rate > 0:
@@ -156,7 +156,7 @@ def train_dependency_probe(
     folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
     with one_writer(checkpoint), folder as where:
 
-        def read(subject: AttentionModel) -> tuple[Features, Features]:
+        def read(subject: AttentionModel) -> tuple[StoredFeatures, StoredFeatures]:
             of_train, of_dev = (
                 extract_features(
                     subject,
@@ -184,7 +184,7 @@ def train_dependency_probe(
         judged_control = None
         sizes = {len(with_trees[0]): scores} if curve else {}
 
-        def also(name: str, other: Kind, every: int = 1) -> ParseScores | None:
+        def also(name: str, other: ProbeKind, every: int = 1) -> ParseScores | None:
             """The scores of another probe; None once Ctrl-C has ended training."""
             if fits.stopped:
                 return None
@@ -246,7 +246,7 @@ class _Study:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ProbeKind,
         vectors: WordVectors | None,
         seeds: Sequence[int],
         epochs: int,
@@ -263,7 +263,7 @@ class _Study:
         self.about = {"kind": kind, "seeds": list(seeds), "coded": coded, **self._options}
 
     def examples(
-        self, features: Features, kind: Kind, drawn: bool = False, every: int = 1
+        self, features: StoredFeatures, kind: ProbeKind, drawn: bool = False, every: int = 1
     ) -> Examples:
         """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
         form = Form(kind, 0)
@@ -277,7 +277,12 @@ class _Study:
         )
 
     def fit(
-        self, fits: Fits, name: str, kind: Kind, examples: Examples, coded: Features | None
+        self,
+        fits: Fits,
+        name: str,
+        kind: ProbeKind,
+        examples: Examples,
+        coded: StoredFeatures | None,
     ) -> Fitted:
         """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
         maps = examples.features
@@ -339,7 +344,7 @@ def _predicted(fitted: Fitted, examples: Examples, tree: bool) -> Iterator[NDArr
             yield scores.argmax(-1).numpy()
 
 
-def _check_vectors(kind: Kind, vectors: WordVectors | None, train: Sequence[Sentence]) -> None:
+def _check_vectors(kind: ProbeKind, vectors: WordVectors | None, train: Sequence[Sentence]) -> None:
     if not Form(kind, 0).reads_words:
         if vectors is not None:
             raise ValueError(f"a probe of {kind} reads no words: leave vectors out")

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
     import altair as alt
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,8 @@ class CodeLength:
     """
 
     bounds: tuple[int, ...]
-    bits: Floats
-    uniform_bits: Floats
+    bits: Float64Array
+    uniform_bits: Float64Array
     n_words: int
 
     @property
@@ -64,10 +63,10 @@ class ProbePredictions:
     """
 
     sentence: Sentence
-    probabilities: Floats
-    scores: Floats
+    probabilities: Float64Array
+    scores: Float64Array
     governors: NDArray[np.int64]
-    votes: Floats | None
+    votes: Float64Array | None
 
     def __repr__(self) -> str:
         right = int((self.governors == self.sentence.governors).sum())
@@ -86,7 +85,7 @@ class HeadVotes(HeadResult):
         model_name: the model whose attention the probe reads.
     """
 
-    values: Floats
+    values: Float64Array
     arc: str
     model_name: str
 

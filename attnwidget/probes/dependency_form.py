@@ -16,7 +16,7 @@ from attnwidget.kernels.dependency_scores import (
     map_word_scores,
 )
 
-Kind = Literal["attention", "attention+words", "distances+words"]
+ProbeKind = Literal["attention", "attention+words", "distances+words"]
 
 _HIDDEN = 256
 
@@ -36,7 +36,7 @@ class Form:
         (290, 57890)
     """
 
-    kind: Kind
+    kind: ProbeKind
     n_maps: int
     dimension: int = 0
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.dependency_scores import map_votes, word_factors
 from attnwidget.kernels.spanning_tree import best_tree
 from attnwidget.probes.dependency_answers import CodeLength, HeadVotes, ProbePredictions
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-Floats = NDArray[np.float64]
 
 # Of a probe, what JSON holds as it is.
 _PLAIN = ("model_name", "model_digest", "n_layers", "n_heads", "complete")
@@ -82,7 +82,7 @@ class DependencyProbe(HeadResult):
     curve: Mapping[int, ParseScores]
     control: ParseScores | None
     code: CodeLength | None
-    mean_pair: Floats
+    mean_pair: Float64Array
     complete: bool
     model: AttentionModel | None = None
     vectors: WordVectors | None = None
@@ -98,7 +98,7 @@ class DependencyProbe(HeadResult):
         return None if self.control is None else self.uas - self.control.uas
 
     @property
-    def weights(self) -> Floats:
+    def weights(self) -> Float64Array:
         """Float64 [S, L, H, 2], the weight of each map: from dependent to governor, or back.
 
         With words it is the mean over the arcs of `dev`, the root's left out.
@@ -113,7 +113,7 @@ class DependencyProbe(HeadResult):
         if self.form.reads_words:
             found = found @ torch.from_numpy(self.mean_pair) + named["bias"].double()
         shape = (len(self.seeds), 2, self.n_layers, self.n_heads)
-        weights: Floats = found.reshape(shape).permute(0, 2, 3, 1).numpy()
+        weights: Float64Array = found.reshape(shape).permute(0, 2, 3, 1).numpy()
         return weights
 
     @cached_property
@@ -346,14 +346,14 @@ class DependencyProbe(HeadResult):
 
     def _votes(
         self, maps: torch.Tensor, vectors: torch.Tensor | None, own: Mapping[str, torch.Tensor]
-    ) -> Floats:
+    ) -> Float64Array:
         one = {name: values[0] for name, values in own.items()}
         if vectors is None:
             factors = one["weights"][..., None, None]
         else:
             factors = word_factors(vectors, one["weights"], one["bias"])
         votes = map_votes(maps, factors, one["root"]).movedim(0, 1)  # [C, 2, m, m + 1]
-        found: Floats = votes.unflatten(0, (self.n_layers, self.n_heads)).numpy()
+        found: Float64Array = votes.unflatten(0, (self.n_layers, self.n_heads)).numpy()
         return found
 
     def _maps(self, sentence: Sentence) -> torch.Tensor:

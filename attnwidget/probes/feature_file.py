@@ -14,12 +14,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import FloatArray
 from attnwidget.studies.one_writer import one_writer
 from attnwidget.text.whole_file import named_errors, remove_unfinished, replacing
 
-Kind = Literal["maps", "hidden"]
+FeatureKind = Literal["maps", "hidden"]
 Precision = Literal["float16", "float32"]
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Layout:
         model_digest: A fingerprint of the model.
     """
 
-    kind: Kind
+    kind: FeatureKind
     layers: tuple[int, ...]
     n_layers: int
     n_heads: int
@@ -133,7 +133,7 @@ class FeatureFile:
             self._file = self.path.open("r+b")
             self._file.truncate(self.nbytes)
 
-    def write(self, place: int, values: Floats) -> None:
+    def write(self, place: int, values: FloatArray) -> None:
         """Put the array of a sentence in its place."""
         with named_errors(self.path):
             self._file.seek(int(self._offsets[place]))

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.free_memory import give_memory_back
+from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means
-from attnwidget.probes.feature_file import FeatureFile, Floats, Kind, Layout, Precision
+from attnwidget.probes.feature_file import FeatureFile, FeatureKind, Layout, Precision
 from attnwidget.studies.accumulator import LayerBatch
 from attnwidget.studies.argument_checks import all_of, one_of, refuse_no_model
 from attnwidget.studies.batches import batched
@@ -40,7 +41,7 @@ _SECONDS_BETWEEN_FLUSHES = 5.0
 _OF_FILES = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 
 
-class Features(Sequence[Floats]):
+class StoredFeatures(Sequence[FloatArray]):
     """What a model computes for the words of sentences, a read-only array a sentence, on disk.
 
     Made by `extract_features`. Arrays are mapped from the file on access and released after use, so
@@ -88,10 +89,10 @@ class Features(Sequence[Floats]):
         return len(self.sentences)
 
     @overload
-    def __getitem__(self, index: int) -> Floats: ...
+    def __getitem__(self, index: int) -> FloatArray: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Floats]: ...
-    def __getitem__(self, index: int | slice) -> Floats | list[Floats]:
+    def __getitem__(self, index: slice) -> list[FloatArray]: ...
+    def __getitem__(self, index: int | slice) -> FloatArray | list[FloatArray]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = range(len(self))[index]
@@ -101,7 +102,7 @@ class Features(Sequence[Floats]):
 
     def __repr__(self) -> str:
         size = f"{self.nbytes / 1e6:,.1f} MB"
-        return f"Features({self.kind} of {self.model_name}, {len(self):,} sentences, {size})"
+        return f"StoredFeatures({self.kind} of {self.model_name}, {len(self):,} sentences, {size})"
 
 
 def extract_features(
@@ -109,14 +110,14 @@ def extract_features(
     sentences: Iterable[Sentence],
     folder: str | Path,
     *,
-    kind: Kind = "maps",
+    kind: FeatureKind = "maps",
     layers: Sequence[int] | None = None,
     dtype: Precision = "float16",
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
     executor: Executor | None = None,
-) -> Features:
+) -> StoredFeatures:
     """Return the values of a model for the words of sentences, from a folder if stored.
 
     Every combination of model, sentences and options has a folder of its own in `folder`. What was
@@ -155,11 +156,11 @@ def extract_features(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     maps = extract_features(load_model(), sentences, folder, progress=False)
         ...     print(len(sentences[0]), maps[0].shape, maps)
-        14 (72, 16, 16) Features(maps of small BERT (in the package), 4 sentences, 0.2 MB)
+        14 (72, 16, 16) StoredFeatures(maps of small BERT (in the package), 4 sentences, 0.2 MB)
     """
     refuse_no_model(model)
     listed = all_of(Sentence, sentences, "read them with load_treebank(path)")
-    one_of("kind", kind, get_args(Kind))
+    one_of("kind", kind, get_args(FeatureKind))
     one_of("dtype", dtype, get_args(Precision))
     if not listed:
         raise ValueError("there are no sentences to read: pass those of a treebank")
@@ -179,7 +180,7 @@ def extract_features(
         saved_at = time.monotonic()
         n_done = len(segments) - sum(map(len, left))
         what = f"sentence ({file.nbytes / 1e6:,.0f} MB)"
-        results: Generator[tuple[Sequence[Segment], list[Floats]]]
+        results: Generator[tuple[Sequence[Segment], list[FloatArray]]]
         if workers is None:
             results = ((batch, _read(reader, batch, layout)) for batch in left)
         else:
@@ -197,7 +198,7 @@ def extract_features(
                 if time.monotonic() - saved_at > _SECONDS_BETWEEN_FLUSHES:
                     file.flush()
                     saved_at = time.monotonic()
-    return Features(layout, kept, n_skipped, file.path)
+    return StoredFeatures(layout, kept, n_skipped, file.path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +208,7 @@ class _Extraction:
     reader: ModelReader
     layout: Layout
 
-    def __call__(self, batches: Sequence[Sequence[Segment]]) -> list[list[Floats]]:
+    def __call__(self, batches: Sequence[Sequence[Segment]]) -> list[list[FloatArray]]:
         with self.reader.edits_of_sender():
             return [_read(self.reader, batch, self.layout) for batch in batches]
 
@@ -220,8 +221,8 @@ def model_digest(model: AttentionModel, reader: ModelReader | None = None) -> st
     return digest_of([about["model"], about["weights"], about["edits"], said])
 
 
-def sentence_maps(model: AttentionModel, sentence: Sentence) -> Floats:
-    """Float32 [L * H, m + 2, m + 2] of one sentence, rounded as the file of `Features` has it.
+def sentence_maps(model: AttentionModel, sentence: Sentence) -> FloatArray:
+    """Float32 [L * H, m + 2, m + 2] of one sentence, rounded as in the file of `StoredFeatures`.
 
     Raises:
         ValueError: the sentence is too long for the model, or has a word without tokens.
@@ -240,7 +241,7 @@ def _layout(
     model: AttentionModel,
     reader: ModelReader,
     segment: WordSegment,
-    kind: Kind,
+    kind: FeatureKind,
     layers: Sequence[int] | None,
     dtype: Precision,
 ) -> Layout:
@@ -271,7 +272,7 @@ def _layout(
     )
 
 
-def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list[Floats]:
+def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list[FloatArray]:
     """The features of a batch's segments, as the file holds them."""
     segments = _word_segments(batch)
     values = [np.zeros(layout.shape(one.n_words), layout.type) for one in segments]

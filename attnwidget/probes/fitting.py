@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from attnwidget.capture.free_memory import give_memory_back
 from attnwidget.probes.dependency_form import Form
-from attnwidget.probes.features import Features
+from attnwidget.probes.features import StoredFeatures
 from attnwidget.studies.checkpoint import Checkpoint, Progress, digest_of
 from attnwidget.studies.model_reader import one_thread
 from attnwidget.studies.progress_bar import progress_bar
@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_SAVES = 5.0
 _KEPT_EVERY = 200
 
 
-class Examples(Sequence["Example"]):
+class Examples(Sequence["TrainingExample"]):
     """Sentences as a probe reads them, one at a time.
 
     Args:
@@ -43,7 +43,7 @@ class Examples(Sequence["Example"]):
         self,
         sentences: Sequence[Sentence],
         governors: Sequence[Sequence[int]],
-        features: Features | None,
+        features: StoredFeatures | None,
         vectors: WordVectors | None,
         every: int = 1,
     ) -> None:
@@ -62,7 +62,7 @@ class Examples(Sequence["Example"]):
             maps = torch.from_numpy(self.features[index * self._every].astype(np.float32))
         if self.vectors is not None:
             vectors = torch.from_numpy(self.vectors(self.sentences[index].words))
-        return Example(maps, vectors, torch.tensor(self.governors[index]))
+        return TrainingExample(maps, vectors, torch.tensor(self.governors[index]))
 
     @property
     def digest(self) -> str:
@@ -76,7 +76,7 @@ class Examples(Sequence["Example"]):
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class TrainingExample:
     """One sentence: `maps` [C, m + 2, m + 2], `vectors` [m, d], `governors` int64 [m]."""
 
     maps: Tensor | None
@@ -208,7 +208,9 @@ class Fits:
         return int(kept["n_steps"])
 
 
-def train_on(form: Form, parameters: Tensor, adam: torch.optim.Adam, example: Example) -> None:
+def train_on(
+    form: Form, parameters: Tensor, adam: torch.optim.Adam, example: TrainingExample
+) -> None:
     """One step on one sentence, separately for the probe of each seed."""
     scores = form.scores(form.named(parameters), example.maps, example.vectors)
     loss = cross_entropy(

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import SGDClassifier
 from tqdm.std import tqdm
 
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.pair_examples import PairBlock, PairExamples
 from attnwidget.studies.checkpoint import Checkpoint, Progress
-
-Floats = NDArray[np.float64]
 
 TASKS = ("dependency", "relation")
 PREDICTORS = ("attention", "offset", "distance")
@@ -34,10 +33,10 @@ class PairClassifier:
         alpha: the strength of the penalty, chosen on held-out sentences.
     """
 
-    weights: Floats
-    intercepts: Floats
+    weights: Float64Array
+    intercepts: Float64Array
     classes: NDArray[np.int64]
-    scale: Floats
+    scale: Float64Array
     alpha: float
 
     def predict(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -130,7 +129,7 @@ def train_classifiers(
 
 
 def _made(
-    tried: dict[tuple[str, str, float], SGDClassifier], scales: dict[str, Floats]
+    tried: dict[tuple[str, str, float], SGDClassifier], scales: dict[str, Float64Array]
 ) -> dict[tuple[str, str, float], PairClassifier]:
     """The classifiers as they are now."""
     return {
@@ -186,7 +185,7 @@ def right(
 
 def _spread(
     examples: PairExamples, order: list[int]
-) -> tuple[dict[str, Floats], dict[str, float], dict[str, int]]:
+) -> tuple[dict[str, Float64Array], dict[str, float], dict[str, int]]:
     """The standard deviation of each predictor's numbers, 1 where it is 0; rates; pairs by task."""
     sums = {name: [0.0, 0.0] for name in PREDICTORS}
     counts = 0

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.accuracy_bars import accuracy_bars
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
 from attnwidget.probes.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from attnwidget.capture.model import AttentionModel
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 ROWS = (*PREDICTORS, "majority")
@@ -72,11 +72,11 @@ class PairProbe(HeadResult):
     relations: tuple[str, ...]
     relation_counts: Integers
     min_count: int
-    accuracies: Floats
+    accuracies: Float64Array
     counts: Integers
-    alphas: Floats
-    dependency_weights: Floats
-    relation_weights: Floats
+    alphas: Float64Array
+    dependency_weights: Float64Array
+    relation_weights: Float64Array
     confusion: Integers
     n_train: int
     n_dev: int
@@ -195,7 +195,7 @@ def pair_scores(
     *,
     draws: int = 1000,
     seed: int = 0,
-) -> tuple[Floats, Integers, Integers]:
+) -> tuple[Float64Array, Integers, Integers]:
     """How often classifiers are right on sentences that they have not seen.
 
     The majority says that there is no dependency, and the first relation.

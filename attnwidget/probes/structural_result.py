@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.charts.score_panels import score_panels
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.probes.layer_vectors import layer_vectors
 from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
 from attnwidget.probes.structural_runs import StructuralRun
-from attnwidget.probes.structural_scores import MEASURES, Floats, GoldTree, Punctuation
+from attnwidget.probes.structural_scores import MEASURES, GoldTree, Punctuation
 from attnwidget.studies.argument_checks import all_of, one_of
 from attnwidget.text.counted import counted
 from attnwidget.text.treebank import Sentence
@@ -70,8 +71,8 @@ class PredictedTree:
     sentence: Sentence
     layer: int
     rank: int
-    distances: Floats
-    depths: Floats
+    distances: Float64Array
+    depths: Float64Array
     edges: tuple[tuple[int, int], ...]
     root: int
     gold_distances: NDArray[np.int64]
@@ -132,10 +133,10 @@ class StructuralProbe:
     layers: tuple[int, ...]
     ranks: tuple[int, ...]
     runs: tuple[StructuralRun, ...]
-    scores: Floats
-    deviations: Floats
-    chain: Floats
-    untrained: Floats | None
+    scores: Float64Array
+    deviations: Float64Array
+    chain: Float64Array
+    untrained: Float64Array | None
     n_seeds: int
     n_train: int
     n_dev: int
@@ -167,22 +168,22 @@ class StructuralProbe:
         return replace(self, model=model)
 
     @property
-    def uuas(self) -> Floats:
+    def uuas(self) -> Float64Array:
         """Float64 [R, L], the share of gold edges that are predicted, 0 to 1."""
         return self.scores[:, 0, MEASURES.index("UUAS")]
 
     @property
-    def dspr(self) -> Floats:
+    def dspr(self) -> Float64Array:
         """Float64 [R, L], Spearman's correlation of distances, averaged over lengths 5 to 50."""
         return self.scores[:, 0, MEASURES.index("DSpr")]
 
     @property
-    def root_accuracy(self) -> Floats:
+    def root_accuracy(self) -> Float64Array:
         """Float64 [R, L], the share of sentences whose root is found, 0 to 1."""
         return self.scores[:, 0, MEASURES.index("root accuracy")]
 
     @property
-    def nspr(self) -> Floats:
+    def nspr(self) -> Float64Array:
         """Float64 [R, L], Spearman's correlation of depths, averaged over lengths 5 to 50."""
         return self.scores[:, 0, MEASURES.index("NSpr")]
 
@@ -327,7 +328,7 @@ class StructuralProbe:
         return layer, rank
 
     def _rows(
-        self, predictor: str, rank: int, estimates: Floats, deviations: Floats
+        self, predictor: str, rank: int, estimates: Float64Array, deviations: Float64Array
     ) -> Sequence[tuple[object, ...]]:
         return [
             (predictor, rank, layer, measure, *estimates[:, m, place], deviations[m, place])

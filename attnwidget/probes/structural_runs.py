@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from tqdm.std import tqdm
 
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.structural_probe import squared_distances, squared_lengths
-from attnwidget.probes.structural_scores import MEASURES, Floats, GoldTree, TreeScores
+from attnwidget.probes.structural_scores import MEASURES, GoldTree, TreeScores
 from attnwidget.probes.structural_training import StructuralTraining, VectorTrees
 from attnwidget.studies.checkpoint import Checkpoint, Progress
 
@@ -37,7 +38,7 @@ class StructuralRun:
     epochs: int
     distance: Maps
     depth: Maps
-    dev_losses: Floats
+    dev_losses: Float64Array
     complete: bool
 
     def at(self, place: int) -> StructuralRun:
@@ -50,7 +51,7 @@ class StructuralRun:
             dev_losses=self.dev_losses[:, own],
         )
 
-    def predicted(self, vectors: NDArray[np.floating]) -> tuple[Floats, Floats]:
+    def predicted(self, vectors: NDArray[np.floating]) -> tuple[Float64Array, Float64Array]:
         """Distances [L, m, m] and depths [L, m] between words with the vectors [L, m, D]."""
         words = torch.from_numpy(np.array(vectors, np.float32))
         distances = squared_distances(words @ torch.from_numpy(self.distance))
@@ -122,7 +123,7 @@ class StructuralRuns:
 
 def scores_of(
     runs: Sequence[StructuralRun], dev: VectorTrees, gold: Sequence[GoldTree]
-) -> tuple[Floats, Floats]:
+) -> tuple[Float64Array, Float64Array]:
     """Scores of runs that differ in their seed alone, on the dev sentences.
 
     Returns:

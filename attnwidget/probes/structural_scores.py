@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.rank_correlation import spearman
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
 
-Floats = NDArray[np.float64]
 Edges = set[tuple[int, int]]
 Punctuation = Literal["xpos", "upos", "relation"]
 
@@ -52,7 +52,19 @@ _PENN_WORDS = frozenset(
         "TO",
         "UH",
         "VB",
-        *("VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB", "$", "#", "(", ")"),
+        "VBD",
+        "VBG",
+        "VBN",
+        "VBP",
+        "VBZ",
+        "WDT",
+        "WP",
+        "WP$",
+        "WRB",
+        "$",
+        "#",
+        "(",
+        ")",
         "-LSB-",
         "-RSB-",
         "-LCB-",
@@ -139,7 +151,7 @@ class TreeScores:
         edges = np.array([float(len(tree.edges)) for tree in trees])
         self._counts = np.stack([edges, counted, np.ones(len(trees)), counted])
 
-    def add(self, index: int, distances: Floats, depths: Floats) -> None:
+    def add(self, index: int, distances: Float64Array, depths: Float64Array) -> None:
         """Score what is predicted for a sentence: distances [L, m, m] and depths [L, m].
 
         A prediction that is the same for all words has a correlation of 0.
@@ -153,7 +165,7 @@ class TreeScores:
             sums[1] = np.nan_to_num(spearman(distances, tree.distances)).mean(-1)
             sums[3] = np.nan_to_num(spearman(depths, tree.depths))
 
-    def estimates(self, draws: int = 1000, seed: int = 0) -> Floats:
+    def estimates(self, draws: int = 1000, seed: int = 0) -> Float64Array:
         """Float64 [3, 4, L]: value, low and high end of the interval, for each of `MEASURES`.
 
         UUAS is shared edges / gold edges over all sentences; correlations are means over the
@@ -166,7 +178,7 @@ class TreeScores:
         weights = np.concatenate([np.ones((1, n)), drawn])
         return np.stack([self._estimate(i, weights) for i in range(len(MEASURES))], axis=1)
 
-    def _estimate(self, measure: int, weights: Floats) -> Floats:
+    def _estimate(self, measure: int, weights: Float64Array) -> Float64Array:
         """[3, L] of one measure, for weights of the sentences [1 + draws, N] that begin with 1."""
         sums = self._sums[measure]
         counts = self._counts[measure]

@@ -14,7 +14,7 @@ from attnwidget.capture.edits import Change
 from attnwidget.capture.head import Head
 from attnwidget.capture.replay import Changes, Replay, replaying
 from attnwidget.studies.ablation_scores import Score, input_numbers
-from attnwidget.studies.asked_inputs import Asked, Batch, batch_of
+from attnwidget.studies.asked_inputs import Asked, ExampleBatch, batch_of
 from attnwidget.studies.shards import Workers
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ class AblateBatches:
             yield from workers.each(batches[1:], arguments, first=n_done + 2)
 
 
-def _numbers(batch: Batch, replay: Replay, units: Sequence[Changes], score: Score) -> Numbers:
+def _numbers(
+    batch: ExampleBatch, replay: Replay, units: Sequence[Changes], score: Score
+) -> Numbers:
     output = replay.intact(batch.inputs)
     intact = batch.answers(output.logits) if score == "kl" else None
     found = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.edits import Edits, Method
+from attnwidget.capture.edits import EditMethod, Edits
 from attnwidget.capture.head import Head
 from attnwidget.capture.replay import replaying
 from attnwidget.studies.ablate_batches import AblateBatches
@@ -37,7 +37,7 @@ def ablate(
     examples: Iterable[Any],
     *,
     score: Score,
-    method: Method = "uniform",
+    method: EditMethod = "uniform",
     heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
     reference: object = None,
     batch_size: int = 32,
@@ -129,7 +129,7 @@ def ablate(
 
 
 def _units(
-    model: AttentionModel, heads: Any, method: Method, reference: object
+    model: AttentionModel, heads: Any, method: EditMethod, reference: object
 ) -> tuple[list[tuple[Head, ...]], Edits]:
     """What is off at once, in the order of the layers, and the edits of all heads of these."""
     if isinstance(heads, str) and heads not in ("all", "layers"):
@@ -158,7 +158,7 @@ def _units(
 
 
 def _result(
-    what: tuple[AttentionModel, Score, Method],
+    what: tuple[AttentionModel, Score, EditMethod],
     units: Sequence[tuple[Head, ...]],
     values: NDArray[np.float64],
     examples: Sequence[Any],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.significance import (
     benjamini_hochberg,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-Floats = NDArray[np.float64]
 _NAMES = {"loss": "Loss", "kl": "Divergence", "accuracy": "Accuracy", "minimal pair": "Pairs right"}
 # What a difference is called by the score.
 _UNITS = {"loss": "nats", "kl": "nats", "accuracy": "share right", "minimal pair": "share right"}
@@ -42,39 +42,39 @@ class Without:
         tested: whether a test makes sense; not for a divergence, which is never negative.
     """
 
-    scores: Floats
-    intact: Floats
+    scores: Float64Array
+    intact: Float64Array
     judged: bool
     tested: bool
 
     @property
-    def mean(self) -> Floats:
+    def mean(self) -> Float64Array:
         """The mean score."""
         return self.scores.mean(-1)
 
     @property
-    def difference(self) -> Floats:
+    def difference(self) -> Float64Array:
         """The mean score minus the intact model's."""
         return self._differences.mean(-1)
 
     @cached_property
-    def interval(self) -> tuple[Floats, Floats]:
+    def interval(self) -> tuple[Float64Array, Float64Array]:
         """Low and high of the difference: 95 %, by a paired bootstrap over the examples."""
         low, high = bootstrap_interval(self._differences[self._measured])
         return self._placed(low), self._placed(high)
 
     @property
-    def broken(self) -> Floats:
+    def broken(self) -> Float64Array:
         """Examples that only the intact model has right; NaN where none is right or wrong."""
         return self._count(self._differences < 0)
 
     @property
-    def fixed(self) -> Floats:
+    def fixed(self) -> Float64Array:
         """Examples that only the intact model has wrong; NaN where none is right or wrong."""
         return self._count(self._differences > 0)
 
     @cached_property
-    def p(self) -> Floats:
+    def p(self) -> Float64Array:
         """P-value, two-sided: exact McNemar of right and wrong, else by flipping signs."""
         own = self._differences[self._measured]
         if not self.tested:
@@ -84,24 +84,24 @@ class Without:
         return self._placed(sign_flip_test(own))
 
     @cached_property
-    def adjusted(self) -> Floats:
+    def adjusted(self) -> Float64Array:
         """P-values corrected over all by Benjamini and Hochberg's rule."""
         return benjamini_hochberg(self.p)
 
     @property
-    def _differences(self) -> Floats:
+    def _differences(self) -> Float64Array:
         return self.scores - self.intact
 
     @property
     def _measured(self) -> NDArray[np.bool_]:
         return np.asarray(~np.isnan(self.scores).any(-1))
 
-    def _placed(self, values: Floats) -> Floats:
+    def _placed(self, values: Float64Array) -> Float64Array:
         full = np.full(self.scores.shape[:-1], np.nan)
         full[self._measured] = values
         return full
 
-    def _count(self, chosen: NDArray[np.bool_]) -> Floats:
+    def _count(self, chosen: NDArray[np.bool_]) -> Float64Array:
         if not self.judged:
             return np.full(self.scores.shape[:-1], np.nan)
         return self._placed(chosen[self._measured].sum(-1).astype(np.float64))
@@ -128,9 +128,9 @@ class Ablation(HeadResult):
 
     score: str
     method: str
-    intact: Floats
-    head_scores: Floats
-    layer_scores: Floats
+    intact: Float64Array
+    head_scores: Float64Array
+    layer_scores: Float64Array
     examples: tuple[Any, ...]
     complete: bool
     note: str

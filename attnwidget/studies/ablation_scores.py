@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.asked_inputs import Asked, Batch
+from attnwidget.studies.asked_inputs import Asked, ExampleBatch
 
-Score: TypeAlias = Literal["accuracy", "loss", "kl", "minimal pair"] | Callable[[Any, Batch], Any]
+Score: TypeAlias = (
+    Literal["accuracy", "loss", "kl", "minimal pair"] | Callable[[Any, ExampleBatch], Any]
+)
 SCORES = ("accuracy", "loss", "kl", "minimal pair")
 
 
@@ -41,7 +43,7 @@ def check_score(score: Score, asked: Sequence[Asked]) -> None:
 def input_numbers(
     score: Score,
     output: Any,
-    batch: Batch,
+    batch: ExampleBatch,
     parts: int = 1,
     intact: Tensor | None = None,
     *,
@@ -86,13 +88,13 @@ def input_numbers(
     return torch.stack(numbers)
 
 
-def loss_of_inputs(output: Any, batch: Batch) -> Tensor:
+def loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
     """The mean cross entropy of each input's questions, [B], in nats, in the output's graph."""
     n_questions = batch.per_input(torch.ones(len(batch.rows), device=batch.rows.device))
     return log_loss_of_inputs(output, batch) / n_questions
 
 
-def log_loss_of_inputs(output: Any, batch: Batch) -> Tensor:
+def log_loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
     """Minus the log probability of each input's answers, [B], in nats, in the output's graph."""
     targets = batch.targets
     assert targets is not None  # minimal pairs have tokens to answer with

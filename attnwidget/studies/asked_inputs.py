@@ -44,7 +44,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ExampleBatch:
     """Examples of one length that go through the model together.
 
     Attributes:
@@ -132,10 +132,12 @@ def asked_of(
     return listed, sorted(asked, key=lambda one: len(one.encoded.ids))
 
 
-def batch_of(model: AttentionModel, examples: Iterable[Any], asked: Sequence[Asked]) -> Batch:
+def batch_of(
+    model: AttentionModel, examples: Iterable[Any], asked: Sequence[Asked]
+) -> ExampleBatch:
     """Return the questions about inputs of equal length, and the example of each question."""
     inputs = model._inputs.padded([one.encoded for one in asked])
-    return Batch(tuple(examples), inputs, tuple(asked))
+    return ExampleBatch(tuple(examples), inputs, tuple(asked))
 
 
 def _kind(example: Any, index: int) -> type:

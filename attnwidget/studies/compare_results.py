@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.argument_checks import one_of
 from attnwidget.studies.results import HeadMetrics, HeadResult, heads_frame
 from attnwidget.studies.significance import bootstrap_interval
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-Floats = NDArray[np.float64]
 _VALUES = {
     "divergence": "Jensen-Shannon divergence (nats)",
     "entropy change": "change of entropy (nats)",
@@ -45,7 +45,7 @@ class ComparedHeads(HeadResult):
         complete: False where the pass was interrupted before the last segment.
     """
 
-    segments: Mapping[str, Floats]
+    segments: Mapping[str, Float64Array]
     documents: NDArray[np.int64] | None
     complete: bool
 
@@ -65,7 +65,7 @@ class ComparedHeads(HeadResult):
         return "segments" if self.documents is None else "documents"
 
     @cached_property
-    def intervals(self) -> dict[str, tuple[Floats, Floats]]:
+    def intervals(self) -> dict[str, tuple[Float64Array, Float64Array]]:
         """Low and high of the means, [L, H] by metric: 95 %, by a bootstrap.
 
         Whole documents are drawn where segments know theirs, as segments of one document are not
@@ -140,11 +140,11 @@ class ComparedHeads(HeadResult):
         """The segments that have a number: no word, no cosine without special tokens."""
         return np.asarray(~np.isnan(self.segments[metric]).any((0, 1)))
 
-    def _mean(self, metric: str) -> Floats:
+    def _mean(self, metric: str) -> Float64Array:
         values = self.segments[metric][..., self._known(metric)]
         if not values.shape[-1]:
             return np.full(values.shape[:2], np.nan)
-        mean: Floats = values.mean(-1)
+        mean: Float64Array = values.mean(-1)
         return mean
 
 
@@ -170,9 +170,9 @@ class ModelComparison(ComparedHeads):
     """
 
     model_names: tuple[str, str]
-    pairs: Floats | None = None
-    across: Floats | None = None
-    changes: Mapping[str, Floats] = field(default_factory=dict)
+    pairs: Float64Array | None = None
+    across: Float64Array | None = None
+    changes: Mapping[str, Float64Array] = field(default_factory=dict)
 
     @property
     def model_name(self) -> str:
@@ -180,22 +180,22 @@ class ModelComparison(ComparedHeads):
         return " → ".join(self.model_names)
 
     @property
-    def cosine(self) -> Floats:
+    def cosine(self) -> Float64Array:
         """[L, H], of all rows and columns of the two maps: 1 where they are alike."""
         return self._mean("cosine")
 
     @property
-    def cosine_without_special(self) -> Floats:
+    def cosine_without_special(self) -> Float64Array:
         """[L, H], without the rows and columns of the special tokens."""
         return self._mean("cosine without special tokens")
 
     @property
-    def divergence(self) -> Floats:
+    def divergence(self) -> Float64Array:
         """[L, H], nats: Jensen-Shannon divergence of the rows, 0 to ln 2 = 0.693."""
         return self._mean("divergence")
 
     @property
-    def entropy_change(self) -> Floats:
+    def entropy_change(self) -> Float64Array:
         """[L, H], nats: entropy in the second model minus that in the first."""
         return self._mean("entropy change")
 

@@ -21,7 +21,7 @@ from attnwidget.text.treebank import Sentence
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-Unit = Literal["words", "first", "tokens"]
+WordUnit = Literal["words", "first", "tokens"]
 # "poss" of Stanford Dependencies and its successor in Universal Dependencies, and the clitics that
 # the code of Clark et al. looks for after such a word.
 _POSSESSIVES = ("poss", "nmod:poss")
@@ -96,7 +96,7 @@ def possessors(sentence: Sentence) -> list[int]:
 
 
 def predict_governors(
-    model: AttentionModel, sentence: Sentence, *, unit: Unit = "words", by_clitic: bool = False
+    model: AttentionModel, sentence: Sentence, *, unit: WordUnit = "words", by_clitic: bool = False
 ) -> GovernorPredictions:
     """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
@@ -128,7 +128,7 @@ def predict_governors(
     return GovernorPredictions(sentence, maps, by_clitic)
 
 
-def word_pooling(batch: Batch, unit: Unit) -> WordMaps:
+def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:
     """How the maps between the words of a batch of `WordSegment`s come from those of its tokens."""
     return WordMaps(word_owners(batch), sums=unit != "tokens", means=unit == "words")
 
@@ -138,7 +138,7 @@ class _WordMaps(Accumulator[Any]):
 
     name: ClassVar[str] = "word maps"
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: WordUnit) -> None:
         self._unit = unit
         self.maps: list[Tensor] = []
 

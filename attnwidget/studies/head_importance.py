@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.gradients import attention_gradients
 from attnwidget.capture.inputs import input_names
 from attnwidget.capture.losses import Task
 from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.gradients import output_products
 from attnwidget.studies.ablation_scores import check_score, log_loss_of_inputs, loss_of_inputs
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from attnwidget.capture.encode import Encoded
     from attnwidget.capture.model import AttentionModel
 
-Floats = NDArray[np.float64]
-Variant = Literal["paper", "released", "bertology"]
-VARIANTS: tuple[str, ...] = get_args(Variant)
+ImportanceVariant = Literal["paper", "released", "bertology"]
+VARIANTS: tuple[str, ...] = get_args(ImportanceVariant)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,9 +51,9 @@ class HeadImportance(HeadResult):
         model_name: what was studied.
     """
 
-    values: Floats
-    raw: Floats
-    variant: Variant
+    values: Float64Array
+    raw: Float64Array
+    variant: ImportanceVariant
     loss: float
     n_examples: int
     model_name: str
@@ -80,7 +79,7 @@ def head_importance(
     model: AttentionModel,
     examples: Iterable[Any],
     *,
-    variant: Variant = "paper",
+    variant: ImportanceVariant = "paper",
     batch_size: int = 32,
     checkpoint: str | Path | None = None,
     progress: bool = True,
@@ -187,7 +186,7 @@ class _Example:
         return self.asked.encoded
 
 
-def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Floats:
+def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Array:
     """Return [3, L, H, B] of inputs of one length: the sum of t over tokens, of |t|, and the loss.
 
     The loss is the same for all heads. A minimal pair's is minus the log probability.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 _SPECIAL = ("[CLS]", "[SEP]")
-Variant = Literal["skip absent", "released"]
+AbsenceVariant = Literal["skip absent", "released"]
 
 
 def probe_features(
@@ -39,7 +39,7 @@ def probe_features(
     sentences: Iterable[Sentence],
     *,
     features: Sequence[str] = FEATURES,
-    variant: Variant = "skip absent",
+    variant: AbsenceVariant = "skip absent",
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
@@ -86,7 +86,7 @@ def probe_features(
     return probe(
         model,
         [(sentence.words, sentence.label) for sentence in sentences],
-        lambda _, n_skipped: Features(names, words, variant, n_skipped),
+        lambda _, n_skipped: LinguisticFeatures(names, words, variant, n_skipped),
         skip_unaligned=skip_unaligned,
         batch_size=batch_size,
         progress=progress,
@@ -95,7 +95,7 @@ def probe_features(
     )
 
 
-class Features(SentenceMeans["FeatureWeights"]):
+class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
     """The largest weight to each feature, summed over sentences.
 
     Args:
@@ -112,7 +112,7 @@ class Features(SentenceMeans["FeatureWeights"]):
         self,
         features: tuple[str, ...],
         words: Sequence[Sequence[Sequence[int]]],
-        variant: Variant = "skip absent",
+        variant: AbsenceVariant = "skip absent",
         n_skipped: int = 0,
     ) -> None:
         super().__init__(len(words), n_skipped)
@@ -184,7 +184,7 @@ class FeatureWeights(SentencesResult):
     weights: NDArray[np.float64]
     from_first: NDArray[np.float64]
     counts: NDArray[np.int64]
-    variant: Variant
+    variant: AbsenceVariant
     first: str
 
     def heads(self) -> HeadMetrics:

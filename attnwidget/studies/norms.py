@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnwidget.capture.projection import Projections
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.norms import (
     norms_of_products,
     projection_factors,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     import altair as alt
 
     from attnwidget.capture.model import AttentionModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,10 +53,10 @@ class NormsResult(HeadResult):
     """
 
     classes: tuple[str, ...]
-    weights: Array
-    weighted_norms: Array
-    norms: Array
-    layer_norms: Array | None
+    weights: Float64Array
+    weighted_norms: Float64Array
+    norms: Float64Array
+    layer_norms: Float64Array | None
     documents: NDArray[np.int64]
     n_documents: int
     model_name: str

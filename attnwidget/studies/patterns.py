@@ -25,7 +25,7 @@ from attnwidget.studies.segment_means import SegmentMeans
 if TYPE_CHECKING:
     import altair as alt
 
-Method = Literal["rules", "cnn"]
+PatternMethod = Literal["rules", "cnn"]
 _BY = {"rules": "by rule", "cnn": "by a convolutional network"}
 
 
@@ -46,7 +46,7 @@ class PatternsResult(HeadResult):
     scores: NDArray[np.float64]
     n_documents: int
     n_pairs: int
-    method: Method
+    method: PatternMethod
 
     def heads(self) -> HeadMetrics:
         """Share of each pattern, by its name."""
@@ -105,9 +105,9 @@ class Patterns(SegmentMeans[PatternsResult]):
     of_heads = {"maps": (len(PATTERNS),), "scores": (len(PatternScores._fields),)}
     of_segments = {"pairs": ()}
 
-    def __init__(self, method: Method = "rules") -> None:
-        one_of("method", method, get_args(Method))
-        self.method: Method = method
+    def __init__(self, method: PatternMethod = "rules") -> None:
+        one_of("method", method, get_args(PatternMethod))
+        self.method: PatternMethod = method
 
     @property
     def options(self) -> dict[str, Any]:

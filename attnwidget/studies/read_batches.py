@@ -15,7 +15,7 @@ from attnwidget.studies.model_reader import ModelReader
 from attnwidget.studies.shards import Executor, Workers
 from attnwidget.text.segments import Segment
 
-Batch = Sequence[Segment]
+SegmentBatch = Sequence[Segment]
 # Arrays with fewer numbers than this share beside zeros travel as these numbers and their places.
 _SPARSE = 0.25
 
@@ -26,7 +26,9 @@ class ReadBatches:
     def __init__(self, reader: ModelReader) -> None:
         self._reader = reader
 
-    def __call__(self, known: Sequence[dict[str, Any]], batches: Sequence[Batch]) -> list[Any]:
+    def __call__(
+        self, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
+    ) -> list[Any]:
         """The states that each batch gives, packed, by `known_of` of their segments."""
         reader = self._reader
         reader.know(known)
@@ -46,15 +48,15 @@ def workers_of(executor: Executor, reader: ModelReader) -> Workers:
 
 
 def read_by(
-    workers: Workers, reader: ModelReader, batches: Iterable[Batch], n_done: int
-) -> Generator[tuple[Batch, States]]:
+    workers: Workers, reader: ModelReader, batches: Iterable[SegmentBatch], n_done: int
+) -> Generator[tuple[SegmentBatch, States]]:
     """Each batch with its sums, in order; the first batch is number `n_done + 1`.
 
     Raises:
         ValueError, TypeError, WorkersError: as `Workers.each`.
     """
 
-    def arguments(shard: Sequence[Batch]) -> tuple[Any, ...]:
+    def arguments(shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
         return reader.known_of(chain(*shard)), shard
 
     for batch, found in workers.each(batches, arguments, first=n_done + 1):

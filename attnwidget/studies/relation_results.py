@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from attnwidget.capture.layer_numbers import LayerNumbers
 from attnwidget.charts.best_heads import best_heads
 from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.kernels.arrays import Float64Array
 from attnwidget.studies.argument_checks import all_of
-from attnwidget.studies.governors import GovernorPredictions, Unit, predict_governors
+from attnwidget.studies.governors import GovernorPredictions, WordUnit, predict_governors
 from attnwidget.studies.results import HeadMetrics, HeadResult
 from attnwidget.studies.significance import better_than, holm, wilson_interval
 from attnwidget.text.counted import counted
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 Possessive = Literal["clark"] | None
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DIRECTIONS = ("dependent to governor", "governor to dependent")
 """Who attends to whom; both predict a governor for each word."""
@@ -71,7 +71,7 @@ class RelationAccuracies(HeadResult):
     n_sentences: int
     n_skipped: int
     complete: bool
-    unit: Unit
+    unit: WordUnit
     possessive: Possessive
     model_name: str
     stack: str
@@ -79,9 +79,9 @@ class RelationAccuracies(HeadResult):
     without_attention: tuple[int, ...] = ()
 
     @property
-    def accuracy(self) -> Floats:
+    def accuracy(self) -> Float64Array:
         """Float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
-        accuracy: Floats = self.correct / self.counts
+        accuracy: Float64Array = self.correct / self.counts
         accuracy[list(self.without_attention)] = np.nan
         return accuracy
 
@@ -91,12 +91,12 @@ class RelationAccuracies(HeadResult):
         return np.array(self.offsets)[self._best_offsets]
 
     @property
-    def baseline(self) -> Floats:
+    def baseline(self) -> Float64Array:
         """Float64 [R], accuracy of the best fixed offset, 0 to 1."""
         return self.baseline_correct.max(0) / self.counts
 
     @property
-    def uas(self) -> Floats:
+    def uas(self) -> Float64Array:
         """Float64 [L, H, 2], accuracy over all words but punctuation; the root counts as wrong.
 
         The usual unlabelled attachment score, where "all" of `accuracy` has every word.
@@ -109,7 +109,7 @@ class RelationAccuracies(HeadResult):
         return uas
 
     @cached_property
-    def p_values(self) -> Floats:
+    def p_values(self) -> Float64Array:
         """Float64 [L, H, 2, R]: how likely a head that is no better than the offset looks so good.
 
         An exact one-sided McNemar test against the relation's best offset on the same words, with

@@ -17,7 +17,7 @@ from attnwidget.studies.argument_checks import all_of, each_once, one_of
 from attnwidget.studies.checkpoint import digest_of
 from attnwidget.studies.governors import (
     GovernorPredictions,
-    Unit,
+    WordUnit,
     possessors,
     predict_governors,
     word_pooling,
@@ -53,7 +53,7 @@ def probe_relations(
     model: AttentionModel,
     sentences: Iterable[Sentence],
     *,
-    unit: Unit = "words",
+    unit: WordUnit = "words",
     offsets: Iterable[int] = range(-3, 3),
     possessive: Possessive = "clark",
     skip_unaligned: bool = False,
@@ -148,7 +148,7 @@ class Relations(Accumulator[RelationAccuracies]):
         self,
         sentences: Sequence[Sentence],
         *,
-        unit: Unit = "words",
+        unit: WordUnit = "words",
         offsets: Iterable[int] = range(-3, 3),
         possessive: Possessive = "clark",
         n_skipped: int = 0,

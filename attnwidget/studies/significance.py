@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binom, norm
 
-Floats = NDArray[np.float64]
+from attnwidget.kernels.arrays import Float64Array
 
 
 def wilson_interval(
     successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95
-) -> tuple[Floats, Floats]:
+) -> tuple[Float64Array, Float64Array]:
     """Wilson's score interval of a proportion: low and high, 0 to 1 (Wilson 1927).
 
     It holds its level for few trials and for proportions near 0 and 1, unlike p +- 2 standard
@@ -56,7 +56,7 @@ def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
     return binom.sf(first - 1, first + second, 0.5)
 
 
-def holm(p_values: ArrayLike) -> Floats:
+def holm(p_values: ArrayLike) -> Float64Array:
     """P-values corrected for all tests together by Holm's step-down rule (Holm 1979).
 
     Below a level of 0.05, the probability of any false discovery is at most 0.05, whatever the
@@ -76,7 +76,7 @@ def holm(p_values: ArrayLike) -> Floats:
     return corrected.reshape(given.shape)
 
 
-def benjamini_hochberg(p_values: ArrayLike) -> Floats:
+def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
     """P-values corrected for the share of false ones among all that are called significant.
 
     Below a level of 0.05, on average at most 5 % of the discoveries are false if the tests are
@@ -122,7 +122,7 @@ def bootstrap_interval(
     confidence: float = 0.95,
     draws: int = 2000,
     seed: int = 0,
-) -> tuple[Floats, Floats]:
+) -> tuple[Float64Array, Float64Array]:
     """The percentile bootstrap interval of means over examples: low and high (Efron 1979).
 
     Examples are drawn with replacement, the same ones for every entry beside the last axis; for
@@ -199,7 +199,7 @@ def bootstrap_ratio_interval(
     return float(low), float(high)
 
 
-def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Floats:
+def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Float64Array:
     """The paired randomisation test: p-value of differences being as likely up as down (two-sided).
 
     The signs of all differences are drawn at random, with the same signs for every entry of the

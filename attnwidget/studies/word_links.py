@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 Pairing = Literal["zip", "all"]
-Variant = Literal["skip absent", "released"]
+AbsenceVariant = Literal["skip absent", "released"]
 ALL = "all"
 """The label under which the links of a sentence are scored together."""
 
@@ -42,7 +42,7 @@ def probe_links(
     sentences: Iterable[LinkedSentence],
     *,
     pairing: Pairing = "all",
-    variant: Variant = "skip absent",
+    variant: AbsenceVariant = "skip absent",
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool = True,
@@ -121,7 +121,7 @@ class Links(SentenceMeans["LinkWeights"]):
         self,
         sentences: Sequence[LinkedSentence],
         pairing: Pairing = "all",
-        variant: Variant = "skip absent",
+        variant: AbsenceVariant = "skip absent",
         n_skipped: int = 0,
     ) -> None:
         super().__init__(len(sentences), n_skipped)
@@ -207,7 +207,7 @@ class LinkWeights(SentencesResult):
     weights: NDArray[np.float64]
     counts: NDArray[np.int64]
     pairing: Pairing
-    variant: Variant
+    variant: AbsenceVariant
 
     def best(self) -> pd.DataFrame:
         """For each label the head with the largest weight, and whether it stands out.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from attnwidget.text.mentions import Span
+from attnwidget.text.mentions import MentionSpan
 
 _BRACKETS = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
 # Of a number of thousands of digits, which Python does not read, a label is no part.
 _PART = re.compile(r"(.+)\[([0-9]{1,9})/([0-9]{1,9})\]")
 
-Spans = tuple[tuple[Span, ...], str]
+Spans = tuple[tuple[MentionSpan, ...], str]
 
 
 class Brackets:
@@ -34,7 +34,7 @@ class Brackets:
     def __init__(self, field: int = 0) -> None:
         self._field = field
         self._open: dict[str, list[tuple[int, str]]] = {}
-        self._unfinished: dict[tuple[str, int], list[tuple[list[Span], str]]] = {}
+        self._unfinished: dict[tuple[str, int], list[tuple[list[MentionSpan], str]]] = {}
         self._found: list[Spans] = []
 
     def read(self, text: str, *, word: int, where: str, last: int | None = None) -> None:
@@ -120,6 +120,6 @@ class Brackets:
             waiting.remove(done)
             self._add([s for s in done[0] if s[0] <= s[1]], cluster)
 
-    def _add(self, spans: list[Span], cluster: str) -> None:
+    def _add(self, spans: list[MentionSpan], cluster: str) -> None:
         if spans:
             self._found.append((tuple(spans), cluster))

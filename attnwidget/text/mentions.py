@@ -9,7 +9,7 @@ from typing import Literal
 from attnwidget.text.counted import counted
 
 MentionKind = Literal["pronoun", "proper", "nominal"]
-Span = tuple[int, int]
+MentionSpan = tuple[int, int]
 
 _PRONOUN_TAGS = frozenset({"PRP", "PRP$", "PRON"})
 _PRONOUNS = (
@@ -41,7 +41,7 @@ class Mention:
     cluster: str
     head: int
     kind: MentionKind
-    parts: tuple[Span, ...] = ()
+    parts: tuple[MentionSpan, ...] = ()
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ class Document:
     def from_spans(
         cls,
         words: Sequence[str],
-        spans: Iterable[tuple[int, int, str] | tuple[Sequence[Span], str]],
+        spans: Iterable[tuple[int, int, str] | tuple[Sequence[MentionSpan], str]],
         *,
         sentence_starts: Sequence[int] = (0,),
         tags: Sequence[str] = (),

@@ -11,9 +11,10 @@ from typing import BinaryIO
 
 import numpy as np
 
+from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.decoded_lines import decoded_lines, refuse_no_file
 from attnwidget.text.stored_arrays import stored_arrays
-from attnwidget.text.word_vectors import Floats, WordVectors
+from attnwidget.text.word_vectors import WordVectors
 
 # A word or a header of more bytes than this is none: the file is something else.
 _LONGEST = 4096
@@ -185,10 +186,10 @@ def _from_spacy(pipeline: str | Path, limit: int | None) -> WordVectors:
     return _named(Path(pipeline), [word for word, _ in kept], np.asarray(rows, np.float32))
 
 
-_NONE: Floats = np.zeros((0, 0), np.float32)
+_NONE = np.zeros((0, 0), np.float32)
 
 
-def _named(path: Path, words: Sequence[str], matrix: Floats) -> WordVectors:
+def _named(path: Path, words: Sequence[str], matrix: Float32Array) -> WordVectors:
     try:
         return WordVectors(words, matrix, path.name)
     except ValueError as error:

@@ -9,8 +9,6 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-
 
 class WordVectors:
     """A vector a word, looked up in lower case; a word that is not known has the zero vector.
@@ -37,10 +35,13 @@ class WordVectors:
     """
 
     def __init__(
-        self, words: Iterable[str], matrix: Sequence[Sequence[float]] | Floats, name: str = ""
+        self,
+        words: Iterable[str],
+        matrix: Sequence[Sequence[float]] | NDArray[np.float32],
+        name: str = "",
     ) -> None:
         listed = list(words)
-        self.matrix: Floats = np.ascontiguousarray(matrix, np.float32)
+        self.matrix: NDArray[np.float32] = np.ascontiguousarray(matrix, np.float32)
         self.name = name or "word vectors"
         if not listed or self.matrix.ndim != 2 or not self.matrix.shape[-1]:
             raise ValueError(
@@ -72,7 +73,7 @@ class WordVectors:
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and word.lower() in self._rows
 
-    def __call__(self, words: Sequence[str]) -> Floats:
+    def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Float32 [m, d], a vector a word."""
         found = np.zeros((len(words), self.dimension), np.float32)
         rows = [self._rows.get(word.lower(), -1) for word in words]

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
 from attnwidget import compare, load_model, make_segments
-from attnwidget.demo.finetune import Example, accuracy, classifier, padded_batches
+from attnwidget.demo.finetune import LabelledText, accuracy, classifier, padded_batches
 from attnwidget.text.segments import read_lines
 
 LABELS = ("neg", "pos")
@@ -39,7 +39,7 @@ def train(start: Path, data: Path, out: Path, steps: int, learning_rate: float) 
     """In float32: without processors for bfloat16 that is the faster one."""
     tokenizer = AutoTokenizer.from_pretrained(start)
     kept, held = (
-        [Example(tuple(tokenizer(text)["input_ids"][:128]), label) for text, label in part]
+        [LabelledText(tuple(tokenizer(text)["input_ids"][:128]), label) for text, label in part]
         for part in sentences(data)
     )
     model = classifier(start, LABELS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
+from zlib import crc32
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -12,6 +14,15 @@ from browser.notebook import LiveNotebook, OpenNotebook
 from browser.pages import FLAGS, Watched, chromium, watched
 from browser.parity import Desk
 from browser.servers import Server, jupyter, marimo
+
+_FURTHER_HOSTS = {"in_notebook7", "in_marimo"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in hosts beside JupyterLab are slow: each host starts a server."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _FURTHER_HOSTS & {*item.fixturenames}:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
@@ -88,12 +99,16 @@ def screen_and_paper(browser: Browser) -> Iterator[tuple[Watched, Watched]]:
         yield screen, paper
 
 
-@pytest.fixture
-def desk(screen_and_paper: tuple[Watched, Watched]) -> Iterator[Desk]:
+@pytest.fixture(params=["pairwise", pytest.param("whole", marks=pytest.mark.slow)])
+def desk(
+    screen_and_paper: tuple[Watched, Watched], request: pytest.FixtureRequest
+) -> Iterator[Desk]:
+    """The pages on which figures are compared, "pairwise" or at the "whole" matrix of looks."""
     screen, paper = screen_and_paper
     for page in screen_and_paper:
         page.forget()
-    desk = Desk(screen.page, paper.page)
+    turns = count(crc32(request.node.originalname.encode()))
+    desk = Desk(screen.page, paper.page, whole=request.param == "whole", turns=turns)
     desk.lay()
     yield desk
     for page in screen_and_paper:

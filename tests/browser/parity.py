@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -163,10 +163,28 @@ def _said(box: Any) -> str:
 
 @dataclass(frozen=True)
 class Desk:
-    """Two pages side by side: one runs widgets, the other holds their pictures."""
+    """Two pages side by side: one runs widgets, the other holds their pictures.
+
+    Attributes:
+        screen: the page that runs widgets.
+        paper: the page that holds their pictures.
+        whole: whether figures are compared at every width in every theme; otherwise each is
+            compared at every width and in every theme, but not in every combination.
+        turns: numbers of the figures, which decide about the combinations.
+    """
 
     screen: Page
     paper: Page
+    whole: bool
+    turns: Iterator[int]
+
+    def looks(self, widths: tuple[int, ...]) -> list[tuple[int, ThemeName]]:
+        """The combinations of a width and a theme at which the next figure is compared."""
+        themes: tuple[ThemeName, ThemeName] = ("light", "dark")
+        if self.whole:
+            return [(width, theme) for width in widths for theme in themes]
+        turn = next(self.turns)
+        return [(width, themes[(turn + i) % 2]) for i, width in enumerate(widths)]
 
     def lay(self) -> None:
         """Make the paper ready: its fonts are loaded once."""
@@ -220,9 +238,8 @@ def assert_all_alike(
     desk: Desk, widget: HeadWidget, *, widths: tuple[int, ...] = (480, 1200), by: int = 16
 ) -> None:
     show(desk.screen, widget)
-    for width in widths:
-        for theme in ("light", "dark"):
-            assert_alike(desk, widget, width, theme, by=by)
+    for width, theme in desk.looks(widths):
+        assert_alike(desk, widget, width, theme, by=by)
     widget.close()
 
 

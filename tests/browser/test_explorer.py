@@ -140,6 +140,7 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     assert root_of(notebook, 2).evaluate(PIXELS) == before
 
 
+@pytest.mark.slow
 def test_twenty_texts_leave_nothing_behind(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     living = "len(__import__('ipywidgets').widgets.widget._instances)"
@@ -165,6 +166,7 @@ def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) ->
     expect(panel(notebook, "view")).to_contain_text("12 tokens")
 
 
+@pytest.mark.slow
 def test_panels_come_and_go_from_the_kernel(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     notebook.run_in_kernel("explorer.panels = ['view', 'arcs']")

@@ -86,6 +86,7 @@ def open_tab(root: Locator, name: str) -> None:
     root.page.wait_for_timeout(300)
 
 
+@pytest.mark.slow
 def test_nothing_is_cut_at_any_width(notebook: LiveNotebook, root: Locator) -> None:
     for width in (480, 800, 1200, 1600):
         set_width(root, width)
@@ -113,7 +114,13 @@ def test_nothing_is_cut_at_any_width(notebook: LiveNotebook, root: Locator) -> N
 
 
 @pytest.mark.parametrize(
-    ("size", "words"), [((12, 12), 4), ((12, 12), 498), ((24, 16), 118), ((24, 32), 28)]
+    ("size", "words"),
+    [
+        ((12, 12), 4),
+        pytest.param((12, 12), 498, marks=pytest.mark.slow),
+        pytest.param((24, 16), 118, marks=pytest.mark.slow),
+        pytest.param((24, 32), 28, marks=pytest.mark.slow),
+    ],
 )
 def test_models_of_many_heads_fit_a_screen(
     notebook: LiveNotebook, lab_page: Watched, size: tuple[int, int], words: int
@@ -161,6 +168,7 @@ def test_nothing_jumps_when_a_detail_is_opened_or_measured(
     assert height(root) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_any_tab_in_either_theme(notebook: LiveNotebook, root: Locator) -> None:
     set_width(root, 1200)

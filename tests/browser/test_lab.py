@@ -94,6 +94,7 @@ def test_the_theme_changes_on_the_live_page(in_lab: OpenNotebook) -> None:
         grid.assert_drawn(2, 4, values, theme)
 
 
+@pytest.mark.slow
 def test_twenty_runs_of_a_cell_leave_one_widget(in_lab: OpenNotebook) -> None:
     again = "if 'grid' in globals(): grid.close()\ngrid = HeadGrid(attention)\ngrid"
     notebook = in_lab([SETUP, again])

@@ -78,6 +78,7 @@ class OnPage:
         return f"{self.notebook.value(f'float(attention.value(0, 1, {query}, {key}))'):.3g}"
 
 
+@pytest.mark.slow
 def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> None:
     view = OnPage(in_lab, 1200)
     page = view.page

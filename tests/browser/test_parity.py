@@ -94,10 +94,20 @@ def test_what_a_model_wrote_is_saved_as_it_is_seen(desk: Desk) -> None:
         assert_all_alike(desk, HeadView(written, 1, 1, mode=mode))
 
 
+INPUTS = ["6 tokens", "40 tokens", "122 tokens", "502 tokens", "a pair", "causal"]
+EVERY = [(kind, name) for kind in VIEWS for name in INPUTS]
+# Every view of some inputs and every input in some views: a third of all combinations.
+SOME = [pair for i, pair in enumerate(EVERY) if (i // len(INPUTS) + i) % 3 == 0]
+
+
 @pytest.mark.parametrize(
-    "name", ["6 tokens", "40 tokens", "122 tokens", "502 tokens", "a pair", "causal"]
+    ("desk", "kind", "name"),
+    [
+        *(("pairwise", *pair) for pair in SOME),
+        *(pytest.param("whole", *pair, marks=pytest.mark.slow) for pair in EVERY),
+    ],
+    indirect=["desk"],
 )
-@pytest.mark.parametrize("kind", VIEWS)
 def test_a_view_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], kind: str, name: str
 ) -> None:

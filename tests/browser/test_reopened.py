@@ -30,7 +30,7 @@ SEVERAL = [
 ]
 
 
-@pytest.fixture(params=["in_lab", "in_notebook7"])
+@pytest.fixture(params=["in_lab", pytest.param("in_notebook7", marks=pytest.mark.slow)])
 def open_notebook(request: pytest.FixtureRequest) -> OpenNotebook:
     """`open_notebook(cells)` opens a notebook in JupyterLab, then in Notebook 7."""
     opener: OpenNotebook = request.getfixturevalue(request.param)
@@ -163,6 +163,7 @@ def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook) -> None:
     expect(roots[0]).not_to_contain_text("kernel")
 
 
+@pytest.mark.slow
 def test_what_takes_long_says_so_until_it_is_done(in_lab: OpenNotebook) -> None:
     notebook = in_lab(
         [

@@ -21,6 +21,7 @@ def tap(place: Locator, x: float, y: float) -> None:
     place.page.touchscreen.tap(box["x"] + x, box["y"] + y)
 
 
+@pytest.mark.slow
 def test_a_tap_on_a_head_goes_to_its_view_and_one_on_a_word_locks_it(
     browser: Browser, lab: Server
 ) -> None:

@@ -20,6 +20,7 @@ INPUTS = {"FrameNet": 60, "states of explorers": 20, "messages of pages": 60} | 
 USUAL = 150
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("names", [[*READERS], [*SAVED, "messages of pages"]], ids=["text", "own"])
 def test_nothing_falls(names: list[str]) -> None:

@@ -32,6 +32,7 @@ TESTS = Path(__file__).parents[1]
 TEXTS = ["w1 w2 w3", "w4 w5", "w6 w7 w8 w9"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "kinds"),
     [
@@ -92,6 +93,7 @@ with FileLock(sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [_measure, _ablate, _probe])
 def test_a_second_process_is_refused_until_the_first_is_gone(
     study: Callable[[Path], Any], tmp_path: Path

@@ -32,6 +32,8 @@ from attnwidget import (
 from robustness.leaks import TEXT, Held, made_and_closed, makers
 from vocabularies import word_tokenizer
 
+pytestmark = pytest.mark.slow
+
 KINDS = (
     "HeadGrid",
     "HeadGrid, heads off",

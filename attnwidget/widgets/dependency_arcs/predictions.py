@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from attnwidget.capture.head import Head
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.weights_seen import WeightsSeen
-from attnwidget.studies.governors import GovernorPredictions, Unit, predict_governors
+from attnwidget.studies.governors import GovernorPredictions, WordUnit, predict_governors
 from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.relation_words import words_of
@@ -95,7 +95,7 @@ class _Predicted(NamedTuple):
     weights: NDArray[np.float32]
 
 
-class Predictions:
+class SentencePredictions:
     """Predictions by sentence, computed when first asked for.
 
     Maps grow with the square of a sentence and are kept for the last few; what was predicted is
@@ -109,7 +109,7 @@ class Predictions:
     """
 
     def __init__(
-        self, model: AttentionModel, sentences: list[Sentence], unit: Unit, by_clitic: bool
+        self, model: AttentionModel, sentences: list[Sentence], unit: WordUnit, by_clitic: bool
     ) -> None:
         self._model = model
         self._sentences = sentences

@@ -17,7 +17,7 @@ from attnwidget.studies.governors import GovernorPredictions
 from attnwidget.studies.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import (
-    Predictions,
+    SentencePredictions,
     Sought,
     sentence_to_wire,
     too_long,
@@ -249,7 +249,9 @@ class DependencyArcs(RelationChoice):
 
     def _compute(self) -> None:
         unit = self._accuracies.unit if self._accuracies else "words"
-        self._predictions = Predictions(self._model, list(self.sentences), unit, self._by_clitic())
+        self._predictions = SentencePredictions(
+            self._model, list(self.sentences), unit, self._by_clitic()
+        )
         self._source = {
             "model": self._model.name,
             "note": "" if unit == "words" else f"unit: {unit}",

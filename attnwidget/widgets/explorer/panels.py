@@ -23,7 +23,7 @@ from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.linking import Link, link
+from attnwidget.widgets.shared.linking import FigureLink, link
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Subset
@@ -104,7 +104,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._own_metrics: dict[str, Metrics] = {}
         self._effect = ""
         self._effect_shown = False
-        self._links: list[Link] = []
+        self._links: list[FigureLink] = []
         self._background = Background(("text", "effects", "treebank"), self._failed)
         shared = {
             name: traits[name]

@@ -40,7 +40,7 @@ class Embedding(Protocol):
         ...
 
 
-class Distances(Protocol):
+class HasDistances(Protocol):
     """Distances between all heads of a stack, as `HeadDistances` measures them."""
 
     @property
@@ -97,7 +97,7 @@ class HeadMap(HeadWidget):
     # What the positions come from, in words.
     _of: str
 
-    def __init__(self, distances: Distances, behaviours: ArrayLike | None = None, **traits: Any):
+    def __init__(self, distances: HasDistances, behaviours: ArrayLike | None = None, **traits: Any):
         positions, note = _embedded(distances)
         self._of = _MEASURED
         self._place(positions, distances.stack, distances.model_name, note, behaviours, traits)
@@ -146,7 +146,7 @@ class HeadMap(HeadWidget):
             traits = {"color": "behaviour", **traits}
         super().__init__(behaviours=behaviours, **traits)
 
-    def show(self, distances: Distances, behaviours: ArrayLike | None = None) -> None:
+    def show(self, distances: HasDistances, behaviours: ArrayLike | None = None) -> None:
         """Show other distances; the selection keeps all heads that still exist.
 
         Raises:
@@ -243,7 +243,7 @@ class HeadMap(HeadWidget):
         return f"HeadMap({source}{self._stack} {n_layers}×{n_heads}, selected: {chosen})"
 
 
-def _embedded(distances: Distances) -> tuple[NDArray[np.float64], str]:
+def _embedded(distances: HasDistances) -> tuple[NDArray[np.float64], str]:
     """Positions, and what a caption must say of them."""
     if not callable(getattr(distances, "embed", None)):
         raise TypeError(

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnwidget.capture.attention import Attention
 from attnwidget.capture.head import Head
+from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.wire import axis_to_wire, to_wire
 
-Floats = NDArray[np.float32]
 #: (query from, query to, key from, key to), ends excluded.
 Part = tuple[int, int, int, int]
 
@@ -108,7 +107,7 @@ def row_to_wire(attention: Attention, head: Head, query: int) -> dict[str, Any]:
     }
 
 
-def row_of(attention: Attention, head: Head, query: int) -> Floats:
+def row_of(attention: Attention, head: Head, query: int) -> Float32Array:
     """Weights [K] of one query, NaN where masked."""
     layer, number, stack = head
     keys = (0, len(attention.stacks[stack].key))
@@ -189,7 +188,7 @@ def _widened(start: int, end: int, count: int, step: int) -> tuple[int, int]:
 
 def _without_first(
     attention: Attention, head: Head, queries: tuple[int, int], keys: tuple[int, int], step: int
-) -> tuple[Floats, Floats]:
+) -> tuple[Float32Array, Float32Array]:
     """A tile [rows, columns], and the first key [rows], which blocks of the tile leave out."""
     layer, number, stack = head
     values = attention.tile(layer, number, queries, keys, step=step, stack=stack)
@@ -207,13 +206,13 @@ def _without_first(
     return values, _pooled(first, step)
 
 
-def _pooled(values: Floats, step: int) -> Floats:
+def _pooled(values: Float32Array, step: int) -> Float32Array:
     """Maxima of blocks; NaN where all of one is masked."""
-    pooled: Floats = np.fmax.reduceat(values, range(0, len(values), step))
+    pooled: Float32Array = np.fmax.reduceat(values, range(0, len(values), step))
     return pooled
 
 
-def _largest(values: Floats) -> float:
+def _largest(values: Float32Array) -> float:
     """The largest value; 0 where all are masked."""
     return float(np.nan_to_num(values).max(initial=0))
 

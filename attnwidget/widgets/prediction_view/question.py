@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnwidget.capture.attention import Attention
-from attnwidget.capture.edits import Method
+from attnwidget.capture.edits import EditMethod
 from attnwidget.capture.head import Head
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.predictions import Predictions, Task
@@ -73,7 +73,7 @@ def id_of(predictions: Predictions, answer: str) -> int:
     return found
 
 
-class Question(NamedTuple):
+class ShownQuestion(NamedTuple):
     """What is asked of the model, beside the input.
 
     Attributes:
@@ -112,7 +112,7 @@ class Answered:
 
     before: Predictions
     after: Predictions
-    question: Question
+    question: ShownQuestion
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ class Answered:
 
 
 def ask(
-    reading: Reading, position: int, heads: Sequence[Head], method: Method, before: Predictions
+    reading: Reading, position: int, heads: Sequence[Head], method: EditMethod, before: Predictions
 ) -> Predictions:
     """What the model answers at a position with heads off; `before` where none are."""
     if not heads:

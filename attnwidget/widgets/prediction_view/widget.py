@@ -15,7 +15,7 @@ from attnwidget.capture.predictions import Predictions
 from attnwidget.capture.reading import Reading
 from attnwidget.widgets.prediction_view.question import (
     Answered,
-    Question,
+    ShownQuestion,
     ask,
     id_of,
     likeliest,
@@ -276,7 +276,7 @@ class PredictionView(StackChoice):
                 return
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
-        question = Question(before.positions[0], answer)
+        question = ShownQuestion(before.positions[0], answer)
         after = ask(reading, question.position, self.disabled, self.method, before)
         self._answered = Answered(before, after, question)
         self._message = ""
@@ -298,7 +298,7 @@ class PredictionView(StackChoice):
 
     # Effects
 
-    def _want_effects(self, question: Question | None) -> None:
+    def _want_effects(self, question: ShownQuestion | None) -> None:
         wanted = None
         if question is not None and self._answered is not None:
             heads = tuple(self.disabled)

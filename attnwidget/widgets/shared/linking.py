@@ -16,7 +16,7 @@ from attnwidget.widgets.shared.relation_choice import RelationChoice
 _ROUNDS = 10
 
 
-class Link:
+class FigureLink:
     """Linked widgets. `unlink()` ends the link; a link is also a context manager."""
 
     def __init__(self, widgets: Sequence[HeadWidget], names: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ class Link:
             widget.unobserve(self._follow, names=list(filter(widget.has_trait, self.names)))
         untie(self)
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> FigureLink:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -108,7 +108,7 @@ def _fitting(widget: HeadWidget, name: str, value: Any) -> Any:
     return fitting(name, value, shapes, relations, layers)
 
 
-def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Link:
+def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink:
     """Link widgets: they share the selection, layer, locked tokens, hidden tokens and scale.
 
     All widgets start from the state of the first widget. If it has no head selected, the selection
@@ -150,4 +150,4 @@ def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> Link:
                 raise ValueError(
                     f"{type(widget).__name__} has no trait {name!r}; all have {', '.join(shared)}"
                 )
-    return Link(widgets, SHARED if names is None else names)
+    return FigureLink(widgets, SHARED if names is None else names)
