@@ -91,7 +91,7 @@ def test_gradients_are_those_of_the_definition(kind: str) -> None:
     flat = torch.cat([values.reshape(2, -1) for values in named.values()], 1).requires_grad_()
     adam = torch.optim.SGD([flat], lr=1.0)
     before = flat.detach().clone()
-    one = fitting.Example(maps, vectors, torch.tensor(governors))
+    one = fitting.TrainingExample(maps, vectors, torch.tensor(governors))
     train_on(form, flat, adam, one)  # type: ignore[arg-type]
     gradient = (before - flat.detach()).numpy()
     places = np.random.default_rng(0).choice(gradient.shape[1], 12, replace=False)

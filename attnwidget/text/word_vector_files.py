@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.decoded_lines import decoded_lines, refuse_no_file
 from attnwidget.text.stored_arrays import stored_arrays
 from attnwidget.text.word_vectors import WordVectors
@@ -189,7 +189,7 @@ def _from_spacy(pipeline: str | Path, limit: int | None) -> WordVectors:
 _NONE = np.zeros((0, 0), np.float32)
 
 
-def _named(path: Path, words: Sequence[str], matrix: Float32Array) -> WordVectors:
+def _named(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> WordVectors:
     try:
         return WordVectors(words, matrix, path.name)
     except ValueError as error:

@@ -26,6 +26,7 @@ RUN = """async () => {
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.slow,
     pytest.mark.skipif(
         not (SITE / "index.html").is_file(), reason="the site is not built: run `make docs`"
     ),
