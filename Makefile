@@ -1,7 +1,7 @@
 # `make demo` and `make lab` need Python alone; what builds or tests the pages needs Node 20 or later.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-slow fuzz sweep test-compat check docs bench build clean node browser \
+.PHONY: help demo lab notebooks test test-slow fuzz sweep test-compat check docs bench build clean node browser \
 	check-python check-types check-pages check-rest test-pages test-python
 
 PYTHON ?= python3
@@ -29,6 +29,7 @@ endif
 help:
 	@echo "make demo         run the first notebook; write a page that opens in any browser ($(DEMO))"
 	@echo "make lab          JupyterLab on the notebooks"
+	@echo "make notebooks    run all notebooks and store their outputs in them"
 	@echo "make test         checks and tests of every change (needs Node; browser tests need Chromium)"
 	@echo "make test-slow    whole matrices, further hosts, the documentation, processes, campaigns"
 	@echo "make fuzz         mutated files and messages against every reader, faults against every"
@@ -74,6 +75,11 @@ demo: $(DEMO_ENV)
 
 lab: $(ENV)
 	$(BIN)/jupyter lab notebooks
+
+notebooks: $(ENV)
+	for notebook in notebooks/*.ipynb; do \
+		OMP_NUM_THREADS=1 $(BIN)/python notebooks/execute.py --store $$notebook build/notebooks || exit 1; \
+	done
 
 build: $(MODULES)
 	cd js && npm run --silent build

@@ -53,7 +53,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for place, text in reference.pages().items():
         add(place, content=text)
     for source in NOTEBOOKS:
-        page = tutorial(_part(f"notebooks/{source.name}"))
+        page = tutorial(source)
         add(f"tutorials/{source.stem}.md", content=page.markdown)
         for name, picture in page.pictures.items():
             add(f"tutorials/{name}", content=picture)

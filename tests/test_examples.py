@@ -31,3 +31,16 @@ def test_public_names_have_examples() -> None:
         value = getattr(attnwidget, name)
         if callable(value):
             assert ">>>" in (value.__doc__ or ""), f"{name} has no example"
+
+
+@pytest.mark.parametrize("kind", [attnwidget.AttentionModel, attnwidget.Attention])
+def test_methods_of_models_and_attentions_have_examples(kind: type) -> None:
+    methods = {name: getattr(kind, name) for name in vars(kind) if not name.startswith("_")}
+    # The figures call these two methods, users do not.
+    internal = {"read_again", "question"}
+    without = [
+        name
+        for name, method in methods.items()
+        if callable(method) and ">>>" not in (method.__doc__ or "")
+    ]
+    assert set(without) <= internal

@@ -10,7 +10,9 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 import pytest
+import vl_convert
 from IPython.core.formatters import DisplayFormatter
+from PIL import Image
 
 from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.offline_chart import offline
@@ -41,6 +43,21 @@ def test_a_notebook_gets_the_chart_and_a_picture_of_it(chart: alt.LayerChart) ->
     assert metadata["image/png"] == {
         "width": width // 2, "height": height // 2, "alt": "Special tokens",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("background", "corner"), [("#fff", (255, 255, 255, 255)), ("transparent", (0, 0, 0, 0))]
+)
+def test_the_picture_has_a_palette_and_keeps_its_background(
+    background: str, corner: tuple[int, ...]
+) -> None:
+    shown = offline(points().configure(background=background))
+    data, _ = DisplayFormatter().format(shown)
+    png = base64.b64decode(data["image/png"])
+    with Image.open(io.BytesIO(png)) as picture:
+        assert picture.mode == "P"
+        assert picture.convert("RGBA").getpixel((0, 0)) == corner
+    assert len(png) < len(vl_convert.vegalite_to_png(shown.to_dict(), scale=2)) / 3
 
 
 def test_nbconvert_shows_the_picture_and_nothing_from_elsewhere(chart: alt.LayerChart) -> None:

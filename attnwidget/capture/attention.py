@@ -197,13 +197,26 @@ class Attention:
 
         Raises:
             ValueError: there is no such head, or its stack has to be said.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.head((2, 8))
+            Head(layer=2, head=8, stack='self')
         """
         shapes = {name: (stack.n_layers, stack.n_heads) for name, stack in self.stacks.items()}
         layers = {name: stack.layers for name, stack in self.stacks.items()}
         return named_head(value, shapes, layers)
 
     def has(self, value: Head | Sequence[Any]) -> bool:
-        """Whether there is such a head."""
+        """Whether there is such a head.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.has((2, 8)), attention.has((6, 0))
+            (True, False)
+        """
         try:
             self.head(value)
         except (ValueError, TypeError):
@@ -217,6 +230,15 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head or stack.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> weights = attention.weights(2, 8)
+            >>> weights.shape, weights.sum(-1).round(3)
+            ((6, 6), array([1., 1., 1., 1., 1., 1.], dtype=float32))
+            >>> attention.weights(2).shape, attention.weights().shape
+            ((12, 6, 6), (6, 12, 6, 6))
         """
         return self._of("weights", layer, head, stack)
 
@@ -230,6 +252,14 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head or stack; the model has no f(x), or it is not known.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.norms(2, 8).shape
+            (6, 6)
+            >>> attention.norms(2, 8)[1].round(2)
+            array([0.05, 0.12, 3.21, 2.17, 0.18, 0.03], dtype=float32)
         """
         return self._of("norms", layer, head, stack)
 
@@ -242,6 +272,12 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head or stack; no loss was given.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.", loss="masked")
+            >>> attention.gradients(2, 8).shape
+            (6, 6)
         """
         return self._of("gradients", layer, head, stack)
 
@@ -250,6 +286,12 @@ class Attention:
 
         Raises:
             ValueError: as `norms`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.value_norms(2).shape
+            (12, 6)
         """
         kept = self._with_norms(layer, stack)
         with self._maps.lock, torch.no_grad():
@@ -260,6 +302,12 @@ class Attention:
 
         Raises:
             ValueError: as `norms`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.summed_norms(2).shape
+            (6, 6)
         """
         kept = self._with_norms(layer, stack)
         with self._maps.lock, torch.no_grad():
@@ -312,6 +360,14 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head, stack or query.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.rows(2, 8, 1).round(2)
+            array([0.08, 0.03, 0.58, 0.27, 0.03, 0.01], dtype=float32)
+            >>> attention.rows(2, 8, [1, 2]).shape
+            (2, 6)
         """
         layer, head, name = self._named(layer, head, stack)
         wanted = [as_index(i) for i in query] if isinstance(query, Iterable) else [as_index(query)]
@@ -327,6 +383,12 @@ class Attention:
 
         Raises:
             ValueError: no such layer or stack.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> [(first, tuple(rows.shape)) for first, rows in attention.row_blocks(2)]
+            [(0, (12, 6, 6))]
         """
         layer, _, name = self.head((layer, 0, self._stack(stack).name))
         with self._maps.lock, torch.no_grad():
@@ -407,20 +469,42 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head or stack.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.visible(2, 8) is None
+            True
         """
         layer, head, name = self._named(layer, head, stack)
         self._refuse_whole(name, 1)
         return self._maps.visible(name, layer, head)
 
     def row_sums(self, *, stack: str | None = None) -> Float32Array:
-        """[L, H, Q] sums over the keys: 1 but for attention sinks."""
+        """[L, H, Q] sums over the keys: 1 but for attention sinks.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.row_sums().shape
+            (6, 12, 6)
+        """
         name = self._stack(stack).name
         self._refuse_whole(name, self.stacks[name].n_heads)
         layers = self.stacks[name].layers
         return layers.spread(np.stack([self._maps.get(name, i).sum(-1) for i in layers.numbers]))
 
     def words(self, stack: str | None = None) -> list[str]:
-        """Return the words of the attending tokens (of the first stack if `stack` is None)."""
+        """Return the words of the attending tokens (of the first stack if `stack` is None).
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The otters purred.")
+            >>> attention.tokens
+            ['[CLS]', 'the', 'otter', '##s', 'pu', '##rre', '##d', '.', '[SEP]']
+            >>> attention.words()
+            ['[CLS]', 'the', 'otters', 'purred', '.', '[SEP]']
+        """
         name = next(iter(self.stacks)) if stack is None else self._stack(stack).name
         return list(self.stacks[name].query.to_words().text)
 
@@ -440,6 +524,14 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head, stack or unit; a quantity that is not known.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The otters purred.")
+            >>> attention.map("weights", 2, 8).shape
+            (9, 9)
+            >>> attention.map("weights", 2, 8, unit="words").shape
+            (6, 6)
         """
         _check_unit(unit)
         self._refuse_words(unit)
@@ -456,6 +548,12 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head or stack.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The otters purred.")
+            >>> attention.word_weights(2, 8).shape
+            (6, 6)
         """
         return self.map("weights", layer, head, stack=stack, unit="words")
 
@@ -468,6 +566,12 @@ class Attention:
 
         Raises:
             ValueError: no such layer, head or stack.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.word_visible(2, 8) is None
+            True
         """
         layer, head, name = self._named(layer, head, stack)
         seen = self._maps.visible(name, layer, head)
@@ -497,6 +601,16 @@ class Attention:
 
         Raises:
             ValueError: no such side, token, layer, stack or unit; a quantity that is not known.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.tokens[2]
+            'cat'
+            >>> attention.of_token("query", 2).shape
+            (6, 12, 6)
+            >>> attention.of_token("query", 2, layer=2)[8].round(2)
+            array([0.7 , 0.01, 0.05, 0.19, 0.04, 0.01], dtype=float32)
         """
         self._check_quantity(quantity)
         _check_unit(unit)
@@ -542,6 +656,12 @@ class Attention:
         Raises:
             ValueError: if the stack, the unit or the quantity does not exist, or the other
                 attention does not fit this one.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> attention.thumbnails(hidden=["cls", "sep"]).values.shape
+            (6, 12, 4, 4)
         """
         self._check_quantity(quantity)
         _check_unit(unit)
@@ -607,6 +727,15 @@ class Attention:
 
         Raises:
             ValueError: no such stack.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> frame = attention.to_frame()
+            >>> frame.loc[:1, ["layer", "head", "query_token", "key_token", "weight"]].round(3)
+               layer  head query_token key_token  weight
+            0      0     0       [CLS]     [CLS]   0.340
+            1      0     0       [CLS]       the   0.074
         """
         names = list(self.stacks) if stack is None else [self._stack(stack).name]
         axes = [self.stacks[name] for name in names]

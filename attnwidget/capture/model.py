@@ -182,6 +182,17 @@ class AttentionModel:
             TypeError: an input of another form, a target for a model without a decoder, or a loss
                 that the model has no head for.
             RuntimeError: the model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> model = load_model()
+            >>> attention = model.attend("The cat sat.")
+            >>> attention
+            Attention(small BERT (in the package), self 6×12, 6 tokens)
+            >>> attention.tokens
+            ['[CLS]', 'the', 'cat', 'sat', '.', '[SEP]']
+            >>> attention.weights(2, 8).shape
+            (6, 6)
         """
         inputs, tokens = self._inputs.of(text, pair, target=target, truncate=truncate)
         with self.lock:
@@ -202,6 +213,12 @@ class AttentionModel:
 
         Raises:
             ValueError: as `attend`; or not one pair a text.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attentions = load_model().attend_batch(["The cat sat.", "The dog slept outside."])
+            >>> [len(attention.tokens) for attention in attentions]
+            [6, 7]
         """
         if isinstance(texts, (str, Mapping)):
             raise TypeError("attend_batch takes a list of texts; for one input use attend(text)")
@@ -300,6 +317,16 @@ class AttentionModel:
         Raises:
             ValueError: as `attend`; no generating model; prompt and new tokens exceed its limit.
             RuntimeError: the model was closed.
+
+        Example:
+            >>> from transformers import GPT2Config, GPT2LMHeadModel
+            >>> from attnwidget import load_model
+            >>> tokenizer = load_model().tokenizer
+            >>> config = GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=len(tokenizer))
+            >>> model = load_model(GPT2LMHeadModel(config), tokenizer)
+            >>> attention = model.generate("The cat sat", max_new_tokens=3)
+            >>> attention.n_prompt, len(attention.tokens)
+            (5, 8)
         """
         encoded = self._encoder(text)
         inputs = self._inputs.padded([encoded])
@@ -393,7 +420,15 @@ class AttentionModel:
             yield self
 
     def close(self) -> None:
-        """Give the model back in the mode (train or eval) that it came in."""
+        """Give the model back in the mode (train or eval) that it came in.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> with load_model() as model:
+            ...     attention = model.attend("The cat sat.")
+            >>> attention.weights(0, 0).shape
+            (6, 6)
+        """
         for module, training in self._training.items():
             module.training = training
         self._training = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
-import struct
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import IO, Any, TypeVar
 
 import altair as alt
 import vl_convert
+from PIL import Image
 
 from attnwidget.text.xml_text import xml_texts
 
@@ -48,13 +49,13 @@ class _Offline:
         """The chart for a host that draws Vega-Lite itself, and as a picture for any other."""
         spec = self.to_dict()
         png = vl_convert.vegalite_to_png(spec, scale=_SCALE)
-        width, height = struct.unpack(">II", png[16:24])
-        data = {
-            _MIME: spec | {"$schema": _SCHEMA},
-            "image/png": base64.b64encode(png).decode("ascii"),
-            "text/plain": repr(self),
-        }
-        size = {"width": width // _SCALE, "height": height // _SCALE}
+        with Image.open(io.BytesIO(png)) as picture:
+            size = {"width": picture.width // _SCALE, "height": picture.height // _SCALE}
+            data = {
+                _MIME: spec | {"$schema": _SCHEMA},
+                "image/png": base64.b64encode(_small_png(picture)).decode("ascii"),
+                "text/plain": repr(self),
+            }
         return data, {"image/png": size | {"alt": spec.get("description", "A chart")}}
 
     def save(self: Any, fp: str | Path | IO[Any], format: str | None = None, **kwargs: Any) -> None:
@@ -65,6 +66,17 @@ class _Offline:
     def to_html(self: Any, *args: Any, **kwargs: Any) -> str:
         """As Altair's `to_html`; a page holds the scripts that it needs, unless `inline=False`."""
         return super().to_html(*args, **_PAGE | kwargs)  # type: ignore[misc]
+
+
+def _small_png(picture: Image.Image) -> bytes:
+    """The picture with at most 256 colours, which saves five sixths of the space in notebooks."""
+    if picture.getchannel("A").getextrema() == (255, 255):
+        few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    else:  # This method is the only method for pictures with transparent parts.
+        few = picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    file = io.BytesIO()
+    few.save(file, "PNG", optimize=True)
+    return file.getvalue()
 
 
 @cache
