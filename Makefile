@@ -106,20 +106,17 @@ browser:
 check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
-test-python: $(ENV)
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser -m "not slow"
+# A browser test waits for a page or a kernel half of its time, so three processes share two cores.
+test-python: $(ENV) browser
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
-# Python tests wait for a tenth of their time: checks run beside them. A test in a browser waits half of its time, for a
-# page or a kernel: three share two cores.
 test: $(ENV) $(MODULES) browser check-python
 	@$(MAKE) --no-print-directory -j 2 test-python check-rest
-	$(BIN)/pytest -n 3 --dist worksteal tests/browser -m "not slow"
 	@echo "make test: checks, page tests, Python tests and browser tests are done, none failed" \
 		"($$(bash tests/browser/find_chromium.sh || echo 'no Chromium: browser tests were skipped'))."
 
 test-slow: $(ENV) $(MODULES) browser docs
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser -m slow
-	$(BIN)/pytest -n 3 --dist worksteal tests/browser -m slow
+	$(BIN)/pytest -n 3 --dist worksteal -m slow
 	@echo "make test-slow: Python tests and browser tests are done, none failed."
 
 # The seed is the day's: each day other inputs, and the same ones all day.

@@ -77,6 +77,7 @@ from .studies.induction import induction_scores as induction_scores
 from .studies.linguistic_features import probe_features as probe_features
 from .studies.looking_away import probe_looking_away as probe_looking_away
 from .studies.measure import measure as measure
+from .studies.measure import measure_attention as measure_attention
 from .studies.merge_checkpoints import merge_checkpoints as merge_checkpoints
 from .studies.minimal_pairs import score_pairs as score_pairs
 from .studies.relations import probe_relations as probe_relations

@@ -58,8 +58,8 @@ def _links(place: str) -> list[str]:
 
 def _title(index: str) -> str:
     path = PAGES / index
-    found = _TITLE.search(path.read_text("utf-8")) if path.is_file() else None
-    return found[1] if found else index.partition("/")[0].capitalize()
+    match = _TITLE.search(path.read_text("utf-8")) if path.is_file() else None
+    return match[1] if match else index.partition("/")[0].capitalize()
 
 
 def _rank(name: str, order: list[str]) -> int:

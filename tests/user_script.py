@@ -51,6 +51,7 @@ from attnwidget import (
     load_vectors,
     make_segments,
     measure,
+    measure_attention,
     options,
     probe_coreference,
     probe_features,
@@ -113,7 +114,7 @@ def study(model: AttentionModel, folder: Path) -> Measurements:
     print(frame.columns, sorted(numbers), HeadGrid(model.attend(TEXT), metrics=found))
     own = measure(model, make_segments([TEXT, ("Who?", "He.")], model), [Distances(), Patterns()])
     print(HeadMap(own["distances"], behaviours(own)), own["distances"].cluster(6))
-    print(MetricStrip(own))
+    print(MetricStrip(own), measure_attention(model.attend(TEXT), ["entropy"]).to_frame())
     changes = compare(model, load_model("my-bert"), segments, matches=True)
     print(changes.chart(), changes.to_frame())
     print(CompareView(model.attend(TEXT), load_model("my-bert").attend(TEXT)))

@@ -116,17 +116,17 @@ class Attention:
         self.stacks: dict[str, Stack] = {}
         by_number: dict[str, dict[int, KeptLayer]] = {}
         for name, kept in layers.items():
-            own = LayerNumbers.without((), len(kept))
+            layer_numbers = LayerNumbers.without((), len(kept))
             if numbers is not None:
-                own = numbers.get(name, own)
-            by_number[name] = dict(zip(own.numbers, kept, strict=True))
+                layer_numbers = numbers.get(name, layer_numbers)
+            by_number[name] = dict(zip(layer_numbers.numbers, kept, strict=True))
             self.stacks[name] = Stack(
                 name,
-                own.n_layers,
+                layer_numbers.n_layers,
                 kept[0].n_heads,
                 kept[0].n_key_heads,
                 *axes[name],
-                own.without_attention,
+                layer_numbers.without_attention,
             )
         self.model_name = model_name
         self.n_prompt = n_prompt
@@ -349,9 +349,9 @@ class Attention:
                 f"method={method!r} needs another input: with model.disabled(heads, "
                 f"method={method!r}, reference=...): model.attend(text)"
             )
-        found: Attention = self.reading.without(named, method)
-        found.intact = self
-        return found
+        edited: Attention = self.reading.without(named, method)
+        edited.intact = self
+        return edited
 
     def rows(
         self, layer: int, head: int, query: int | Sequence[int], *, stack: str | None = None
@@ -426,8 +426,8 @@ class Attention:
         if as_index(step) < 1:
             raise ValueError(f"step is at least 1 token, got {step}")
         with self._maps.lock, torch.no_grad():
-            found = self._maps.tiles[name].tile(layer, head, queries, keys, step)
-        values: Float32Array = found.cpu().numpy()
+            tile = self._maps.tiles[name].tile(layer, head, queries, keys, step)
+        values: Float32Array = tile.cpu().numpy()
         return values
 
     def top_links(
@@ -627,7 +627,7 @@ class Attention:
         if layer is not None:
             layers = [kept[self.head((layer, 0, axes.name)).layer]]
         with self._maps.lock, torch.no_grad():
-            found = one_token(
+            token_values = one_token(
                 layers,
                 axes.query,
                 axes.key,
@@ -636,7 +636,7 @@ class Attention:
                 words=unit == "words",
                 quantity=quantity,
             )
-        values: Float32Array = found.cpu().numpy()
+        values: Float32Array = token_values.cpu().numpy()
         return axes.layers.spread(values) if layer is None else values[0]
 
     def thumbnails(
@@ -668,8 +668,8 @@ class Attention:
         self._refuse_words(unit)
         axes = self._stack(stack)
         if minus is not None:
-            for one in (self, minus):
-                one._refuse_long("compared")
+            for attention in (self, minus):
+                attention._refuse_long("compared")
             minus._check_quantity(quantity)
             refuse_incomparable(self.stacks, minus.stacks)
         with self._maps.lock, torch.no_grad():
@@ -708,16 +708,18 @@ class Attention:
             (np.False_, np.True_)
         """
         axes = self._stack(stack)
-        for one in (self, other):
-            one._refuse_long("compared")
+        for attention in (self, other):
+            attention._refuse_long("compared")
         refuse_incomparable(self.stacks, other.stacks)
         its = other._stack(axes.name)
-        found = []
+        changed = []
         for layer in axes.layers.numbers:
-            own, others = (one.weights(layer, stack=axes.name) for one in (self, other))
-            maps = torch.from_numpy(own), torch.from_numpy(others)
-            found.append(js_changes(*on_common_axes(maps, axes, its)))
-        changes: Float32Array = torch.stack(found).float().numpy()
+            weights, others = (
+                attention.weights(layer, stack=axes.name) for attention in (self, other)
+            )
+            maps = torch.from_numpy(weights), torch.from_numpy(others)
+            changed.append(js_changes(*on_common_axes(maps, axes, its)))
+        changes: Float32Array = torch.stack(changed).float().numpy()
         return axes.layers.spread(changes)
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
@@ -801,8 +803,8 @@ class Attention:
         options["stack"] = None if stack == "self" else stack
         options["model_name"] = None if model_name == "weights" else model_name
         options["allow_unnormalised"] = allow_unnormalised or None
-        given = {"weights": YOURS, "tokens": tokens}
-        made.made_by = call("Attention.from_weights", given, options)
+        call_options = {"weights": YOURS, "tokens": tokens}
+        made.made_by = call("Attention.from_weights", call_options, options)
         return made
 
     def __repr__(self) -> str:

@@ -47,9 +47,13 @@ def token_axis(
     by_mark = _words_by_mark(raw, kind, is_word)
     words = list(by_mark)
     if word_ids is not None:
-        words = [word if own else None for word, own in zip(word_ids, is_word, strict=True)]
+        words = [word if of_word else None for word, of_word in zip(word_ids, is_word, strict=True)]
         for segment in set(segments):
-            here = [i for i, own in enumerate(segments) if own == segment and words[i] is not None]
+            here = [
+                i
+                for i, of_token in enumerate(segments)
+                if of_token == segment and words[i] is not None
+            ]
             # With a vocabulary that marks spaces but does not split at them, a whole text is one
             # word.
             if len({words[i] for i in here}) == 1 and kind == "metaspace":
@@ -142,8 +146,8 @@ def _words_by_mark(
 ) -> list[int | None]:
     words: list[int | None] = []
     word = -1
-    for token, own in zip(raw, is_word, strict=True):
-        if not own:
+    for token, of_word in zip(raw, is_word, strict=True):
+        if not of_word:
             words.append(None)
             continue
         begins = starts_word(token, kind)

@@ -52,16 +52,16 @@ class Collected:
         self._batch = next(iter(inputs.values())).shape[0]
         self._hf_model = uncompiled(hf_model)
         self._model = type(hf_model).__name__
-        own = _kept_positions(inputs.get("attention_mask"), self._batch)
+        positions = _kept_positions(inputs.get("attention_mask"), self._batch)
         target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
         other = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
         # Queries and keys of each stack. Cross-attention within one stack reads given states.
         decodes = "decoder_input_ids" in inputs
         self._positions = {
-            "self": (own, own),
-            "encoder": (own, own),
+            "self": (positions, positions),
+            "encoder": (positions, positions),
             "decoder": (target, target),
-            "cross": (target, own) if decodes else (own, other),
+            "cross": (target, positions) if decodes else (positions, other),
         }
         projections = Projections(hf_model) if projections is None else projections
         sites = _stacks_of_sites(hf_model)
@@ -128,20 +128,20 @@ class Collected:
         self, task: Task, gradients: Sequence[LayerGradient], values: Tensor
     ) -> list[Loss]:
         """Keep |dL/da| of every layer; returns the loss of every input, their `values` [B]."""
-        for found in gradients:
-            queries, keys = self._positions[found.stack]
+        for entry in gradients:
+            queries, keys = self._positions[entry.stack]
             for item, stacks in enumerate(self.items):
-                numbers = self._numbers.get(found.stack)
-                place = found.layer if numbers is None else numbers.place(found.layer)
-                kept = stacks[found.stack][place]
+                numbers = self._numbers.get(entry.stack)
+                place = entry.layer if numbers is None else numbers.place(entry.layer)
+                kept = stacks[entry.stack][place]
                 magnitudes = cut_map(
-                    found.values[item].abs(),
-                    _matching(queries[item], found.values.shape[-2]),
-                    _matching(keys[item], found.values.shape[-1]),
+                    entry.values[item].abs(),
+                    _matching(queries[item], entry.values.shape[-2]),
+                    _matching(keys[item], entry.values.shape[-1]),
                 )
                 if isinstance(kept.mask, Tensor):
                     magnitudes = magnitudes.masked_fill(~kept.mask, 0)
-                stacks[found.stack][place] = replace(kept, gradients=magnitudes)
+                stacks[entry.stack][place] = replace(kept, gradients=magnitudes)
         losses = []
         for item, value in enumerate(values.tolist()):
             masked = None if task.selected is None else task.selected[item]

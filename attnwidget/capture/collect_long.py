@@ -45,14 +45,14 @@ def collect_long(
     return items
 
 
-def is_long(hf_model: Any, inputs: Mapping[str, Tensor], asked: bool | None) -> bool:
+def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:
     """Whether an input is to be read without whole maps, as `asked` or else by its length.
 
     Raises:
         ValueError: whole maps of the input do not fit the memory.
     """
-    if asked is not None:
-        return asked
+    if long is not None:
+        return long
     names = ("input_ids", "decoder_input_ids", "inputs_embeds")
     length = max((inputs[name].shape[1] for name in names if name in inputs), default=0)
     if length <= LONG_FROM:

@@ -48,12 +48,14 @@ def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> l
     key = SharedAxis(stack.key, other.key)
     if query.is_same and key.is_same:
         return list(maps)
-    found = []
-    for own, rows, columns in zip(maps, zip(*query.pairs, strict=True), key.places, strict=True):
-        cells = own.new_zeros(len(own), len(rows), len(key.tokens))
-        cells[..., columns] = own[:, list(rows)]
-        found.append(cells)
-    return found
+    joint = []
+    for map_of_layer, rows, columns in zip(
+        maps, zip(*query.pairs, strict=True), key.places, strict=True
+    ):
+        cells = map_of_layer.new_zeros(len(map_of_layer), len(rows), len(key.tokens))
+        cells[..., columns] = map_of_layer[:, list(rows)]
+        joint.append(cells)
+    return joint
 
 
 def _beginning(axis: Tokens) -> str:

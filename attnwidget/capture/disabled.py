@@ -108,22 +108,22 @@ def _chosen_heads(
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
         for name, counts in intact.heads_of.items()
     }
-    given = list(heads) if heads is not None else []
-    if given and hasattr(given[0], "__index__"):
-        given = [tuple(given)]
+    listed = list(heads) if heads is not None else []
+    if listed and hasattr(listed[0], "__index__"):
+        listed = [tuple(listed)]
     if stack is not None and stack not in shapes:
         raise ValueError(f"there is no stack {stack!r}, one of {', '.join(map(repr, shapes))}")
     whole = list(layers or ())
     for layer in whole:
         first_head = (layer, 0) if stack is None else (layer, 0, stack)
         side = named_head(first_head, shapes, with_attention).stack
-        given += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
-    if not given:
+        listed += [(layer, head, side) for head in range(intact.heads_of[side][layer])]
+    if not listed:
         raise ValueError("name heads, [(layer, head), ...], or layers=[...]; got none")
     chosen = []
-    for one in given:
-        pair = len(one) == 2 and stack is not None
-        head = named_head((*one, stack) if pair else one, shapes, with_attention)
+    for item in listed:
+        pair = len(item) == 2 and stack is not None
+        head = named_head((*item, stack) if pair else item, shapes, with_attention)
         count = intact.heads_of[head.stack][head.layer]
         if head.head >= count:
             raise ValueError(f"head {head.head} is not among 0 to {count - 1} of this layer")
@@ -136,31 +136,31 @@ def _chosen_heads(
 def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ...]:
     if edges is None:
         return ()
-    found = []
+    listed_edges = []
     for edge in edges:
         if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
             raise ValueError(f"edges are [(query, key), ...], tokens counted from 0; got {edge!r}")
         query, key = map(as_index, edge)
         if query < 0 or key < 0:
             raise ValueError(f"an edge is (query, key), both counted from 0; got {edge!r}")
-        found.append((query, key))
-    if not found:
+        listed_edges.append((query, key))
+    if not listed_edges:
         raise ValueError("edges is empty: name the weights to take out, [(query, key), ...]")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(listed_edges))
 
 
 def _whole_groups(
     chosen: list[Head], key_heads: Mapping[tuple[str, int], tuple[int, int]]
 ) -> list[Head]:
     """All query heads that share keys and values with the chosen ones."""
-    found: dict[Head, None] = {}
+    members: dict[Head, None] = {}
     for head in chosen:
         n_heads, n_key_heads = key_heads[head.stack, head.layer]
         size = n_heads // n_key_heads
         first = head.head // size * size
         for other in range(first, first + size):
-            found[Head(head.layer, other, head.stack)] = None
-    return list(found)
+            members[Head(head.layer, other, head.stack)] = None
+    return list(members)
 
 
 def _key_heads(
@@ -168,8 +168,10 @@ def _key_heads(
 ) -> dict[tuple[str, int], tuple[int, int]]:
     """Heads and key heads of each layer, seen in a pass over two tokens."""
     ids = torch.tensor([[0, 1]], device=device_of(hf_model))
-    given = {"input_ids": ids} | ({"decoder_input_ids": ids} if inputs.encodes_apart else {})
-    found: dict[tuple[str, int], tuple[int, int]] = {}
+    ids_of_stacks = {"input_ids": ids} | (
+        {"decoder_input_ids": ids} if inputs.encodes_apart else {}
+    )
+    groups: dict[tuple[str, int], tuple[int, int]] = {}
 
     def note(seen: LayerAttention) -> None:
         if seen.value is None:
@@ -177,11 +179,11 @@ def _key_heads(
                 f"{type(seen.module).__name__} does not show its values, so the groups of "
                 "heads that share values are unknown: name the heads, without kv_group"
             )
-        found[seen.stack, seen.layer] = (seen.weights.shape[1], seen.value.shape[1])
+        groups[seen.stack, seen.layer] = (seen.weights.shape[1], seen.value.shape[1])
 
     with torch.no_grad(), tap(hf_model, note, intact):
-        hf_model(**given)
-    return found
+        hf_model(**ids_of_stacks)
+    return groups
 
 
 def _referred(
@@ -211,14 +213,14 @@ def _referred(
             outputs[head].append(summed_values(seen)[0, head.head])
 
     with torch.no_grad():
-        for one in listed:
+        for text in listed:
             with tap(hf_model, _unseen, intact):
-                given, name = inputs.of_reference(one)
+                reference_inputs, name = inputs.of_reference(text)
             with tap(hf_model, keep, intact):
-                hf_model(**given)
+                hf_model(**reference_inputs)
     changes = {}
-    for head, found in outputs.items():
-        whole = torch.cat(found)  # [tokens of all inputs, Dv]
+    for head, output in outputs.items():
+        whole = torch.cat(output)  # [tokens of all inputs, Dv]
         if method == "patch":
             changes[head] = Change(method, f"patched from “{name}”", output=whole)
         else:

@@ -102,14 +102,15 @@ class LayerChanges:
         for head, change in self.heads.items():
             if change.output is None:
                 continue
-            given = change.output.to(outputs)
+            replacement = change.output.to(outputs)
             batch, n_query = rows[head].shape[:2]
-            if change.method == "patch" and (batch != 1 or len(given) != n_query):
+            if change.method == "patch" and (batch != 1 or len(replacement) != n_query):
                 raise ValueError(
-                    f"patch inserts the outputs of one input of {len(given)} tokens, but the batch "
-                    f"has {batch} of {n_query}: read single inputs of {len(given)} tokens"
+                    f"patch inserts the outputs of one input of {len(replacement)} tokens, "
+                    f"but the batch has {batch} inputs of {n_query}: read single inputs of "
+                    f"{len(replacement)} tokens"
                 )
-            rows[head] = given.expand(rows[head].shape)
+            rows[head] = replacement.expand(rows[head].shape)
         return torch.stack(rows, 1)
 
 
@@ -140,12 +141,12 @@ class Edits:
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
         """The changes within an attention module as the layer of that index; None for none."""
         stack = self.stacks.get(module)
-        found = {
+        changes = {
             head.head: change
             for head, change in self.changes.items()
             if (head.layer, head.stack) == (layer, stack)
         }
-        return LayerChanges(found) if found else None
+        return LayerChanges(changes) if changes else None
 
     @property
     def digest(self) -> str:

@@ -87,8 +87,8 @@ class Encoder:
                 f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
                 "or attend to a dict of model inputs"
             )
-        for name, given in (("text", text), ("pair", pair)):
-            _check_text(name, given)
+        for name, content in (("text", text), ("pair", pair)):
+            _check_text(name, content)
         return self._from_text(text, pair, truncate, target)
 
     def axis(
@@ -113,16 +113,16 @@ class Encoder:
         return token_axis(self._tokenizer, ids, word_ids=word_ids, segments=segments)
 
     def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
-        spelt = [None if given is None else _Spelt.of(given) for given in (text, pair)]
+        spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
         joined = vocabulary_kind(self._tokenizer) == "bytes" or isinstance(text, str)
         options: dict[str, Any] = {"verbose": False}
         if truncate and self.limit is not None:
             options |= {"truncation": True, "max_length": self.limit}
         names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
-        for name, given in zip(names, spelt, strict=True):
-            if given is not None:
+        for name, question in zip(names, spelt, strict=True):
+            if question is not None:
                 # Byte-level vocabularies would run separate words together without spaces.
-                options[name] = given.text if joined else given.words
+                options[name] = question.text if joined else question.words
         if not joined:
             options["is_split_into_words"] = True
         fast = getattr(self._tokenizer, "is_fast", False)
@@ -132,12 +132,14 @@ class Encoder:
         sequences = encoding.sequence_ids() if fast else [None] * len(ids)
         words = encoding.word_ids() if fast else None
         if words is not None and joined and not isinstance(text, str):
-            owners = [token_words(one.words, encoding["offset_mapping"]) for one in spelt if one]
+            owners = [token_words(item.words, encoding["offset_mapping"]) for item in spelt if item]
             words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
-        for k, (name, one) in enumerate(zip(("text", "pair"), spelt, strict=True)):
-            if words is not None and one is not None and one.words:
-                own = [word for word, part in zip(words, sequences, strict=True) if part == k]
-                _check_tokens("target" if target else name, one.words, own, truncate)
+        for k, (name, item) in enumerate(zip(("text", "pair"), spelt, strict=True)):
+            if words is not None and item is not None and item.words:
+                words_of_part = [
+                    word for word, part in zip(words, sequences, strict=True) if part == k
+                ]
+                _check_tokens("target" if target else name, item.words, words_of_part, truncate)
         segments = [min(int(kind), 1) for kind in types] if types is not None else []
         if not any(segments) and pair is not None:
             segments = _carried_forward(sequences)
@@ -163,8 +165,10 @@ class _Spelt:
     words: list[str]
 
     @classmethod
-    def of(cls, given: Any) -> _Spelt:
-        text, words = (given, []) if isinstance(given, str) else (" ".join(given), list(given))
+    def of(cls, content: Any) -> _Spelt:
+        text, words = (
+            (content, []) if isinstance(content, str) else (" ".join(content), list(content))
+        )
         refuse_half_characters(text)
         return cls(text, words)
 
@@ -198,23 +202,23 @@ def _is_ids(text: object) -> bool:
     return len(text) > 0 and all(hasattr(i, "__index__") for i in text)
 
 
-def _check_text(name: str, given: object) -> None:
-    if given is None and name == "pair":
+def _check_text(name: str, content: object) -> None:
+    if content is None and name == "pair":
         return
-    if isinstance(given, str):
-        if not given.strip():
+    if isinstance(content, str):
+        if not content.strip():
             raise ValueError(f"{name} is empty: pass at least one word")
-    elif not isinstance(given, (list, tuple)) or not all(isinstance(w, str) for w in given):
+    elif not isinstance(content, (list, tuple)) or not all(isinstance(w, str) for w in content):
         raise TypeError(
-            f"{name} is a string, a list of words or a list of ids, got {type(given).__name__}; "
+            f"{name} is a string, a list of words or a list of ids, got {type(content).__name__}; "
             "several texts at once: attend_batch(texts)"
         )
-    elif not given or not all(word.strip() for word in given):
+    elif not content or not all(word.strip() for word in content):
         raise ValueError(f"{name} has empty words: pass at least one word, without empty words")
-    elif all(len(word.split()) > 1 for word in given):
+    elif all(len(word.split()) > 1 for word in content):
         raise TypeError(
-            f"{name} is a list of {len(given)} with spaces in each, such as {given[0][:40]!r}: are "
-            "they texts or words? Write attend(text, pair) for two sentences of one input, "
+            f"{name} is a list of {len(content)} items with spaces, such as {content[0][:40]!r}: "
+            "are they texts or words? Write attend(text, pair) for two sentences of one input, "
             "attend_batch(texts) for separate texts, and a list of single words, such as "
             "text.split(), for words"
         )

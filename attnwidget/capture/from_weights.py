@@ -56,10 +56,10 @@ def weights_by_stack(
 def _fields(weights: object) -> dict[str, object] | None:
     """Return the attention fields of a model output, or None if there are none."""
     if isinstance(weights, Mapping):
-        found = {_STACK_OF_FIELD[k]: v for k, v in weights.items() if k in _STACK_OF_FIELD}
-        if not found:
+        stacks = {_STACK_OF_FIELD[k]: v for k, v in weights.items() if k in _STACK_OF_FIELD}
+        if not stacks:
             raise ValueError(f"this output holds no attention weights: {_GET_WEIGHTS}")
-        return found
+        return stacks
     return None
 
 

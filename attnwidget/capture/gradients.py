@@ -66,17 +66,19 @@ def attention_gradients(
             raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
         # A model that folds heads and batch into one dimension returns a view of the computed
         # weights.
-        asked = [
+        wanted = [
             tensor
             for seen in layers
             for tensor in (seen.weights, seen.weights._base)
             if tensor is not None and tensor.requires_grad
         ]
-        found: tuple[Tensor | None, ...] = ()
-        if losses.requires_grad and asked:
-            found = torch.autograd.grad(losses.sum(), asked, allow_unused=True)
+        raw_gradients: tuple[Tensor | None, ...] = ()
+        if losses.requires_grad and wanted:
+            raw_gradients = torch.autograd.grad(losses.sum(), wanted, allow_unused=True)
     by_tensor = {
-        id(t): gradient for t, gradient in zip(asked, found, strict=False) if gradient is not None
+        id(t): gradient
+        for t, gradient in zip(wanted, raw_gradients, strict=False)
+        if gradient is not None
     }
     gradients = [
         LayerGradient(seen.layer, seen.stack, _of(seen, by_tensor, hf_model), _visible(seen))
@@ -107,19 +109,19 @@ def _passes_gradients_on(module: nn.Module) -> bool:
     if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
         return True
     # Some other weight types also quantise the input, so that gradients end there.
-    given = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
-    if not given.is_floating_point():
+    probe = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
+    if not probe.is_floating_point():
         return True  # of bitsandbytes, which has gradients
-    output = module(given.requires_grad_())
+    output = module(probe.requires_grad_())
     if not output.requires_grad:
         return False
-    return torch.autograd.grad(output.sum(), given, allow_unused=True)[0] is not None
+    return torch.autograd.grad(output.sum(), probe, allow_unused=True)[0] is not None
 
 
 @contextmanager
 def _differentiable(hf_model: Any, inputs: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
     """Inputs, and embeddings of what is no number, as variables: frozen models have no others."""
-    given = {
+    options = {
         name: value.detach().clone().requires_grad_() if value.is_floating_point() else value
         for name, value in inputs.items()
     }
@@ -132,7 +134,7 @@ def _differentiable(hf_model: Any, inputs: Mapping[str, Tensor]) -> Iterator[dic
         for module in hf_model.modules():
             if isinstance(module, nn.Embedding):
                 undo.callback(module.register_forward_hook(into_graph).remove)
-        yield given
+        yield options
 
 
 def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor], hf_model: Any) -> Tensor:

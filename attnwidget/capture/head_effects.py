@@ -72,10 +72,10 @@ def effects_of(
     with off:
         with model.lock:
             question = model.question(reading.inputs, position)
-            asked = (model.hf_model, question, answer, method)
+            question_parts = (model.hf_model, question, answer, method)
             if not exact:
-                return first_order_effects(*asked, stack=stack)
-        return exact_effects(*asked, stack=stack, lock=model.lock, stopped=stopped)
+                return first_order_effects(*question_parts, stack=stack)
+        return exact_effects(*question_parts, stack=stack, lock=model.lock, stopped=stopped)
 
 
 def first_order_effects(
@@ -120,15 +120,17 @@ def first_order_effects(
 
     task = Task("log probability", question.inputs, log_probability)
     with tap(hf_model, keep):
-        gradients, found = attention_gradients(hf_model, task, _options(hf_model))
+        gradients, gradient = attention_gradients(hf_model, task, _options(hf_model))
     rows = [
-        (moved[one.stack, one.layer] * one.values).sum((0, 2, 3), dtype=torch.float64)
-        for one in gradients
-        if one.stack == stack
+        (moved[gradient.stack, gradient.layer] * gradient.values).sum(
+            (0, 2, 3), dtype=torch.float64
+        )
+        for gradient in gradients
+        if gradient.stack == stack
     ]
     if not rows:
         raise ValueError(f"there is no stack {stack!r} in {type(hf_model).__name__}")
-    effects: Effects = (found.double().exp() * torch.stack(rows)).cpu().numpy()
+    effects: Effects = (gradient.double().exp() * torch.stack(rows)).cpu().numpy()
     layers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
     if stack in layers:
         effects = layers[stack].spread(effects)
@@ -188,13 +190,13 @@ def exact_effects(
         return effects
     row = question.row
     places = None if row is None else (torch.tensor([0]), torch.tensor([row]))
-    found: list[Tensor] = []
+    rows: list[Tensor] = []
     with replaying(hf_model, outer, edits) as replay:
         with lock:
             intact = question.log_probabilities(replay.intact(question.inputs).logits)[:, answer]
         units = [{head: Change(method, method)} for head in heads]
         passes = replay.without(question.inputs, units, places=places)
-        while len(found) < len(heads):
+        while len(rows) < len(heads):
             # Whoever waits for the lock gets it: released and taken again at once, it stays here.
             time.sleep(0.001)
             with lock:
@@ -205,8 +207,8 @@ def exact_effects(
                 logs = torch.log_softmax(output.logits[:, 0].float(), -1)
             else:
                 logs = question.log_probabilities(output.logits)
-            found += logs[:, answer].unbind()
-    rises = (torch.stack(found).double().exp() - intact.double().exp()).cpu().numpy()
+            rows += logs[:, answer].unbind()
+    rises = (torch.stack(rows).double().exp() - intact.double().exp()).cpu().numpy()
     for head, rise in zip(heads, rises, strict=True):
         effects[head.layer, head.head] = rise
     return effects

@@ -83,10 +83,10 @@ def _let_go(key: tuple[int, str]) -> None:
     if entry.blocks:
         return
     del _held[key]
-    own = vars(entry.owner)
-    if own.get(name, _ABSENT) is not entry.value:
+    attributes = vars(entry.owner)
+    if attributes.get(name, _ABSENT) is not entry.value:
         return
     if entry.original is _ABSENT:
-        del own[name]
+        del attributes[name]
     else:
-        own[name] = entry.original
+        attributes[name] = entry.original

@@ -27,7 +27,7 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
     Raises:
         TypeError: the model's forward names none of them.
     """
-    longest = max(len(one.ids) for one in encoded)
+    longest = max(len(text.ids) for text in encoded)
     pad = getattr(tokenizer, "pad_token_id", None) or 0
 
     def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
@@ -35,11 +35,11 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
         return torch.tensor(full, device=device_of(hf_model))
 
     inputs = {
-        "input_ids": padded([one.ids for one in encoded], pad),
-        "attention_mask": padded([[1] * len(one.ids) for one in encoded], 0),
+        "input_ids": padded([text.ids for text in encoded], pad),
+        "attention_mask": padded([[1] * len(text.ids) for text in encoded], 0),
     }
-    if any(one.token_types is not None for one in encoded):
-        types = [one.token_types or [0] * len(one.ids) for one in encoded]
+    if any(text.token_types is not None for text in encoded):
+        types = [text.token_types or [0] * len(text.ids) for text in encoded]
         inputs["token_type_ids"] = padded(types, 0)
     names = input_names(hf_model)
     known = {name: value for name, value in inputs.items() if name in names}
@@ -51,7 +51,7 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
     return known
 
 
-def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
+def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
     """A caller's dict of inputs on the model's device, without padding on the left.
 
     Models that number positions from the first one on would else read the text shifted.
@@ -63,7 +63,7 @@ def given_inputs(given: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
     """
     names = input_names(hf_model)
     inputs = {}
-    for name, value in given.items():
+    for name, value in raw_inputs.items():
         if name not in names:
             listed = ", ".join(sorted(names - {"self", "kwargs"}))
             raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")

@@ -94,32 +94,33 @@ class KeptLayer:
         among = _index(keys)
         if self.kept is not None:
             return self.kept[heads][:, pick][..., among].float()
-        given = self.products
-        assert given is not None
+        products = self.products
+        assert products is not None
         first, last, _ = heads.indices(self.n_heads)
         group = self.n_heads // self.n_key_heads
         if first % group or last % group:  # no whole groups: give every query head its own key head
-            shared = torch.arange(first, last, device=given.key.device) // group
-            key = given.key[shared]
+            shared = torch.arange(first, last, device=products.key.device) // group
+            key = products.key[shared]
         else:
-            key = given.key[first // group : last // group]
+            key = products.key[first // group : last // group]
         seen: slice | list[int] = slice(None)
-        if given.streamed is not None:
+        if products.streamed is not None:
             seen, key = among, key[:, among]
         mask = _of_heads(self.mask, heads, pick, seen)
         scored: dict[str, Any] = {
-            "scaling": given.scaling,
-            "softcap": given.softcap,
-            "position_bias": _of_heads(given.bias, heads, pick, seen),
+            "scaling": products.scaling,
+            "softcap": products.softcap,
+            "position_bias": _of_heads(products.bias, heads, pick, seen),
         }
-        query = given.query[heads][:, pick]
-        if given.streamed is None:
-            sinks = None if given.sinks is None else given.sinks[heads]
-            hides = None if mask is None else additive(mask, given.query.dtype)
+        query = products.query[heads][:, pick]
+        if products.streamed is None:
+            sinks = None if products.sinks is None else products.sinks[heads]
+            hides = None if mask is None else additive(mask, products.query.dtype)
             return attention_weights(query, key, **scored, mask=hides, sinks=sinks)[..., among]
         scores = attention_scores(query, key, **scored).float()
         top, largest = (
-            found[heads][:, pick, None] for found in (given.streamed.top, given.streamed.largest)
+            row_numbers[heads][:, pick, None]
+            for row_numbers in (products.streamed.top, products.streamed.largest)
         )
         weights = scores.sub_(top).exp_().mul_(largest)
         if mask is not None:

@@ -40,18 +40,20 @@ class LazyMask:
     real: Tensor | None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> LazyMask:
+    def of(cls, arguments: Mapping[str, Any]) -> LazyMask:
         """From the arguments of a mask function of transformers 4.57 or later."""
-        device = given.get("device", "cpu")
-        queries = given.get("cache_position")
+        device = arguments.get("device", "cpu")
+        queries = arguments.get("cache_position")
         if queries is None:
-            queries = torch.arange(given["q_length"], device=device) + given.get("q_offset", 0)
-        real = given.get("attention_mask")
+            queries = torch.arange(arguments["q_length"], device=device) + arguments.get(
+                "q_offset", 0
+            )
+        real = arguments.get("attention_mask")
         return cls(
-            rule=given["mask_function"],
+            rule=arguments["mask_function"],
             queries=queries,
-            first_key=int(given.get("kv_offset", 0)),
-            n_key=int(given["kv_length"]),
+            first_key=int(arguments.get("kv_offset", 0)),
+            n_key=int(arguments["kv_length"]),
             real=None if real is None else real.bool(),
         )
 
@@ -71,7 +73,9 @@ class LazyMask:
     def _part(self, item: int, queries: Index, keys: Index) -> Tensor:
         device = self.queries.device
         positions = torch.arange(self.n_key, device=device)[keys] + self.first_key
-        batch, head = (torch.tensor([one], device=device).view(1, 1, 1, 1) for one in (item, 0))
+        batch, head = (
+            torch.tensor([number], device=device).view(1, 1, 1, 1) for number in (item, 0)
+        )
         rows = self.queries[queries][:, None]
         columns = positions[None, :]
         seen = self.rule(batch, head, rows[None, None], columns[None, None])

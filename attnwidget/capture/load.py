@@ -76,8 +76,8 @@ def load_model(
     """
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise TypeError(f"name is a text for figures, such as 'BERT', got {name!r}")
-    given = {"model": model, "tokenizer": tokenizer}
-    hf_model, tokenizer, found, source = find_model(
+    arguments = {"model": model, "tokenizer": tokenizer}
+    hf_model, tokenizer, kind_of_model, source = find_model(
         model,
         tokenizer,
         revision=revision,
@@ -85,7 +85,7 @@ def load_model(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     )
-    loaded = AttentionModel(hf_model, tokenizer, name or found, source, max_tokens)
+    loaded = AttentionModel(hf_model, tokenizer, name or kind_of_model, source, max_tokens)
     if model is None or isinstance(model, (str, Path)):
         options = {
             "name": name,
@@ -97,11 +97,11 @@ def load_model(
             "trust_remote_code": trust_remote_code or None,
             "max_tokens": max_tokens,
         }
-        loaded.made_by = call("load_model", given, options | named)
+        loaded.made_by = call("load_model", arguments, options | named)
         loaded.load_again = partial(
             load_model,
             _anywhere(model),
-            _anywhere(given["tokenizer"]),
+            _anywhere(arguments["tokenizer"]),
             name=loaded.own_name,
             revision=revision,
             device=device,

@@ -40,16 +40,16 @@ class MapCache:
     ) -> Float32Array:
         """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
         with self.lock, torch.no_grad():
-            one = (quantity, stack, layer, head)
+            cached = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
-            for key, part in ((one, ...), (all_heads, head)):
+            for key, part in ((cached, ...), (all_heads, head)):
                 if key in self._latest:
                     self._latest.move_to_end(key)
                     return self._latest[key][part]
             heads = slice(None) if head is None else slice(head, head + 1)
             values: Float32Array = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
             values = values if head is None else values[0]
-            self._latest[one] = values
+            self._latest[cached] = values
             while self.remembered_bytes > _REMEMBERED_BYTES:
                 self._latest.popitem(last=False)
             return values

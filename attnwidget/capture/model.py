@@ -237,18 +237,18 @@ class AttentionModel:
             for text, pair in zip(texts, seconds, strict=True)
         ]
         of_length: dict[int, list[int]] = {}
-        for index, one in enumerate(encoded):
-            of_length.setdefault(len(one.ids), []).append(index)
-        found: dict[int, Attention] = {}
+        for index, encoded_text in enumerate(encoded):
+            of_length.setdefault(len(encoded_text.ids), []).append(index)
+        by_index: dict[int, Attention] = {}
         with self.lock:
             for indices in of_length.values():
                 inputs = self._inputs.padded([encoded[i] for i in indices])
                 attentions = self._attentions(inputs, [encoded[i].tokens for i in indices])
-                found.update(zip(indices, attentions, strict=True))
-        for index, attention in found.items():
+                by_index.update(zip(indices, attentions, strict=True))
+        for index, attention in by_index.items():
             options = {"truncate": truncate or None}
             attention.made_by = self._call(texts[index], seconds[index], **options)
-        return [found[index] for index in range(len(encoded))]
+        return [by_index[index] for index in range(len(encoded))]
 
     def predict(
         self,
@@ -330,8 +330,8 @@ class AttentionModel:
         """
         encoded = self._encoder(text)
         inputs = self._inputs.padded([encoded])
-        given = {"text": text, "max_new_tokens": max_new_tokens}
-        made_by = None if self.edits else self.made_by.then(call("generate", given, options))
+        arguments = {"text": text, "max_new_tokens": max_new_tokens}
+        made_by = None if self.edits else self.made_by.then(call("generate", arguments, options))
         with self.lock:
             self._check_open()
             if self._encodes_apart:
@@ -517,13 +517,13 @@ class AttentionModel:
         # After the pass: what is loaded on the way, as from a disk, is there by now.
         weights = None if self.edits else WeightsSeen(self.hf_model)
         attentions = []
-        for item, (layers, own) in enumerate(zip(items, tokens, strict=True)):
+        for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
             written = unpadded(inputs, "decoder_input_ids", "decoder_attention_mask", item)
             target = None if written is None else self._encoder.axis(written)
             axes = {}
             for name, kept in layers.items():
-                query = own if name in _ENCODER_STACKS or target is None else target
-                key = target if name == "decoder" else own
+                query = tokens_of_item if name in _ENCODER_STACKS or target is None else target
+                key = target if name == "decoder" else tokens_of_item
                 if name == "cross" and target is None:
                     key = None
                 axes[name] = (
@@ -547,7 +547,7 @@ class AttentionModel:
                     edits=str(self.edits),
                     reading=None
                     if self.edits
-                    else Reading(self, alone, own, n_prompt, loss, seed, weights),
+                    else Reading(self, alone, tokens_of_item, n_prompt, loss, seed, weights),
                 )
             )
         return attentions

@@ -82,54 +82,62 @@ class ModelInputs:
         ids = self.encoder(target, truncate=truncate, target=True).ids
         return {**inputs, "decoder_input_ids": self._row(decoder_ids(self._hf_model, ids))}
 
-    def of_reference(self, given: object) -> tuple[dict[str, Tensor], str]:
+    def of_reference(self, reference: object) -> tuple[dict[str, Tensor], str]:
         """What a text, a dict of inputs, a `Segment` or an `Attention` stands for, and its name.
 
         Raises:
             ValueError: tokens that this model does not have; an attention without vocabulary ids.
             TypeError: something else.
         """
-        if isinstance(given, Attention):
-            return self._of_attention(given)
-        if isinstance(given, Segment):
-            ids, types = self._of_segment(given)
+        if isinstance(reference, Attention):
+            return self._of_attention(reference)
+        if isinstance(reference, Segment):
+            ids, types = self._of_segment(reference)
             inputs = self.padded([Encoded(ids, types, self.encoder.axis(ids))])
-            return self.with_decoder(inputs), _shortened(" ".join(given.first + given.second))
-        if isinstance(given, (str, Mapping)):
-            inputs, tokens = self.of(given)
-            name = given if isinstance(given, str) else " ".join(tokens.text if tokens else ())
+            return self.with_decoder(inputs), _shortened(
+                " ".join(reference.first + reference.second)
+            )
+        if isinstance(reference, (str, Mapping)):
+            inputs, tokens = self.of(reference)
+            name = (
+                reference if isinstance(reference, str) else " ".join(tokens.text if tokens else ())
+            )
             return self.with_decoder(inputs), _shortened(name)
         raise TypeError(
             "a reference is a text, an Attention, a Segment or a dict of inputs, or a list of "
-            f"these; got {type(given).__name__}"
+            f"these; got {type(reference).__name__}"
         )
 
-    def _of_attention(self, given: Attention) -> tuple[dict[str, Tensor], str]:
+    def _of_attention(self, attention: Attention) -> tuple[dict[str, Tensor], str]:
         """The input of an attention, which this model reads again."""
-        own = given.stacks.get("encoder" if self.encodes_apart else "self")
-        decoder = given.stacks.get("decoder")
-        if own is None or self.encodes_apart != (decoder is not None) or not own.query.ids:
+        axes_read = attention.stacks.get("encoder" if self.encodes_apart else "self")
+        decoder = attention.stacks.get("decoder")
+        if (
+            axes_read is None
+            or self.encodes_apart != (decoder is not None)
+            or not axes_read.query.ids
+        ):
             raise ValueError(
-                f"the attention of {given.model_name} does not say which ids of this model's "
+                f"the attention of {attention.model_name} does not say which ids of this model's "
                 "vocabulary it is of: pass the text, or model.attend(text) of this model"
             )
         inputs = {}
-        for name, tokens in (("input_ids", own.query), ("decoder_input_ids", decoder)):
+        for name, tokens in (("input_ids", axes_read.query), ("decoder_input_ids", decoder)):
             if tokens is None:
                 continue
             tokens = tokens if isinstance(tokens, Tokens) else tokens.query
             if self.encoder.axis(tokens.ids).raw != tokens.raw:
                 raise ValueError(
-                    f"the attention of {given.model_name} is of another vocabulary than this "
+                    f"the attention of {attention.model_name} is of another vocabulary than this "
                     "model's: pass model.attend(text) of this model"
                 )
             inputs[name] = self._row(tokens.ids)
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         names = input_names(self._hf_model)
         if getattr(self._hf_model.config, "type_vocab_size", 0) > 1:
-            inputs["token_type_ids"] = self._row(own.query.segments)
+            inputs["token_type_ids"] = self._row(axes_read.query.segments)
         kept = {name: value for name, value in inputs.items() if name in names}
-        return kept, _shortened(" ".join(own.query.to_words().text))
+        return kept, _shortened(" ".join(axes_read.query.to_words().text))
 
     def _of_segment(self, segment: Segment) -> tuple[list[int], list[int] | None]:
         """The ids and token types of a segment with this model's special tokens."""

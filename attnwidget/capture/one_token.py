@@ -32,9 +32,9 @@ def one_token(
     words if `words` is True. Returns float32 [layers, H, n] over the other axis, NaN where masked.
     No whole map is held: a row is computed alone, a column from some rows at a time.
     """
-    own = query if side == "query" else key
-    picked = own.word_groups()[index] if words else [index]
-    found = []
+    axis = query if side == "query" else key
+    picked = axis.word_groups()[index] if words else [index]
+    rows = []
     for layer in layers:
         values, seen = (_rows if side == "query" else _columns)(layer, picked, quantity)
         if words:
@@ -43,14 +43,14 @@ def one_token(
             seen = None if seen is None else word_weights(seen.float(), *owners) > 0
         if seen is not None:
             values = values.masked_fill(~seen, torch.nan)
-        found.append(values[:, 0] if side == "query" else values[..., 0])
-    return torch.stack(found)
+        rows.append(values[:, 0] if side == "query" else values[..., 0])
+    return torch.stack(rows)
 
 
 def _owners(query: Tokens, key: Tokens, side: str, count: int) -> tuple[Tensor, Tensor]:
     """The words of both axes; one axis may be the `count` tokens of a single word."""
-    one = torch.zeros(count, dtype=torch.int64)
-    return (one, word_index(key)) if side == "query" else (word_index(query), one)
+    owners = torch.zeros(count, dtype=torch.int64)
+    return (owners, word_index(key)) if side == "query" else (word_index(query), owners)
 
 
 def _rows(layer: KeptLayer, picked: Sequence[int], quantity: str) -> tuple[Tensor, Tensor | None]:

@@ -17,8 +17,8 @@ def device_of(model: nn.Module) -> torch.device:
         >>> device_of(load_model(device="cpu").hf_model)
         device(type='cpu')
     """
-    own = next(model.parameters()).device
-    return next(_run_on(model), own) if own.type == "meta" else own
+    device = next(model.parameters()).device
+    return next(_run_on(model), device) if device.type == "meta" else device
 
 
 def check_has_weights(model: nn.Module) -> None:
@@ -35,14 +35,14 @@ def check_has_weights(model: nn.Module) -> None:
 
 def weight_of(module: nn.Module, name: str) -> Tensor | None:
     """A module's own weight or bias, also where accelerate offloaded it; None for none."""
-    found: Tensor | None = getattr(module, name, None)
-    if found is None or found.device.type != "meta":
-        return found
+    weight: Tensor | None = getattr(module, name, None)
+    if weight is None or weight.device.type != "meta":
+        return weight
     for hook in _hooks(module):
         if getattr(hook, "weights_map", None) is not None:
             kept: Tensor = hook.weights_map[name]
             return kept.to(hook.execution_device)
-    return found
+    return weight
 
 
 def _run_on(model: nn.Module) -> Iterator[torch.device]:

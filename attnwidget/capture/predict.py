@@ -41,8 +41,8 @@ class Question:
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """Of every answer, [k, V] in nats, from the logits of k passes, [k, n, V] or [k, V]."""
-        asked = logits if self.row is None else logits[:, self.row]
-        return torch.log_softmax(asked.float(), -1)
+        row = logits if self.row is None else logits[:, self.row]
+        return torch.log_softmax(row.float(), -1)
 
 
 def question_of(
@@ -141,10 +141,10 @@ def predictions_of(
 
 
 def _masked(
-    hf_model: Any, tokenizer: Any, given: Mapping[str, Tensor], places: list[int] | None
+    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], places: list[int] | None
 ) -> tuple[list[int], Tensor]:
     """Positions of masked tokens, and log probabilities [P, V] in their places."""
-    ids = given["input_ids"]
+    ids = inputs["input_ids"]
     mask_id = _mask_id(hf_model, tokenizer)
     if places is None:
         positions = (ids[0] == mask_id).nonzero()[:, 0].tolist()
@@ -153,21 +153,21 @@ def _masked(
                 f"the text has no {tokenizer.mask_token}: write it in place of a word, or name the "
                 "tokens to mask in turn, at=[3, 5]"
             )
-        return positions, torch.log_softmax(_logits(hf_model, given)[0, positions].float(), -1)
+        return positions, torch.log_softmax(_logits(hf_model, inputs)[0, positions].float(), -1)
     _check_places(places, range(ids.shape[1]))
-    found = []
+    places_masked = []
     for place in places:
-        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, given, place))
-        found.append(torch.log_softmax(logits[0, place].float(), -1))
-    return places, torch.stack(found)
+        logits = _logits(hf_model, _masked_at(hf_model, tokenizer, inputs, place))
+        places_masked.append(torch.log_softmax(logits[0, place].float(), -1))
+    return places, torch.stack(places_masked)
 
 
 def _masked_at(
-    hf_model: Any, tokenizer: Any, given: Mapping[str, Tensor], place: int
+    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], place: int
 ) -> dict[str, Tensor]:
-    changed = given["input_ids"].clone()
+    changed = inputs["input_ids"].clone()
     changed[0, place] = _mask_id(hf_model, tokenizer)
-    return {**given, "input_ids": changed}
+    return {**inputs, "input_ids": changed}
 
 
 def _mask_id(hf_model: Any, tokenizer: Any) -> int:
@@ -200,10 +200,10 @@ def _read_on(
     return {**given, "decoder_input_ids": row}, "decoder_input_ids"
 
 
-def _logits(hf_model: Any, given: Mapping[str, Tensor]) -> Tensor:
+def _logits(hf_model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     # In a tap, so that rounding is the same with heads on and off.
     with torch.no_grad(), tap(hf_model, lambda _: None):
-        logits: Tensor = hf_model(**given).logits
+        logits: Tensor = hf_model(**inputs).logits
     return logits
 
 

@@ -84,16 +84,16 @@ class Predictions:
             ValueError: no such answer or question.
         """
         if not 0 <= as_index(question) < len(self.positions):
-            asked = counted(len(self.positions), "question")
-            raise ValueError(f"question {question}: there is {asked}, counted from 0")
-        found = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
-        if found is None or not 0 <= found < self.answers.count:
+            n_questions = counted(len(self.positions), "question")
+            raise ValueError(f"question {question}: there is {n_questions}, counted from 0")
+        index = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
+        if index is None or not 0 <= index < self.answers.count:
             what = "classes" if self.task == "class" else "vocabulary entries"
             raise ValueError(
                 f"{answer!r} is none of the {self.answers.count:,} {what}: write it as the column "
                 "'token' of to_frame() does, or pass its id"
             )
-        return float(self.probabilities[question, found])
+        return float(self.probabilities[question, index])
 
     def to_frame(self) -> pd.DataFrame:
         """The `top` answers of each question, the likeliest first.
@@ -177,8 +177,13 @@ class PredictionChange:
 
     def __post_init__(self) -> None:
         kinds = [
-            (one.task, one.tokens, one.positions, one.log_probabilities.shape)
-            for one in (self.before, self.after)
+            (
+                predictions.task,
+                predictions.tokens,
+                predictions.positions,
+                predictions.log_probabilities.shape,
+            )
+            for predictions in (self.before, self.after)
         ]
         for name, first, second in zip(
             ("task", "tokens", "positions", "numbers of questions and answers"),

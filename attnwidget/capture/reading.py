@@ -81,14 +81,14 @@ class Reading:
         self.refuse_changed()
         key = tuple(sorted(heads)), method
         with self.model.lock:
-            found = self._edited.pop(key, None)
-            if found is None:
+            attention = self._edited.pop(key, None)
+            if attention is None:
                 with self.model.disabled(heads, method=method):
-                    found = self.model.read_again(self)
-            self._edited[key] = found
+                    attention = self.model.read_again(self)
+            self._edited[key] = attention
             while len(self._edited) > _KEPT:
                 self._edited.popitem(last=False)
-        return found
+        return attention
 
     def predict(
         self,

@@ -81,11 +81,11 @@ class _Parts(LayerChanges):
         shared = visible is None or visible.ndim < 4 or len(visible) == 1
         seen = [visible] * count if shared else visible.chunk(count)  # type: ignore[union-attr]
         chunks = zip(self.parts, weights.chunk(count), seen, strict=True)
-        return torch.cat([part.weights(own, mask) for part, own, mask in chunks])
+        return torch.cat([part.weights(rows, mask) for part, rows, mask in chunks])
 
     def outputs(self, outputs: Tensor) -> Tensor:
         chunks = zip(self.parts, outputs.chunk(len(self.parts)), strict=True)
-        outputs = torch.cat([part.outputs(own) for part, own in chunks])
+        outputs = torch.cat([part.outputs(rows) for part, rows in chunks])
         if self.spreading is None:
             return outputs
         self.spreading.outputs = outputs
@@ -99,22 +99,22 @@ class _Switched(Edits):
     running: list[_Pass] = field(default_factory=lambda: [_Pass()])
 
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
-        own = super().of_layer(module, layer)
-        outer = dict(own.heads) if own else {}
+        replayed = super().of_layer(module, layer)
+        outer = dict(replayed.heads) if replayed else {}
         now = self.running[0]
         stack = self.stacks.get(module)
-        found = [
+        outputs = [
             LayerChanges(
                 outer | {h.head: c for h, c in part.items() if (h.layer, h.stack) == (layer, stack)}
             )
             for part in now.units
         ]
-        if not any(part.heads for part in found):
-            return own
-        if len(found) == 1:
-            return found[0]
+        if not any(part.heads for part in outputs):
+            return replayed
+        if len(outputs) == 1:
+            return outputs[0]
         spreading = now if now.spreads and layer == now.first else None
-        return _Parts({}, parts=found, spreading=spreading)
+        return _Parts({}, parts=outputs, spreading=spreading)
 
 
 class Replay:
@@ -223,11 +223,11 @@ class Replay:
                 wanted = whole[(slice(None), *reading)]  # [2, P, V]
             try:
                 now = _Pass([unit, {}], layer, reading)
-                found = _numbers(self._run_units(inputs, now))
+                outputs = _numbers(self._run_units(inputs, now))
             except _CANNOT:
                 why = "fail with inputs of an earlier pass"
                 continue
-            if _alike(found, wanted, allowed):
+            if _alike(outputs, wanted, allowed):
                 self.narrows = reading is not None
                 return
             why = "give other results with inputs of an earlier pass"
@@ -237,10 +237,10 @@ class Replay:
         """Whether the first layer gives the same result for one input and for one copy per unit."""
         wanted = _numbers(self._run_units(inputs, now))
         try:
-            found = _numbers(self._run(inputs, replace(now, spreads=True)))
+            outputs = _numbers(self._run(inputs, replace(now, spreads=True)))
         except _CANNOT:
             return False
-        return _alike(found, wanted, _SAME * max(1.0, float(wanted.abs().max())))
+        return _alike(outputs, wanted, _SAME * max(1.0, float(wanted.abs().max())))
 
     def _run_units(self, inputs: Mapping[str, Tensor], now: _Pass, *, spread: bool = False) -> Any:
         """Run a pass over one copy of `inputs` per unit, or over one input that is to spread."""
@@ -258,21 +258,21 @@ class Replay:
         finally:
             self._running[0] = _Pass()
 
-    def _narrow(self, _: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def _narrow(self, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Hand what is asked for alone to the projection onto the vocabulary, [k, P, D]."""
         now = self._running[0]
-        if threading.get_ident() != self._thread or now.places is None or given[0].ndim != 3:
+        if threading.get_ident() != self._thread or now.places is None or arguments[0].ndim != 3:
             return None
-        parts = given[0].unflatten(0, (now.repeats, -1))  # [k, B, n, D]
-        return parts[(slice(None), *now.places)], *given[1:]
+        parts = arguments[0].unflatten(0, (now.repeats, -1))  # [k, B, n, D]
+        return parts[(slice(None), *now.places)], *arguments[1:]
 
-    def _spread(self, _: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def _spread(self, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Hand the outputs of all units' heads to the output projection, [k, Q, H * Dv]."""
         now = self._running[0]
         if threading.get_ident() != self._thread or now.outputs is None:
             return None
         outputs, now.outputs = now.outputs.transpose(1, 2).flatten(2), None
-        return outputs, *given[1:]
+        return outputs, *arguments[1:]
 
     def settle(self, note: str, narrows: bool) -> None:
         """Do as another replay of the same model does, whose `note` and `narrows` these are."""
@@ -321,12 +321,12 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
     The edits of `outer` hold in all passes, the intact pass too. Passes in other threads are not
     affected.
     """
-    found = _layers_of(hf_model)
+    layers = _layers_of(hf_model)
     switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
-    replay = Replay(hf_model, switched, None if found is None else [layer for layer, _ in found])
+    replay = Replay(hf_model, switched, None if layers is None else [layer for layer, _ in layers])
     holds = [
         Hold(layer, "forward", replay._standing_in(index, attention, layer.forward))
-        for index, (layer, attention) in enumerate(found or ())
+        for index, (layer, attention) in enumerate(layers or ())
     ]
     with ExitStack() as undo:
         undo.enter_context(torch.no_grad())
@@ -349,9 +349,12 @@ def _layers_of(hf_model: nn.Module) -> list[tuple[nn.Module, nn.Module]] | None:
     for module in hf_model.modules():
         if not isinstance(module, nn.ModuleList) or len(module) != len(attentions):
             continue
-        found = list(zip(module, attentions, strict=True))
-        if all(layer is not own and own in set(layer.modules()) for layer, own in found):
-            return found
+        layers = list(zip(module, attentions, strict=True))
+        if all(
+            layer is not layer_attention and layer_attention in set(layer.modules())
+            for layer, layer_attention in layers
+        ):
+            return layers
     return None
 
 
@@ -366,15 +369,15 @@ def _repeated(value: Any, times: int) -> Any:
     if isinstance(value, Tensor):
         return value.repeat(times, *[1] * (value.ndim - 1))
     if isinstance(value, Mapping):
-        return {name: _repeated(one, times) for name, one in value.items()}
-    return tuple(_repeated(one, times) for one in value) if isinstance(value, tuple) else value
+        return {name: _repeated(item, times) for name, item in value.items()}
+    return tuple(_repeated(item, times) for item in value) if isinstance(value, tuple) else value
 
 
-def _alike(found: Tensor, wanted: Tensor, allowed: float) -> bool:
-    return found.shape == wanted.shape and bool((found - wanted).abs().max() <= allowed)
+def _alike(computed: Tensor, wanted: Tensor, allowed: float) -> bool:
+    return computed.shape == wanted.shape and bool((computed - wanted).abs().max() <= allowed)
 
 
 def _numbers(output: Any) -> Tensor:
     """What a model gives first: logits, or hidden states."""
-    found: Tensor = output[0]
-    return found.float()
+    numbers: Tensor = output[0]
+    return numbers.float()

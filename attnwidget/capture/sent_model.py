@@ -24,8 +24,8 @@ def weights_digest(module: nn.Module) -> str:
     """A fingerprint that distinguishes a model's weights from other weights of the same shapes."""
     digest = blake2b(digest_size=16)
     for name, _ in module.named_parameters():
-        path, _, own = name.rpartition(".")
-        parameter: Any = weight_of(module.get_submodule(path), own)
+        path, _, attribute = name.rpartition(".")
+        parameter: Any = weight_of(module.get_submodule(path), attribute)
         # How it is quantised: by its weights alone, or with what they multiply.
         kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
         digest.update(f"{name}{kind}".encode())
@@ -82,9 +82,9 @@ class SentModel:
             CannotSendError: a model that was passed as an object and does not pickle.
         """
         hf_model = model.hf_model
-        one = cls(load, attention_of(hf_model), weights_digest(hf_model))
+        sent = cls(load, attention_of(hf_model), weights_digest(hf_model))
         try:
-            return pickle.dumps(one)
+            return pickle.dumps(sent)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             name = type(hf_model).__name__
             raise CannotSendError(

@@ -52,26 +52,26 @@ def find_sites(model: nn.Module) -> list[Site]:
         >>> [site.stack for site in find_sites(load_model().hf_model)][:2]
         ['self', 'self']
     """
-    found: list[tuple[nn.Module, str, Route]] = []
+    sites: list[tuple[nn.Module, str, Route]] = []
     for path, module in model.named_modules():
         route = _route(module, path)
         if route is not None:
-            found.append((module, path, route))
-    if any(route == "interface" for _, _, route in found):
+            sites.append((module, path, route))
+    if any(route == "interface" for _, _, route in sites):
         # A pooling head beside the layers (SigLIP) is no layer of the model.
-        found = [entry for entry in found if not isinstance(entry[0], nn.MultiheadAttention)]
+        sites = [entry for entry in sites if not isinstance(entry[0], nn.MultiheadAttention)]
         # A wrapper around a layer's attention (an adapter with its own prompt) is not a second
         # attention.
-        inner = tuple(path for _, path, route in found if route == "interface")
-        found = [
+        inner = tuple(path for _, path, route in sites if route == "interface")
+        sites = [
             (module, path, route)
-            for module, path, route in found
-            if route == "interface" or not any(one.startswith(f"{path}.") for one in inner)
+            for module, path, route in sites
+            if route == "interface" or not any(prefix.startswith(f"{path}.") for prefix in inner)
         ]
-    sides = {_side(path) for _, path, _ in found}
+    sides = {_side(path) for _, path, _ in sites}
     two_stacks = {"encoder", "decoder"} <= sides
     return [
-        Site(module, path, route, _stack(module, path, two_stacks)) for module, path, route in found
+        Site(module, path, route, _stack(module, path, two_stacks)) for module, path, route in sites
     ]
 
 

@@ -53,6 +53,6 @@ def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str)
         return next(iter(stacks.values()))
     if name is None or name not in stacks:
         names = ", ".join(map(repr, stacks))
-        asked = "say which stack" if name is None else f"there is no stack {name!r}"
-        raise ValueError(f"{asked}: {model_name} has {names}")
+        problem = "say which stack" if name is None else f"there is no stack {name!r}"
+        raise ValueError(f"{problem}: {model_name} has {names}")
     return stacks[name]

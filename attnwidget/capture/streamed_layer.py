@@ -145,12 +145,12 @@ def _of_item(added: Tensor, item: int) -> Tensor:
 
 
 def _joined(
-    one: LazyRows, other: LazyRows | None, how: Callable[[Tensor, Tensor], Tensor]
+    first: LazyRows, other: LazyRows | None, how: Callable[[Tensor, Tensor], Tensor]
 ) -> LazyRows:
     if other is None:
-        return one
-    heads = max(one.n_heads, other.n_heads)
-    return LazyRows(heads, lambda rows, keys: how(one.part(rows, keys), other.part(rows, keys)))
+        return first
+    heads = max(first.n_heads, other.n_heads)
+    return LazyRows(heads, lambda rows, keys: how(first.part(rows, keys), other.part(rows, keys)))
 
 
 def _check(

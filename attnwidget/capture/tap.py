@@ -205,14 +205,14 @@ _registered = False
 def open_edits(model: nn.Module) -> Edits:
     """What this thread has replaced in `model` at the moment; empty where it is intact."""
     model = uncompiled(model)
-    found = (t.edits for t in reversed(_open_taps.get()) if t.edits is not None and t.root is model)
-    return next(found, Edits())
+    edits = (t.edits for t in reversed(_open_taps.get()) if t.edits is not None and t.root is model)
+    return next(edits, Edits())
 
 
 def _edits_in_force(module: nn.Module) -> Edits | None:
     """Those of the innermost tap of `module` that says."""
-    found = (t for t in reversed(_open_taps.get()) if t.edits is not None and module in t.sites)
-    return next((t.edits for t in found), None)
+    edits = (t for t in reversed(_open_taps.get()) if t.edits is not None and module in t.sites)
+    return next((t.edits for t in edits), None)
 
 
 def pass_layer_by(module: nn.Module) -> None:
@@ -449,9 +449,9 @@ def _edited(
         ValueError: what they put out is not their values summed by their weights.
     """
     with torch.no_grad():
-        own, output = summed_values(seen).transpose(1, 2), output.detach()
-    allowed = _ROUNDING.get(own.dtype, 5e-2) * max(float(own.abs().max()), 1e-6)
-    if own.shape != output.shape or float((own - output).abs().max()) > allowed:
+        summed, output = summed_values(seen).transpose(1, 2), output.detach()
+    allowed = _ROUNDING.get(summed.dtype, 5e-2) * max(float(summed.abs().max()), 1e-6)
+    if summed.shape != output.shape or float((summed - output).abs().max()) > allowed:
         raise ValueError(
             f"heads of {type(module).__name__} cannot be switched off: what they put out is not "
             "the sum of their values by their attention weights"

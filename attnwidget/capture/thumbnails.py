@@ -174,11 +174,11 @@ def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
     strongest = []
     for layer in shown.layers:
         assert layer.products is not None and layer.products.streamed is not None
-        found = layer.products.streamed
+        streamed = layer.products.streamed
         for head in range(shape[1]):
             if everything:
-                blocks = found.blocks[head]
-                query = int(found.largest[head].argmax())
+                blocks = streamed.blocks[head]
+                query = int(streamed.largest[head].argmax())
                 row = layer.weights(slice(head, head + 1), [query])[0, 0]
                 link = query, int(row.argmax())
             else:

@@ -37,11 +37,11 @@ class Tiles:
         # A block that the end of a part cuts through is of fewer tokens than a remembered one.
         edges += [end for end in (queries[1], keys[1]) if end not in (kept.n_query, kept.n_key)]
         if step < _PYRAMID or any(edge % _PYRAMID for edge in edges):
-            found = _maxima(kept, head, queries, keys, step)
+            maxima = _maxima(kept, head, queries, keys, step)
         else:
             part = [slice(low // _PYRAMID, -(-high // _PYRAMID)) for low, high in (queries, keys)]
-            found = _pooled(self._overview(layer, head)[part[0], part[1]], step // _PYRAMID)
-        return found.masked_fill(found < 0, torch.nan)
+            maxima = _pooled(self._overview(layer, head)[part[0], part[1]], step // _PYRAMID)
+        return maxima.masked_fill(maxima < 0, torch.nan)
 
     def top_links(
         self, layer: int, head: int, count: int, within: tuple[int, int, int, int]
@@ -55,16 +55,16 @@ class Tiles:
         parts = [(queries, keys)]
         if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
             parts = self._strongest_parts(layer, head, count, queries, keys)
-        found: list[tuple[float, int, int]] = []
+        links: list[tuple[float, int, int]] = []
         for (first, last), (left, right) in parts:
             for rows in _row_blocks((first, last), (left, right), 1):
                 values = _values(self._layers[layer], head, rows, slice(left, right)).flatten()
                 best = values.topk(min(count, len(values)))
                 for weight, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
                     row, column = divmod(place, right - left)
-                    found += [(weight, rows.start + row, left + column)] if weight >= 0 else []
-        found.sort(key=lambda link: (-link[0], link[1], link[2]))
-        return [(query, key, weight) for weight, query, key in found[:count]]
+                    links += [(weight, rows.start + row, left + column)] if weight >= 0 else []
+        links.sort(key=lambda link: (-link[0], link[1], link[2]))
+        return [(query, key, weight) for weight, query, key in links[:count]]
 
     def _strongest_parts(
         self, layer: int, head: int, count: int, queries: TileSpan, keys: TileSpan
@@ -99,14 +99,14 @@ class Tiles:
 
     def _overview(self, layer: int, head: int) -> Tensor:
         """The whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
-        found = self._overviews.pop((layer, head), None)
-        if found is None:
+        overview = self._overviews.pop((layer, head), None)
+        if overview is None:
             kept = self._layers[layer]
-            found = _maxima(kept, head, (0, kept.n_query), (0, kept.n_key), _PYRAMID)
-        self._overviews[layer, head] = found
+            overview = _maxima(kept, head, (0, kept.n_query), (0, kept.n_key), _PYRAMID)
+        self._overviews[layer, head] = overview
         while len(self._overviews) > _REMEMBERED:
             self._overviews.popitem(last=False)
-        return found
+        return overview
 
 
 def pooled_places(
@@ -148,19 +148,19 @@ def _values(
     layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]
 ) -> Tensor:
     """[rows, keys] weights of one head, -1 where masked."""
-    one = slice(head, head + 1)
+    this_head = slice(head, head + 1)
     seen = layer.seen(head, rows, keys)
     if seen is None:
-        return layer.weights(one, rows, keys)[0]
+        return layer.weights(this_head, rows, keys)[0]
     if not layer.is_streamed or not isinstance(keys, slice):
-        return layer.weights(one, rows, keys)[0].masked_fill_(~seen, -1)
+        return layer.weights(this_head, rows, keys)[0].masked_fill_(~seen, -1)
     # Half of a causal map, and most of one with a sliding window, need not be computed.
     values = torch.full(seen.shape, -1.0, device=seen.device)
     shown = seen.any(0).nonzero()[:, 0].tolist()
     if shown:
         among = slice(shown[0], shown[-1] + 1)
         part = slice(keys.start + among.start, keys.start + among.stop)
-        values[:, among] = layer.weights(one, rows, part)[0].masked_fill_(~seen[:, among], -1)
+        values[:, among] = layer.weights(this_head, rows, part)[0].masked_fill_(~seen[:, among], -1)
     return values
 
 

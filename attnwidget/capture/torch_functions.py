@@ -39,14 +39,14 @@ class Seen:
 
     def visible(self) -> Tensor | None:
         """Bool, broadcastable to `weights`: which keys each query may see; None = all."""
-        found = None
+        allowed = None
         for added in (self.mask, self.kwargs.get("position_bias")):
             if not isinstance(added, Tensor):
                 continue
             added = added.detach()[..., : self.weights.shape[-1]]
             seen = added if added.dtype == torch.bool else added > -_MASKED_BELOW
-            found = seen if found is None else found & seen
-        return found
+            allowed = seen if allowed is None else allowed & seen
+        return allowed
 
 
 class Editing(Protocol):
@@ -201,12 +201,12 @@ class FunctionWatch(TorchFunctionMode):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> tuple[Tensor, Tensor | None]:
-        given = inspect.signature(func).bind(*args, **kwargs)
-        given.apply_defaults()
-        wanted = given.arguments["need_weights"]
-        averaged = given.arguments["average_attn_weights"]
-        given.arguments.update(need_weights=True, average_attn_weights=False)
-        output, weights = func(*given.args, **given.kwargs)
+        arguments = inspect.signature(func).bind(*args, **kwargs)
+        arguments.apply_defaults()
+        wanted = arguments.arguments["need_weights"]
+        averaged = arguments.arguments["average_attn_weights"]
+        arguments.arguments.update(need_weights=True, average_attn_weights=False)
+        output, weights = func(*arguments.args, **arguments.kwargs)
         self._report(module, Seen(weights if weights.ndim == 4 else weights[None]))
         return output, (weights.mean(-3) if averaged else weights) if wanted else None
 

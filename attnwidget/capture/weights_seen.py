@@ -70,10 +70,15 @@ read: read it again, attend(text)
 
 def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
     return [
-        (one.device, one.dtype, one.data_ptr(), 0 if one.is_inference() else one._version)
-        if _is_plain(one)
-        else (one.device, one.dtype)
-        for one in parameters
+        (
+            parameter.device,
+            parameter.dtype,
+            parameter.data_ptr(),
+            0 if parameter.is_inference() else parameter._version,
+        )
+        if _is_plain(parameter)
+        else (parameter.device, parameter.dtype)
+        for parameter in parameters
     ]
 
 
@@ -81,14 +86,16 @@ def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
 def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
     """The number in the middle of each parameter, as bytes: NaN is as it was, too."""
     alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
-    for one in parameters:
-        if _is_plain(one) and one.numel():
-            if one.is_contiguous():
-                middle = one.as_strided((), (), one.storage_offset() + one.numel() // 2)
+    for parameter in parameters:
+        if _is_plain(parameter) and parameter.numel():
+            if parameter.is_contiguous():
+                middle = parameter.as_strided(
+                    (), (), parameter.storage_offset() + parameter.numel() // 2
+                )
             else:
-                middle = one[tuple(size // 2 for size in one.shape)]
-            alike.setdefault((one.device, one.dtype), []).append(middle)
-    return [torch.stack(own).double().cpu().numpy().tobytes() for own in alike.values()]
+                middle = parameter[tuple(size // 2 for size in parameter.shape)]
+            alike.setdefault((parameter.device, parameter.dtype), []).append(middle)
+    return [torch.stack(numbers).double().cpu().numpy().tobytes() for numbers in alike.values()]
 
 
 def _is_plain(parameter: Tensor) -> bool:

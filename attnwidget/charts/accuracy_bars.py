@@ -39,7 +39,7 @@ def accuracy_bars(frame: pd.DataFrame, *, title: str) -> alt.VConcatChart:
     """
     table = checked(frame, ["task", "predictor", "value", "low", "high"], "accuracy_bars")
     table = table.astype({"low": float, "high": float})
-    panels = [_panel(own, str(task)) for task, own in table.groupby("task", sort=False)]
+    panels = [_panel(rows, str(task)) for task, rows in table.groupby("task", sort=False)]
     return offline(publication(alt.vconcat(*panels, spacing=16), title))
 
 

@@ -52,9 +52,9 @@ def answer_bars(
     questions = in_order(table["question"])
     most = float(table[names].max().max()) or 1.0
     panels = []
-    for one in questions:
-        panel = _panel(table[table["question"] == one], names, most, value_title)
-        panels.append(panel.properties(title=str(one)) if len(questions) > 1 else panel)
+    for question in questions:
+        panel = _panel(table[table["question"] == question], names, most, value_title)
+        panels.append(panel.properties(title=str(question)) if len(questions) > 1 else panel)
     return offline(publication(alt.VConcatChart(vconcat=panels), title))
 
 

@@ -71,7 +71,7 @@ def pattern_sets(frame: pd.DataFrame, *, title: str) -> alt.HConcatChart:
             y=alt.Y(
                 "texts:N",
                 title=None,
-                sort=[str(one) for one in in_order(table["texts"])],
+                sort=[str(text) for text in in_order(table["texts"])],
                 axis=alt.Axis(labels=not place, ticks=False, domain=False),
             ),
             order="order:Q",

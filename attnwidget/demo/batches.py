@@ -84,22 +84,22 @@ def encode(chapters: Sequence[Sequence[str]], tokenizer: Any) -> Prose:
             list(paragraphs), add_special_tokens=False
         )
         for encoding in encodings:
-            own = np.array(encoding.ids, dtype=np.int64)
-            if not len(own):
+            token_ids = np.array(encoding.ids, dtype=np.int64)
+            if not len(token_ids):
                 continue
-            previous = np.concatenate([[0], own[:-1]])
-            ended = is_end[own] & ~is_short[previous]
-            closing = is_quote[own]
+            previous = np.concatenate([[0], token_ids[:-1]])
+            ended = is_end[token_ids] & ~is_short[previous]
+            closing = is_quote[token_ids]
             closing[1:] &= ended[:-1]
             closing[:1] = False
-            begins = np.zeros(len(own), dtype=bool)
+            begins = np.zeros(len(token_ids), dtype=bool)
             begins[0] = True
-            begins[1:] = (ended[:-1] | closing[:-1]) & ~(is_end[own[1:]] | closing[1:])
+            begins[1:] = (ended[:-1] | closing[:-1]) & ~(is_end[token_ids[1:]] | closing[1:])
             where = np.flatnonzero(begins)
-            ids.append(own)
+            ids.append(token_ids)
             starts.append(where + position)
             chapter.append(np.full(len(where), number))
-            position += len(own)
+            position += len(token_ids)
     return Prose(
         np.concatenate(ids),
         np.concatenate([*starts, [position]]),

@@ -115,8 +115,8 @@ class Teacher(nn.Module):
 
     def __init__(self, folder: str | Path, wordpieces: list[str], dtype: torch.dtype) -> None:
         super().__init__()
-        own = {piece: i for i, piece in enumerate(read_vocabulary(folder))}
-        missing = [piece for piece in wordpieces if piece not in own]
+        places_of_pieces = {piece: i for i, piece in enumerate(read_vocabulary(folder))}
+        missing = [piece for piece in wordpieces if piece not in places_of_pieces]
         if missing:
             raise ValueError(
                 f"{len(missing)} wordpieces are not in the teacher's vocabulary: {missing[:5]}"
@@ -124,7 +124,7 @@ class Teacher(nn.Module):
         self.bert = BertModel.from_pretrained(folder, add_pooling_layer=False, dtype=dtype)
         self.bert.eval().requires_grad_(False)
         embeddings = self.bert.embeddings.word_embeddings.weight
-        rows = torch.tensor([own[piece] for piece in wordpieces])
+        rows = torch.tensor([places_of_pieces[piece] for piece in wordpieces])
         self.bert.embeddings.word_embeddings = nn.Embedding.from_pretrained(embeddings[rows])
         self.layers = trace(self.bert)
         for layer in self.layers:
@@ -174,10 +174,10 @@ class Student(nn.Module):
         mine = model.config
         its = teacher.bert.config
         for name in ("num_hidden_layers", "num_attention_heads"):
-            own = getattr(mine, name)
+            student = getattr(mine, name)
             other = getattr(its, name)
-            if own != other:
-                raise ValueError(f"{name} is {own} in the student and {other} in the teacher")
+            if student != other:
+                raise ValueError(f"{name} is {student} in the student and {other} in the teacher")
         self.projections.extend(
             nn.Linear(mine.hidden_size, its.hidden_size, bias=False)
             for _ in range(mine.num_hidden_layers + 1)
@@ -198,8 +198,10 @@ class Student(nn.Module):
             masked_lm = functional.cross_entropy(logits.float(), batch.labels[selected])
         divergence = hidden = last.new_zeros((), dtype=torch.float32)
         if targets:
-            own = [layer.divergence for layer in self.layers if layer.divergence is not None]
-            divergence = torch.stack(own).mean()
+            divergences = [
+                layer.divergence for layer in self.layers if layer.divergence is not None
+            ]
+            divergence = torch.stack(divergences).mean()
             states = zip(self.projections, output.hidden_states, targets[1], strict=True)
             errors = [
                 functional.mse_loss(project(mine).float(), its.float())

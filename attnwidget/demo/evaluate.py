@@ -166,14 +166,14 @@ def prediction_table(rows: Sequence[tuple[str, MaskedScore, MaskedScore]]) -> It
         yield f"| {name} | {' | '.join(numbers)} |"
 
 
-def relation_table(found: RelationAccuracies, name: str) -> Iterator[str]:
+def relation_table(accuracies: RelationAccuracies, name: str) -> Iterator[str]:
     """The best head of each relation that 100 words have, beside the best fixed offset."""
-    best = found.best(min_count=100)
+    best = accuracies.best(min_count=100)
     best = best[(best.relation != "all") & ~best.relation.str.endswith("(all)")]
     gain = 100 * (best.accuracy - best.baseline)
     yield (
         f"{name}: {(gain >= 10).sum()} of {len(best)} relations at least 10 points above the best "
-        f"offset ({found.n_sentences} sentences, {found.n_skipped} skipped)\n"
+        f"offset ({accuracies.n_sentences} sentences, {accuracies.n_skipped} skipped)\n"
     )
     yield "| relation | words | best head | who attends | accuracy | best offset | gain |"
     yield "|---|---|---|---|---|---|---|"

@@ -72,10 +72,10 @@ def made_map(label: str, draw: np.random.Generator) -> PatternMap:
     rest = 1 - sum(share for _, share in parts)
     weights = rest * noise + sum(share * _rows(part) for part, share in parts)
     if draw.random() < 0.3:
-        own = draw.uniform(0.5, 1)
+        strength = draw.uniform(0.5, 1)
         for token in specials:
-            weights[token] *= 1 - own
-            weights[token, draw.choice(specials)] += own
+            weights[token] *= 1 - strength
+            weights[token, draw.choice(specials)] += strength
     weights = np.tril(weights + 1e-9) if causal else weights + 1e-9
     return PatternMap(_rows(weights), first, label, causal)
 

@@ -47,31 +47,36 @@ def read_labels(
             yield PatternMap(weights, entry["first"], entry["label"])
 
 
-def image_of(one: PatternMap) -> Tensor:
+def image_of(pattern_map: PatternMap) -> Tensor:
     """What the network reads of a map: [CHANNELS, SIDE, SIDE]."""
-    n = len(one.weights)
+    n = len(pattern_map.weights)
     images = pattern_images(
-        torch.from_numpy(one.weights)[None, None],
+        torch.from_numpy(pattern_map.weights)[None, None],
         torch.tensor([n]),
-        segments=torch.arange(n)[None] >= one.first,
-        causal=one.causal,
+        segments=torch.arange(n)[None] >= pattern_map.first,
+        causal=pattern_map.causal,
     )
     return images[0, 0]
 
 
 def images_of(maps: Sequence[PatternMap]) -> tuple[Tensor, Tensor]:
     """(what the network reads [N, CHANNELS, SIDE, SIDE], labels as indices into PATTERNS [N])."""
-    labels = torch.tensor([PATTERNS.index(one.label) for one in maps])
-    return torch.stack([image_of(one) for one in maps]), labels
+    labels = torch.tensor([PATTERNS.index(item.label) for item in maps])
+    return torch.stack([image_of(item) for item in maps]), labels
 
 
-def varied(one: PatternMap, draw: np.random.Generator) -> PatternMap:
+def varied(pattern_map: PatternMap, draw: np.random.Generator) -> PatternMap:
     """The same map at another softmax temperature, with noise, a little nearer to an even one."""
-    weights = one.weights ** draw.uniform(0.85, 1.15)
+    weights = pattern_map.weights ** draw.uniform(0.85, 1.15)
     weights = weights * np.exp(draw.uniform(0, 0.3) * draw.normal(size=weights.shape))
     weights /= weights.sum(-1, keepdims=True)
     even = draw.uniform(0, 0.06)
-    return PatternMap((1 - even) * weights + even / len(weights), one.first, one.label, one.causal)
+    return PatternMap(
+        (1 - even) * weights + even / len(weights),
+        pattern_map.first,
+        pattern_map.label,
+        pattern_map.causal,
+    )
 
 
 def train(
@@ -92,7 +97,7 @@ def train(
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
     of_labelled, labels = images_of(
-        [one if not k else varied(one, draw) for k in range(copies) for one in labelled]
+        [item if not k else varied(item, draw) for k in range(copies) for item in labelled]
     )
     of_made, made_labels = images_of(
         [made_map(PATTERNS[k % len(PATTERNS)], draw) for k in range(n_made)]
@@ -109,10 +114,10 @@ def train(
     )
     losses = []
     for step in range(1, steps + 1):
-        one = torch.multinomial(often, batch // 2, replacement=True)
+        drawn = torch.multinomial(often, batch // 2, replacement=True)
         other = torch.randint(n_made, (batch - batch // 2,))
-        logits = network(torch.cat([of_labelled[one], of_made[other]]))
-        truth = torch.cat([labels[one], made_labels[other]])
+        logits = network(torch.cat([of_labelled[drawn], of_made[other]]))
+        truth = torch.cat([labels[drawn], made_labels[other]])
         loss = functional.cross_entropy(logits, truth, label_smoothing=0.05)
         optimizer.zero_grad()
         loss.backward()

@@ -239,8 +239,8 @@ def prepare(options: argparse.Namespace) -> tuple[Trainer, Any]:
     )
     teacher = None
     if options.teacher:
-        own = list(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
-        teacher = Teacher(options.teacher, own, recipe.precision)
+        pieces = list(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
+        teacher = Teacher(options.teacher, pieces, recipe.precision)
         if not start:
             take_embeddings(model, teacher.bert)
     batches = BatchMaker(

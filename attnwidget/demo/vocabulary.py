@@ -96,11 +96,11 @@ def take_embeddings(model: BertForMaskedLM, teacher: Any) -> None:
     Both models have the same wordpieces by id.
     """
     for name in ("word_embeddings", "position_embeddings"):
-        own: Tensor = getattr(model.bert.embeddings, name).weight
+        embedding: Tensor = getattr(model.bert.embeddings, name).weight
         its: Tensor = getattr(teacher.embeddings, name).weight.float()
         centred = its - its.mean(0)
-        size = min(own.shape[1], its.shape[1])
+        size = min(embedding.shape[1], its.shape[1])
         axes = torch.linalg.svd(centred, full_matrices=False).Vh[:size]
-        rows = min(len(own), len(its))
+        rows = min(len(embedding), len(its))
         start = centred[:rows] @ axes.T
-        own[:rows, :size] = start / start.std() * 0.05
+        embedding[:rows, :size] = start / start.std() * 0.05

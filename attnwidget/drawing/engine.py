@@ -213,8 +213,8 @@ class _Engine:
             if data:
                 room[:] = data
             made: Any = racer.eval(f"bundle.draw({wish}, bytes)", timeout_sec=_PATIENCE)
-            found = json.loads(made)
-            pixels = [_bytes(racer, k) for k in range(len(found["rasters"]))]
+            drawing = json.loads(made)
+            pixels = [_bytes(racer, k) for k in range(len(drawing["rasters"]))]
         except JSTimeoutException as error:
             self._racer = None
             raise TimeoutError(f"the figure was not drawn within {_PATIENCE:.0f} s") from error
@@ -223,7 +223,7 @@ class _Engine:
             raise MemoryError("the figure needs more memory than its engine may have") from error
         except JSEvalException as error:
             raise RuntimeError(f"the figure could not be drawn: {error}") from error
-        return found, pixels
+        return drawing, pixels
 
     def _asked(self, wish: str, data: bytes) -> tuple[dict[str, Any], list[bytes]]:
         """The answer of another process, which runs `serve`."""
@@ -239,8 +239,8 @@ class _Engine:
         answer = pickle.load(back)
         if isinstance(answer, Exception):
             raise answer
-        found: tuple[dict[str, Any], list[bytes]] = answer
-        return found
+        message: tuple[dict[str, Any], list[bytes]] = answer
+        return message
 
 
 def serve() -> None:
@@ -248,12 +248,12 @@ def serve() -> None:
     engine = _Engine()
     while True:
         try:
-            asked = pickle.load(sys.stdin.buffer)
+            request = pickle.load(sys.stdin.buffer)
         except EOFError:
             engine.close()
             return
         try:
-            answer: Any = engine.answer(*asked)
+            answer: Any = engine.answer(*request)
         except Exception as error:
             answer = type(error)(str(error))
         pickle.dump(answer, sys.stdout.buffer)
@@ -275,22 +275,22 @@ def _bytes(racer: MiniRacer, index: int) -> bytes:
     return bytes(memoryview(view))
 
 
-def _drawing(found: dict[str, Any], pixels: list[bytes]) -> Drawing:
-    said = found["caption"]
-    table = found["table"]
+def _drawing(drawing: dict[str, Any], pixels: list[bytes]) -> Drawing:
+    said = drawing["caption"]
+    table = drawing["table"]
     return Drawing(
-        body=found["body"],
-        width=found["width"],
-        height=found["height"],
-        density=found["density"],
-        ground=found["ground"],
+        body=drawing["body"],
+        width=drawing["width"],
+        height=drawing["height"],
+        density=drawing["density"],
+        ground=drawing["ground"],
         caption=Caption(**said | {"notes": tuple(said["notes"])}),
         columns=tuple(table["columns"]),
         rows=tuple(map(tuple, table["rows"])),
-        figures=tuple((f["x"], f["y"], f["width"], f["height"]) for f in found["figures"]),
+        figures=tuple((f["x"], f["y"], f["width"], f["height"]) for f in drawing["figures"]),
         rasters=tuple(
             Pixels(**raster, data=data)
-            for raster, data in zip(found["rasters"], pixels, strict=True)
+            for raster, data in zip(drawing["rasters"], pixels, strict=True)
         ),
     )
 

@@ -23,9 +23,9 @@ def kept_picture(html: str, figure: str) -> str:
     kept = f'[data-kept="{figure}"]'
     live = f':root:has([data-figure="{figure}"])'
     # An output of JupyterLab, Notebook 7 and nbconvert, and one of VS Code.
-    own = f"{_OUTPUT}:has(> * > {kept})"
+    selector = f"{_OUTPUT}:has(> * > {kept})"
     in_code = f".output_container:has(> * > * > {kept})"
     # Of a view without its model JupyterLab shows a line of text; other errors are elements.
     lost = f"{_OUTPUT}:has(+ {_OUTPUT} > * > {kept}):not(:has(> .jp-OutputArea-output > *))"
-    hidden = ", ".join([f"{live} {kept}", f"{live} {own}", f"{live} {in_code}", lost])
+    hidden = ", ".join([f"{live} {kept}", f"{live} {selector}", f"{live} {in_code}", lost])
     return f'<style>{hidden} {{ display: none }}</style><div data-kept="{figure}">{html}</div>'

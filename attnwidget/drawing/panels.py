@@ -77,13 +77,13 @@ def _pictures(figures: Iterable[Any]) -> list[Picture]:
             "panels([view, grid])"
         )
     pictures = []
-    for one in figures:
-        drawn = getattr(one, "figure", None)
-        picture = drawn() if callable(drawn) else one
+    for figure in figures:
+        drawn = getattr(figure, "figure", None)
+        picture = drawn() if callable(drawn) else figure
         if not isinstance(picture, Picture):
             raise TypeError(
                 f"panels joins widgets of this package and their pictures, got "
-                f"{type(one).__name__}: charts are saved by themselves, and joined by Altair's "
+                f"{type(figure).__name__}: charts are saved by themselves, and joined by Altair's "
                 "own alt.hconcat and alt.vconcat"
             )
         pictures.append(picture)

@@ -88,14 +88,14 @@ def _warn_of_missing_signs(svg: str, page: pypdf.PageObject) -> None:
 
 def _fonts(page: pypdf.PageObject) -> list[DictionaryObject]:
     """The fonts of a page, and of the groups in it."""
-    found = []
+    fonts = []
     parts = [page.get("/Resources")]
     while parts:
         resources = cast("DictionaryObject", (parts.pop() or DictionaryObject()).get_object())
-        found += [font.get_object() for font in resources.get("/Font", {}).values()]
+        fonts += [font.get_object() for font in resources.get("/Font", {}).values()]
         groups = [group.get_object() for group in resources.get("/XObject", {}).values()]
         parts += [group.get("/Resources") for group in groups]
-    return found
+    return fonts
 
 
 def _boxes(font: DictionaryObject) -> str:

@@ -205,9 +205,9 @@ def check_file(
 ) -> None:
     """Refuse a file that cannot be written, before anything is drawn; `page`: it will be one."""
     if not page and path.suffix.lower() not in FORMATS:
-        given = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
+        ending = f"ends in {path.suffix!r}" if path.suffix else "has no suffix"
         raise ValueError(
-            f"{path.name!r} {given}: a figure is saved as one of {', '.join(FORMATS)}; "
+            f"{path.name!r} {ending}: a figure is saved as one of {', '.join(FORMATS)}; "
             "a widget as .html too"
         )
     _check_number("width", width, "pixels of the whole figure")

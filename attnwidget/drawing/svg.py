@@ -86,10 +86,10 @@ def _indexed(picture: Image.Image) -> Image.Image:
     """The picture with a palette, where its colours are few enough: the file is smaller."""
     from PIL import Image
 
-    found = picture.getcolors(256)
-    if found is None:
+    counted = picture.getcolors(256)
+    if counted is None:
         return picture
-    colours = np.array(sorted(colour for _, colour in found), np.uint32)
+    colours = np.array(sorted(colour for _, colour in counted), np.uint32)
     places = np.array([1 << 16, 1 << 8, 1], np.uint32)
     index = np.searchsorted(colours @ places, np.asarray(picture) @ places)
     indexed = Image.fromarray(index.astype(np.uint8))

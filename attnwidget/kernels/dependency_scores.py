@@ -65,7 +65,7 @@ def map_word_scores(
     by_row = attending.flatten(0, 1).transpose(0, 1) @ inner.transpose(0, 1)  # [m, 2S, m]
     by_column = attended.flatten(0, 1).transpose(0, 1) @ inner.permute(2, 0, 1)  # [m, 2S, m]
     rows, columns = (
-        one.unflatten(1, (n_probes, 2)).permute(1, 2, 0, 3) for one in (by_row, by_column)
+        scores.unflatten(1, (n_probes, 2)).permute(1, 2, 0, 3) for scores in (by_row, by_column)
     )
     words = rows[:, 0] + columns[:, 1] + (columns[:, 0] + rows[:, 1]).mT
     return map_scores(maps, bias, root) + torch.nn.functional.pad(words, (1, 0))

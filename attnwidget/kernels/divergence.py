@@ -58,8 +58,8 @@ def js_divergences(weights: Tensor, *, smoothing: float = 1e-3) -> Tensor:
         sums = _joint(smooth, first)
         joint[: len(sums), first : first + _HEADS] = sums
     # A head with itself gives what p log p and p log 2 sum to.
-    own = joint.diagonal() / 2
-    divergences = np.triu(own[:, None] + own - joint, 1) * (math.log(2) / 2)
+    entropies = joint.diagonal() / 2
+    divergences = np.triu(entropies[:, None] + entropies - joint, 1) * (math.log(2) / 2)
     # Two heads that are the same can come out a rounding error below 0.
     return torch.from_numpy(np.maximum(divergences + divergences.T, 0))
 
@@ -82,12 +82,12 @@ def js_changes(weights: Tensor, others: Tensor, *, smoothing: float = 1e-3) -> T
         raise ValueError(
             f"maps of one shape are compared, got {list(weights.shape)} and {list(others.shape)}"
         )
-    found = torch.zeros(len(weights), dtype=torch.float64)
+    changes = torch.zeros(len(weights), dtype=torch.float64)
     for head, pair in enumerate(zip(weights, others, strict=True)):
         if not torch.equal(*pair):
             apart = js_divergences(torch.stack(pair), smoothing=smoothing)[0, 1]
-            found[head] = apart / max(weights.shape[1], 1)
-    return found
+            changes[head] = apart / max(weights.shape[1], 1)
+    return changes
 
 
 def _joint(cells: NDArray[np.float32], first: int) -> NDArray[np.float64]:

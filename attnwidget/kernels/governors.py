@@ -42,8 +42,8 @@ def governors_of(maps: Tensor, text: Tensor, word: Tensor) -> Tensor:
         tensor([[[2, 0]]])
     """
     both = torch.stack([maps[text, :, word], maps[text, :, :, word]], dim=2)  # [E, H, 2, m]
-    own = word[:, None, None, None].expand(*both.shape[:-1], 1)
-    return both.scatter_(-1, own, 0.0).max(-1).indices
+    self_pairs = word[:, None, None, None].expand(*both.shape[:-1], 1)
+    return both.scatter_(-1, self_pairs, 0.0).max(-1).indices
 
 
 class GovernorHits:
@@ -82,9 +82,9 @@ class GovernorHits:
         """
         maps.diagonal(dim1=-2, dim2=-1).zero_()
         bits = maps.view(torch.int32)
-        own = self._governors.expand(bits.shape[:-1])
-        from_word = bits.gather(-1, own[..., None])[..., 0]
-        to_word = bits.gather(-2, own[..., None, :])[..., 0, :]
+        governor_bits = self._governors.expand(bits.shape[:-1])
+        from_word = bits.gather(-1, governor_bits[..., None])[..., 0]
+        to_word = bits.gather(-2, governor_bits[..., None, :])[..., 0, :]
         rows = bits.add_(self._before).amax(-1) <= from_word
         columns = bits.add_(self._instead).amax(-2) <= to_word
         return torch.stack([rows, columns], dim=-2) & self._has_one

@@ -21,10 +21,10 @@ def largest_link_weights(weights: Tensor, pairs: Tensor, groups: Tensor, n_group
                 [0.0000]])
     """
     item, query, key = pairs.unbind(-1)
-    found = weights[item, :, query, key]  # [P, H]
+    link_weights = weights[item, :, query, key]  # [P, H]
     largest = weights.new_zeros(n_groups, weights.shape[1])
-    index = groups[:, None].expand_as(found)
-    return largest.scatter_reduce(0, index, found, "amax", include_self=True)
+    index = groups[:, None].expand_as(link_weights)
+    return largest.scatter_reduce(0, index, link_weights, "amax", include_self=True)
 
 
 def largest_class_weights(received: Tensor, members: Tensor) -> Tensor:

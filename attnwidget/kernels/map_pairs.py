@@ -85,7 +85,7 @@ def _by_numpy(a: Tensor, b: Tensor, kept: Tensor, uniform: Tensor, share: float)
     sums = a.new_empty(9, *a.shape[:3])
     totals = sums.numpy()
     room = scratch(a, 3).numpy()
-    firsts, seconds, inside, even = (one.detach().numpy() for one in (a, b, kept, uniform))
+    firsts, seconds, inside, even = (array.detach().numpy() for array in (a, b, kept, uniform))
     factor = totals.dtype.type(share)
     half = totals.dtype.type(0.5)
     for block in cache_blocks(a.shape):

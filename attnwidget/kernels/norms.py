@@ -140,8 +140,10 @@ def summed_norm_maps(weights: Tensor, products: Tensor) -> Tensor:
 
 def _repeated(value: Tensor, heads: int) -> Tensor:
     """`value` is float32, with one value head per group of query heads."""
-    own = value.shape[-3]
-    if heads % own:
-        raise ValueError(f"{heads} query heads cannot share {own} value heads evenly")
+    n_value_heads = value.shape[-3]
+    if heads % n_value_heads:
+        raise ValueError(f"{heads} query heads cannot share {n_value_heads} value heads evenly")
     value = value.float()
-    return value if own == heads else value.repeat_interleave(heads // own, dim=-3)
+    return (
+        value if n_value_heads == heads else value.repeat_interleave(heads // n_value_heads, dim=-3)
+    )

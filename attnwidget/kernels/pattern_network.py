@@ -38,8 +38,10 @@ class PatternNetwork(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [N, 5] in the order of `PATTERNS`, of `images` [N, CHANNELS, SIDE, SIDE]."""
-        found = self.convolutions(images)
-        logits: Tensor = self.answer(torch.cat([found.mean((-1, -2)), found.amax((-1, -2))], -1))
+        features = self.convolutions(images)
+        logits: Tensor = self.answer(
+            torch.cat([features.mean((-1, -2)), features.amax((-1, -2))], -1)
+        )
         return logits
 
 
@@ -129,8 +131,8 @@ def classify_images(network: PatternNetwork, images: Tensor) -> Tensor:
     logits = network(maps).unflatten(0, images.shape[:2])
     alone = images[:, :, 3].amax((-1, -2)) == 0  # [B, H]
     logits[..., PATTERNS.index(BLOCK)].masked_fill_(alone, -torch.inf)
-    found: Tensor = logits.argmax(-1)
-    return found
+    patterns: Tensor = logits.argmax(-1)
+    return patterns
 
 
 def _shares(lengths: Tensor, n: int) -> Tensor:

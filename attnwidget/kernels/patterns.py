@@ -119,10 +119,10 @@ def classify(scores: PatternScores) -> Tensor:
         'vertical'
     """
     vertical = scores.vertical >= VERTICAL_FROM
-    found = torch.where(vertical, PATTERNS.index(VERTICAL), PATTERNS.index(OTHER))
-    found = torch.where(scores.block >= BLOCK_FROM, PATTERNS.index(BLOCK), found)
+    patterns = torch.where(vertical, PATTERNS.index(VERTICAL), PATTERNS.index(OTHER))
+    patterns = torch.where(scores.block >= BLOCK_FROM, PATTERNS.index(BLOCK), patterns)
     near = torch.where(vertical, PATTERNS.index(BOTH), PATTERNS.index(DIAGONAL))
-    return torch.where(scores.diagonal >= DIAGONAL_FROM, near, found)
+    return torch.where(scores.diagonal >= DIAGONAL_FROM, near, patterns)
 
 
 class _Explained:
@@ -196,7 +196,7 @@ def _ends(n: int, offset: int) -> tuple[slice, slice]:
     return rows, slice(rows.start + offset, rows.stop + offset)
 
 
-def _share_of_rest(found: Tensor, expected: Tensor) -> Tensor:
+def _share_of_rest(pattern: Tensor, expected: Tensor) -> Tensor:
     """What was found above expectation, of all that could be; 0 where nothing could."""
     rest = 1 - expected
-    return torch.where(rest > 1e-4, (found - expected) / rest.clamp_min(1e-4), 0)
+    return torch.where(rest > 1e-4, (pattern - expected) / rest.clamp_min(1e-4), 0)

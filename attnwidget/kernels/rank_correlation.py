@@ -17,8 +17,8 @@ def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         >>> spearman([[1.0, 5.0, 9.0], [9.0, 5.0, 1.0]], [2.0, 3.0, 7.0])
         array([ 1., -1.])
     """
-    ranks = [rankdata(np.asarray(one, float), axis=-1) for one in (first, second)]
-    a, b = (one - one.mean(-1, keepdims=True) for one in ranks)
+    ranks = [rankdata(np.asarray(values, float), axis=-1) for values in (first, second)]
+    a, b = (ranked - ranked.mean(-1, keepdims=True) for ranked in ranks)
     lengths = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
-    found = np.full(np.broadcast_shapes(a.shape, b.shape)[:-1], np.nan)
-    return np.divide((a * b).sum(-1), lengths, out=found, where=lengths > 0)
+    correlations = np.full(np.broadcast_shapes(a.shape, b.shape)[:-1], np.nan)
+    return np.divide((a * b).sum(-1), lengths, out=correlations, where=lengths > 0)

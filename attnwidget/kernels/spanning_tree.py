@@ -54,10 +54,10 @@ def _governors(arcs: Float64Array) -> Integers:
     smaller[:-1, :-1] = arcs[np.ix_(rest, rest)]
     smaller[:-1, -1] = out_of.max(1)
     smaller[-1, :-1] = into.max(0)
-    found = _governors(smaller)
-    broken = cycle[into[:, found[-1]].argmax()]
-    enters = rest[found[-1]]
-    for node, above in enumerate(found[:-1]):
+    smaller_tree = _governors(smaller)
+    broken = cycle[into[:, smaller_tree[-1]].argmax()]
+    enters = rest[smaller_tree[-1]]
+    for node, above in enumerate(smaller_tree[:-1]):
         in_cycle = above == len(rest)
         governors[rest[node]] = cycle[out_of[node].argmax()] if in_cycle else rest[above]
     governors[broken] = enters

@@ -84,7 +84,7 @@ def stream_attention(
     block = -(-max(n_query, n_key) // SIDE)
     size = (n_heads, n_query)
     top, largest = query.new_zeros((2, *size), dtype=torch.float32)
-    found = Streamed(
+    streamed = Streamed(
         top,
         largest,
         blocks=query.new_zeros(
@@ -111,12 +111,12 @@ def stream_attention(
     firsts = range(0, n_query, step)
 
     def rows(first: int) -> None:
-        _stream_rows(given, slice(first, min(first + step, n_query)), outputs, found)
+        _stream_rows(given, slice(first, min(first + step, n_query)), outputs, streamed)
 
     with single_threads(query.device) as workers:
         # With a causal mask the last rows are the longest: they go first.
         list(workers(rows, reversed(firsts)))
-    return outputs, found
+    return outputs, streamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,30 +135,30 @@ class _Given:
     weight_without_keys: float
 
 
-def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -> None:
-    n_heads = len(given.query)
-    n_key = given.key.shape[1]
-    block = found.block
-    group = n_heads // len(given.key)
-    seen = None if given.visible is None else given.visible(rows, slice(0, n_key))
+def _stream_rows(stored: _Given, rows: slice, outputs: Tensor, streamed: Streamed) -> None:
+    n_heads = len(stored.query)
+    n_key = stored.key.shape[1]
+    block = streamed.block
+    group = n_heads // len(stored.key)
+    seen = None if stored.visible is None else stored.visible(rows, slice(0, n_key))
     keys, partly = _span(seen, n_key, block)
     hidden = None if seen is None else ~seen[..., partly]
     partly = slice(partly.start - keys.start, partly.stop - keys.start)
-    bias = None if given.bias is None else given.bias(rows, keys)
+    bias = None if stored.bias is None else stored.bias(rows, keys)
     count = rows.stop - rows.start
     width = keys.stop - keys.start
-    scores_at, weights_at = _buffers(count * width, given.query)
+    scores_at, weights_at = _buffers(count * width, stored.query)
     for head in range(n_heads):
         scores = scores_at[: count * width].view(count, width)
-        query = given.query[head, rows]
-        key = given.key[head // group, keys]
+        query = stored.query[head, rows]
+        key = stored.key[head // group, keys]
         if query.dtype == torch.float32:
             # The product is scaled, and not the query, so that `attention_scores` rounds alike.
-            scores.addmm_(query, key.T, beta=0, alpha=given.scaling)
+            scores.addmm_(query, key.T, beta=0, alpha=stored.scaling)
         else:
-            scores.copy_(torch.mm(query, key.T) * given.scaling)
-        if given.softcap is not None:
-            scores.div_(given.softcap).tanh_().mul_(given.softcap)
+            scores.copy_(torch.mm(query, key.T) * stored.scaling)
+        if stored.softcap is not None:
+            scores.div_(stored.softcap).tanh_().mul_(stored.softcap)
         if bias is not None:
             scores += bias[head if len(bias) > 1 else 0]
         if hidden is not None and partly.stop > partly.start:
@@ -169,24 +169,24 @@ def _stream_rows(given: _Given, rows: slice, outputs: Tensor, found: Streamed) -
         maxima = block_maxima(weights, block)
         top = scores.amax(-1)
         largest = maxima.amax(-1)
-        if given.sinks is not None:
+        if stored.sinks is not None:
             # The row's sum of exp(score - top) is 1 / largest.
-            share = 1 / (1 + (given.sinks[head].float() - top).exp() * largest)
+            share = 1 / (1 + (stored.sinks[head].float() - top).exp() * largest)
             largest, maxima = largest * share, maxima * share[:, None]
             weights *= share[:, None]
-        if given.without_keys is not None:
-            unseen = given.without_keys[head if len(given.without_keys) > 1 else 0, rows]
-            weights.masked_fill_(unseen[:, None], given.weight_without_keys)
-            largest = largest.masked_fill(unseen, given.weight_without_keys)
+        if stored.without_keys is not None:
+            unseen = stored.without_keys[head if len(stored.without_keys) > 1 else 0, rows]
+            weights.masked_fill_(unseen[:, None], stored.weight_without_keys)
+            largest = largest.masked_fill(unseen, stored.weight_without_keys)
             maxima = block_maxima(weights, block)
         at = (head, rows)
-        found.top[at] = top
-        found.largest[at] = largest
+        streamed.top[at] = top
+        streamed.largest[at] = largest
         pooled = block_maxima(maxima.T, block).T
         low = rows.start // block
         left = keys.start // block
-        found.blocks[head, low : low + len(pooled), left : left + pooled.shape[1]] = pooled
-        torch.mm(weights.to(given.value.dtype), given.value[head // group, keys], out=outputs[at])
+        streamed.blocks[head, low : low + len(pooled), left : left + pooled.shape[1]] = pooled
+        torch.mm(weights.to(stored.value.dtype), stored.value[head // group, keys], out=outputs[at])
 
 
 def _span(seen: Tensor | None, n_key: int, block: int) -> tuple[slice, slice]:

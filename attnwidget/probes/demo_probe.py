@@ -25,8 +25,8 @@ def demo_probe() -> DependencyProbe:
         ProbePredictions(8 of 15 right: 'Sorry, I missed your call, my phone was in my other coat.')
     """
     with as_file(files("attnwidget").joinpath("demo/probe.npz")) as path:
-        found = load_probe(path)
-    assert isinstance(found, DependencyProbe)
+        probe = load_probe(path)
+    assert isinstance(probe, DependencyProbe)
     model = load_model()
     # The weights are the package's own; what else a digest has differs between transformers.
-    return replace(found, model=model, model_digest=model_digest(model))
+    return replace(probe, model=model, model_digest=model_digest(model))

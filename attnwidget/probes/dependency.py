@@ -202,8 +202,8 @@ def train_dependency_probe(
         if kind == "attention+words":
             baselines["distances+words"] = also("distances+words", "distances+words")
         for every in _EVERY if curve else ():
-            if found := also(f"1/{every} of train", kind, every):
-                sizes[-(-len(both[0]) // every)] = found
+            if smaller := also(f"1/{every} of train", kind, every):
+                sizes[-(-len(both[0]) // every)] = smaller
         if control:
             judged_control = also("control", kind)
         if untrained:
@@ -230,7 +230,7 @@ def train_dependency_probe(
             "n_steps": main.n_steps,
         },
         scores=scores,
-        baselines={name: one for name, one in baselines.items() if one is not None},
+        baselines={name: baseline for name, baseline in baselines.items() if baseline is not None},
         curve=dict(sorted(sizes.items())),
         control=judged_control,
         code=study.code(main, both[0].sentences) if description_length else None,
@@ -270,7 +270,10 @@ class _Study:
         sentences = features.sentences[::every]
         return Examples(
             sentences,
-            [control_governors(one) if drawn else one.governors for one in sentences],
+            [
+                control_governors(sentence) if drawn else sentence.governors
+                for sentence in sentences
+            ],
             features if form.reads_maps else None,
             self._vectors if form.reads_words else None,
             every,
@@ -306,11 +309,11 @@ class _Study:
     ) -> dict[str, ParseScores | None]:
         """The scores of the next word, and of the place that is best on the training sentences."""
         words = JudgedWords.of(dev)
-        governors = [one.governors for one in dev]
+        governors = [sentence.governors for sentence in dev]
         best = best_offset(train)
 
         def score(offset: int) -> ParseScores:
-            guesses = (offset_governors(len(one), offset)[None] for one in dev)
+            guesses = (offset_governors(len(sentence), offset)[None] for sentence in dev)
             return judged(words, governors, guesses)
 
         return {"right-branching": score(1), f"offset {best}": score(best)}
@@ -318,13 +321,13 @@ class _Study:
     def bounds(self, n_sentences: int) -> tuple[int, ...]:
         """Where the blocks of the online code begin, and the end of the last."""
         starts = {max(1, round(share * n_sentences)) for share in _SHARES}
-        return (0, *sorted(one for one in starts if one < n_sentences), n_sentences)
+        return (0, *sorted(start for start in starts if start < n_sentences), n_sentences)
 
     def code(self, fitted: Fitted, sentences: Sequence[Sentence]) -> CodeLength:
         """The description length of the governors of the training sentences."""
         bounds = self.bounds(len(sentences))
         uniform = [
-            sum(len(one) * np.log2(len(one) + 1) for one in sentences[start:stop])
+            sum(len(sentence) * np.log2(len(sentence) + 1) for sentence in sentences[start:stop])
             for start, stop in pairwise(bounds)
         ]
         n_words = sum(map(len, sentences))
@@ -339,7 +342,9 @@ def _predicted(fitted: Fitted, examples: Examples, tree: bool) -> Iterator[NDArr
         with one_thread():
             scores = fitted.form.scores(named, example.maps, example.vectors)
         if tree:
-            yield np.stack([best_tree(one) for one in scores.double().numpy()])
+            yield np.stack(
+                [best_tree(scores_of_seed) for scores_of_seed in scores.double().numpy()]
+            )
         else:
             yield scores.argmax(-1).numpy()
 
@@ -350,9 +355,11 @@ def _check_vectors(kind: ProbeKind, vectors: WordVectors | None, train: Sequence
             raise ValueError(f"a probe of {kind} reads no words: leave vectors out")
         return
     if not isinstance(vectors, WordVectors):
-        given = "none" if vectors is None else type(vectors).__name__
-        raise ValueError(f"a probe of {kind} reads word vectors, got {given}: load_vectors(path)")
-    if not vectors.coverage(word for one in train for word in one.words):
+        received = "none" if vectors is None else type(vectors).__name__
+        raise ValueError(
+            f"a probe of {kind} reads word vectors, got {received}: load_vectors(path)"
+        )
+    if not vectors.coverage(word for sentence in train for word in sentence.words):
         raise ValueError(
             f"{vectors.name!r} knows no word of the training sentences: it is of another language, "
             "or its words are not in lower case"
@@ -365,10 +372,10 @@ def _mean_pair(sentences: Sequence[Sentence], vectors: WordVectors | None) -> ND
         return np.zeros(0)
     total = np.zeros(2 * vectors.dimension)
     n_arcs = 0
-    for one in sentences:
-        own = vectors(one.words).astype(np.float64)
-        governors = np.array(one.governors)
+    for sentence in sentences:
+        word_vectors = vectors(sentence.words).astype(np.float64)
+        governors = np.array(sentence.governors)
         arcs = np.flatnonzero(governors)
-        pairs = np.concatenate([own[arcs], own[governors[arcs] - 1]], 1)
+        pairs = np.concatenate([word_vectors[arcs], word_vectors[governors[arcs] - 1]], 1)
         total, n_arcs = total + pairs.sum(0), n_arcs + len(arcs)
     return total / max(1, n_arcs)

@@ -109,11 +109,11 @@ class DependencyProbe(HeadResult):
         if not self.form.reads_maps:
             raise ValueError(f"a probe of {self.form.kind} reads no attention: it weighs no head")
         named = self.named
-        found = named["weights"].double()
+        head_weights = named["weights"].double()
         if self.form.reads_words:
-            found = found @ torch.from_numpy(self.mean_pair) + named["bias"].double()
+            head_weights = head_weights @ torch.from_numpy(self.mean_pair) + named["bias"].double()
         shape = (len(self.seeds), 2, self.n_layers, self.n_heads)
-        weights: Float64Array = found.reshape(shape).permute(0, 2, 3, 1).numpy()
+        weights: Float64Array = head_weights.reshape(shape).permute(0, 2, 3, 1).numpy()
         return weights
 
     @cached_property
@@ -143,14 +143,14 @@ class DependencyProbe(HeadResult):
         rows = [
             {
                 "predictor": name,
-                "uas": one.uas,
-                "low": one.interval[0],
-                "high": one.interval[1],
-                "spread": one.spread,
-                "with punctuation": one.uas_with_punctuation,
-                **{relation: share for relation, (_, share) in one.by_relation().items()},
+                "uas": score.uas,
+                "low": score.interval[0],
+                "high": score.interval[1],
+                "spread": score.spread,
+                "with punctuation": score.uas_with_punctuation,
+                **{relation: share for relation, (_, share) in score.by_relation().items()},
             }
-            for name, one in self.predictors().items()
+            for name, score in self.predictors().items()
         ]
         frame = pd.DataFrame(rows)
         frame.attrs["model"] = self.model_name
@@ -171,7 +171,7 @@ class DependencyProbe(HeadResult):
         if by == "sentences":
             if not self.curve:
                 raise ValueError("there is no curve: pass curve=True to train_dependency_probe")
-            lines = {name: one.uas for name, one in self.baselines.items()}
+            lines = {name: score.uas for name, score in self.baselines.items()}
             return score_panels(
                 self.curve_frame(),
                 along="sentences",
@@ -190,8 +190,8 @@ class DependencyProbe(HeadResult):
         import pandas as pd
 
         rows = [
-            (n, self.form.kind, "UAS", one.uas, *one.interval)
-            for n, one in sorted(self.curve.items())
+            (n, self.form.kind, "UAS", score.uas, *score.interval)
+            for n, score in sorted(self.curve.items())
         ]
         columns = ["sentences", "series", "measure", "value", "low", "high"]
         return pd.DataFrame(rows, columns=columns)
@@ -221,9 +221,9 @@ class DependencyProbe(HeadResult):
             raise ValueError(f"seed is a place among {len(self.seeds)} seeds, from 0; got {seed}")
         maps = self._maps(sentence) if self.form.reads_maps else None
         vectors = self._vectors(sentence) if self.form.reads_words else None
-        own = {name: values[seed : seed + 1].double() for name, values in self.named.items()}
-        scores = self.form.scores(own, maps, vectors)[0]
-        votes = None if maps is None else self._votes(maps, vectors, own)
+        parameters = {name: values[seed : seed + 1].double() for name, values in self.named.items()}
+        scores = self.form.scores(parameters, maps, vectors)[0]
+        votes = None if maps is None else self._votes(maps, vectors, parameters)
         probabilities = scores.softmax(-1)
         tree = self.options["decode"] == "tree"
         governors = best_tree(scores.numpy()) if tree else scores.argmax(-1).numpy()
@@ -251,11 +251,11 @@ class DependencyProbe(HeadResult):
             )
         if not self.form.reads_maps:
             raise ValueError(f"a probe of {self.form.kind} reads no attention: no head votes")
-        found = self.predictions(sentence, seed=seed).votes
-        assert found is not None
+        head_votes = self.predictions(sentence, seed=seed).votes
+        assert head_votes is not None
         words = ["root", *sentence.words]
         return HeadVotes(
-            values=found[..., dependent - 1, governor],
+            values=head_votes[..., dependent - 1, governor],
             arc=f"{words[governor]} → {words[dependent]}",
             model_name=self.model_name,
         )
@@ -305,8 +305,8 @@ class DependencyProbe(HeadResult):
             "relation": words.relation,
             "sentence": words.sentence,
             "hits": self.scores.hits,
-            **{f"hits/{name}": one.hits for name, one in self.baselines.items()},
-            **{f"curve/{n}": one.hits for n, one in self.curve.items()},
+            **{f"hits/{name}": score.hits for name, score in self.baselines.items()},
+            **{f"curve/{n}": score.hits for n, score in self.curve.items()},
         }
         if self.control is not None:
             arrays["control"] = self.control.hits
@@ -347,14 +347,14 @@ class DependencyProbe(HeadResult):
     def _votes(
         self, maps: torch.Tensor, vectors: torch.Tensor | None, own: Mapping[str, torch.Tensor]
     ) -> Float64Array:
-        one = {name: values[0] for name, values in own.items()}
+        first_seed = {name: values[0] for name, values in own.items()}
         if vectors is None:
-            factors = one["weights"][..., None, None]
+            factors = first_seed["weights"][..., None, None]
         else:
-            factors = word_factors(vectors, one["weights"], one["bias"])
-        votes = map_votes(maps, factors, one["root"]).movedim(0, 1)  # [C, 2, m, m + 1]
-        found: Float64Array = votes.unflatten(0, (self.n_layers, self.n_heads)).numpy()
-        return found
+            factors = word_factors(vectors, first_seed["weights"], first_seed["bias"])
+        votes = map_votes(maps, factors, first_seed["root"]).movedim(0, 1)  # [C, 2, m, m + 1]
+        by_head: Float64Array = votes.unflatten(0, (self.n_layers, self.n_heads)).numpy()
+        return by_head
 
     def _maps(self, sentence: Sentence) -> torch.Tensor:
         if self.model is None:

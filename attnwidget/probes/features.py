@@ -76,7 +76,7 @@ class StoredFeatures(Sequence[FloatArray]):
         self.model_name = layout.model_name
         self.model_digest = layout.model_digest
         self.path = path
-        self._shapes = [layout.shape(len(one)) for one in self.sentences]
+        self._shapes = [layout.shape(len(sentence)) for sentence in self.sentences]
         self._offsets = layout.offsets(map(len, self.sentences))
         self._type = layout.type
 
@@ -164,7 +164,7 @@ def extract_features(
     one_of("dtype", dtype, get_args(Precision))
     if not listed:
         raise ValueError("there are no sentences to read: pass those of a treebank")
-    texts = [(one.words, one.label) for one in listed]
+    texts = [(sentence.words, sentence.label) for sentence in listed]
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
     reader = _reader(model)
     layout = _layout(model, reader, segments[0], kind, layers, dtype)
@@ -172,7 +172,7 @@ def extract_features(
     key = digest_of([vars(layout), batch_size, [(one.first, one.words) for one in segments]])
     workers = None if executor is None else Workers(executor, _Extraction(reader, layout))
     batches = list(batched(segments, batch_size))
-    lengths = [len(one) for one in kept]
+    lengths = [len(kept_segment) for kept_segment in kept]
     # Segments know their place among those that are kept.
     places = {segment.index: place for place, segment in enumerate(segments)}
     with FeatureFile(Path(folder), f"{kind}-{key[:16]}", layout, lengths, len(batches)) as file:
@@ -189,8 +189,8 @@ def extract_features(
             progress_bar(len(segments), what, done=n_done, shown=progress) as bar,
             closing(results),
         ):
-            for batch, found in results:
-                for segment, values in zip(_word_segments(batch), found, strict=True):
+            for batch, read_values in results:
+                for segment, values in zip(_word_segments(batch), read_values, strict=True):
                     file.write(places[segment.index], values)
                 file.n_batches += 1
                 bar.update(len(batch))
@@ -254,7 +254,7 @@ def _layout(
         states = reader.hidden_states([segment])[1]
         width = states[0].shape[-1]
         chosen = tuple(range(len(states))) if layers is None else chosen
-        wrong = [one for one in chosen if not 0 <= one < len(states)]
+        wrong = [layer for layer in chosen if not 0 <= layer < len(states)]
         if wrong or not chosen or len(set(chosen)) < len(chosen):
             raise ValueError(
                 f"layers are one or more of 0 (the embeddings) to {len(states) - 1}, each once, "
@@ -278,12 +278,12 @@ def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list
     values = [np.zeros(layout.shape(one.n_words), layout.type) for one in segments]
     pooling: list[WordMaps] = []
 
-    def keep(first: int, found: Tensor) -> None:
-        stored = found.to(getattr(torch, layout.dtype)).cpu().numpy()  # [B, ..., ..., ...]
-        for own, of_text in zip(values, stored, strict=True):
+    def keep(first: int, batch_values: Tensor) -> None:
+        stored = batch_values.to(getattr(torch, layout.dtype)).cpu().numpy()  # [B, ..., ..., ...]
+        for of_layer, of_text in zip(values, stored, strict=True):
             # A text without special tokens after it has zeros in the last column.
-            rows, columns = np.minimum(own.shape, of_text.shape)[1:]
-            own[first : first + len(of_text), :rows, :columns] = of_text[:, :rows, :columns]
+            rows, columns = np.minimum(of_layer.shape, of_text.shape)[1:]
+            of_layer[first : first + len(of_text), :rows, :columns] = of_text[:, :rows, :columns]
 
     def of_layer(layer: LayerBatch) -> None:
         if layer.layer == 0:
@@ -298,8 +298,8 @@ def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list
         owners = word_owners(read)
         for place, layer in enumerate(layout.layers):
             keep(place, word_means(states[layer].float(), owners)[:, None])
-    for segment, own in zip(segments, values, strict=True):
-        if not np.isfinite(own).all():
+    for segment, of_segment in zip(segments, values, strict=True):
+        if not np.isfinite(of_segment).all():
             raise ValueError(
                 f"text {segment.index + 1} of those given has {layout.kind} that {layout.dtype} "
                 "cannot hold: pass dtype='float32', or a model without NaN"
@@ -308,4 +308,4 @@ def _read(reader: ModelReader, batch: Sequence[Segment], layout: Layout) -> list
 
 
 def _word_segments(batch: Sequence[Segment]) -> list[WordSegment]:
-    return [one for one in batch if isinstance(one, WordSegment)]
+    return [segment for segment in batch if isinstance(segment, WordSegment)]

@@ -56,7 +56,7 @@ def layer_vectors(model: AttentionModel, sentence: Sentence, layer: int) -> NDAr
         ValueError: the sentence is too long or has a word without tokens.
     """
     with cache_folder(None) as folder:
-        found = extract_features(
+        stored = extract_features(
             model, [sentence], folder, kind="hidden", layers=[layer + 1], progress=False
         )
-        return np.array(found[0], np.float32)
+        return np.array(stored[0], np.float32)

@@ -99,9 +99,9 @@ def train_classifiers(
     bar.update()
     stored = file.load() if file is not None else Progress()
     done = int(stored.states["training"]["epochs"]) if stored.states else 0
-    for (task, predictor, alpha), one in tried.items() if done else ():
+    for (task, predictor, alpha), classifier in tried.items() if done else ():
         state = stored.states[f"{task} {predictor} {alpha}"]
-        _restore(one, state, classes[task], len(scales[predictor]))
+        _restore(classifier, state, classes[task], len(scales[predictor]))
     made = _made(tried, scales) if done else {}
     complete = True
     try:
@@ -110,15 +110,19 @@ def train_classifiers(
             # order.
             order = random.permutation(kept).tolist()
             for block in examples.blocks(order if epoch >= done else []):
-                for (task, predictor, _), one in tried.items():
-                    own = block.of(task)
-                    if own.any():
-                        vectors = block.vectors[predictor][own] / scales[predictor]
-                        one.partial_fit(vectors, block.labels(task)[own], classes=classes[task])
+                for (task, predictor, _), classifier in tried.items():
+                    rows = block.of(task)
+                    if rows.any():
+                        vectors = block.vectors[predictor][rows] / scales[predictor]
+                        classifier.partial_fit(
+                            vectors, block.labels(task)[rows], classes=classes[task]
+                        )
             made = _made(tried, scales)
             bar.update()
             if file is not None and epoch >= done:
-                states = {" ".join(map(str, key)): _state(one) for key, one in tried.items()}
+                states = {
+                    " ".join(map(str, key)): _state(classifier) for key, classifier in tried.items()
+                }
                 states["training"] = {"epochs": np.array(epoch + 1)}
                 file.save(Progress(states=states))
     except KeyboardInterrupt:
@@ -134,31 +138,38 @@ def _made(
     """The classifiers as they are now."""
     return {
         (task, predictor, alpha): PairClassifier(
-            one.coef_.astype(np.float64),
-            one.intercept_.astype(np.float64),
-            one.classes_,
+            classifier.coef_.astype(np.float64),
+            classifier.intercept_.astype(np.float64),
+            classifier.classes_,
             scales[predictor],
             alpha,
         )
-        for (task, predictor, alpha), one in tried.items()
+        for (task, predictor, alpha), classifier in tried.items()
     }
 
 
-def _state(one: SGDClassifier) -> dict[str, NDArray[Any]]:
+def _state(classifier: SGDClassifier) -> dict[str, NDArray[Any]]:
     """All that training goes on from: weights, their means, and how often they were changed."""
-    learned = {name: own for name, own in vars(one).items() if name not in one.get_params()}
+    learned = {
+        name: value
+        for name, value in vars(classifier).items()
+        if name not in classifier.get_params()
+    }
     numbers = (np.ndarray, float, int)
-    return {name: np.array(own) for name, own in learned.items() if isinstance(own, numbers)}
+    return {name: np.array(value) for name, value in learned.items() if isinstance(value, numbers)}
 
 
 def _restore(
-    one: SGDClassifier, state: Mapping[str, NDArray[Any]], classes: NDArray[np.int64], width: int
+    classifier: SGDClassifier,
+    state: Mapping[str, NDArray[Any]],
+    classes: NDArray[np.int64],
+    width: int,
 ) -> None:
     """Go on from a `_state`, of vectors of so many numbers."""
     # A first step makes what is no number.
-    one.partial_fit(np.zeros((len(classes), width), np.float32), classes, classes=classes)
+    classifier.partial_fit(np.zeros((len(classes), width), np.float32), classes, classes=classes)
     for name, values in state.items():
-        setattr(one, name, values if values.ndim else values.item())
+        setattr(classifier, name, values if values.ndim else values.item())
 
 
 def _best(
@@ -167,11 +178,11 @@ def _best(
     """For each task and predictor what is right most often; of equals the strongest penalty."""
     best: dict[tuple[str, str], tuple[int, float]] = {}
     chosen: dict[tuple[str, str], PairClassifier] = {}
-    for (task, predictor, alpha), one in made.items():
-        hits = sum(int(right(one, block, task, predictor).sum()) for block in held)
+    for (task, predictor, alpha), classifier in made.items():
+        hits = sum(int(right(classifier, block, task, predictor).sum()) for block in held)
         if (hits, alpha) > best.get((task, predictor), (-1, 0.0)):
             best[task, predictor] = (hits, alpha)
-            chosen[task, predictor] = one
+            chosen[task, predictor] = classifier
     return chosen
 
 
@@ -179,8 +190,8 @@ def right(
     classifier: PairClassifier, block: PairBlock, task: str, predictor: str
 ) -> NDArray[np.bool_]:
     """Bool, for the pairs of the task alone: whether a classifier is right."""
-    own = block.of(task)
-    return classifier.predict(block.vectors[predictor][own]) == block.labels(task)[own]
+    rows = block.of(task)
+    return classifier.predict(block.vectors[predictor][rows]) == block.labels(task)[rows]
 
 
 def _spread(
@@ -193,8 +204,8 @@ def _spread(
     for block in examples.blocks(order):
         counts += len(block.related)
         for name, (total, squares) in sums.items():
-            own = block.vectors[name].astype(np.float64)
-            sums[name] = [total + own.sum(0), squares + (own**2).sum(0)]
+            values = block.vectors[name].astype(np.float64)
+            sums[name] = [total + values.sum(0), squares + (values**2).sum(0)]
         for task in TASKS:
             seen[task] += int(block.of(task).sum())
     if missing := [task for task in TASKS if not seen[task]]:

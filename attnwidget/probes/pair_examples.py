@@ -123,7 +123,7 @@ class PairExamples:
         self._directions = directions
         places = {name: place for place, name in enumerate(relations)}
         random = np.random.default_rng(seed)
-        self.pairs = [pairs_of(one, places, random) for one in sentences]
+        self.pairs = [pairs_of(sentence, places, random) for sentence in sentences]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -136,29 +136,31 @@ class PairExamples:
                 yield self._block(chosen)
 
     def _block(self, chosen: Sequence[int]) -> PairBlock:
-        own = [self.pairs[i] for i in chosen]
+        of_block = [self.pairs[i] for i in chosen]
         vectors = [self._vectors(i) for i in chosen]
-        offsets = np.concatenate([one.governors - one.dependents for one in own])
+        offsets = np.concatenate([pairs.governors - pairs.dependents for pairs in of_block])
         offsets = offsets.clip(-FARTHEST, FARTHEST)
-        lengths = [len(one.related) for one in own]
+        lengths = [len(pairs.related) for pairs in of_block]
         return PairBlock(
             vectors={
                 "attention": np.concatenate(vectors),
                 "offset": np.eye(2 * FARTHEST + 1, dtype=np.float32)[offsets + FARTHEST],
                 "distance": np.eye(FARTHEST + 1, dtype=np.float32)[np.abs(offsets)],
             },
-            related=np.concatenate([one.related for one in own]),
-            relations=np.concatenate([one.relations for one in own]),
-            balanced=np.repeat([one.balanced for one in own], lengths),
+            related=np.concatenate([pairs.related for pairs in of_block]),
+            relations=np.concatenate([pairs.relations for pairs in of_block]),
+            balanced=np.repeat([pairs.balanced for pairs in of_block], lengths),
             sentences=np.repeat(chosen, lengths),
         )
 
     def _vectors(self, index: int) -> NDArray[np.float32]:
         """[P, D * H] of a sentence, direction by direction."""
         maps = self._maps[index][:, 1:-1, 1:-1]
-        own = self.pairs[index]
+        pairs_of_sentence = self.pairs[index]
         ends = {
-            DIRECTIONS[0]: (own.dependents, own.governors),
-            DIRECTIONS[1]: (own.governors, own.dependents),
+            DIRECTIONS[0]: (pairs_of_sentence.dependents, pairs_of_sentence.governors),
+            DIRECTIONS[1]: (pairs_of_sentence.governors, pairs_of_sentence.dependents),
         }
-        return np.concatenate([pair_vectors(maps, *ends[one]) for one in self._directions], axis=1)
+        return np.concatenate(
+            [pair_vectors(maps, *ends[direction]) for direction in self._directions], axis=1
+        )

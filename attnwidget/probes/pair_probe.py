@@ -141,10 +141,10 @@ def train_pair_probe(
         }
         file = None if checkpoint is None else Checkpoint(checkpoint, about)
         with progress_bar(epochs + 1, "epoch", shown=progress) as bar:
-            found, complete = train_classifiers(
+            classifiers, complete = train_classifiers(
                 examples[0], len(counts), epochs=epochs, seed=seed, bar=bar, file=file
             )
-        accuracies, n_pairs, confusion = pair_scores(found, examples[1], len(counts))
+        accuracies, n_pairs, confusion = pair_scores(classifiers, examples[1], len(counts))
     shape = len(directions), read[0].n_layers, read[0].n_heads
     return PairProbe(
         directions=directions,
@@ -153,9 +153,9 @@ def train_pair_probe(
         min_count=min_count,
         accuracies=accuracies,
         counts=n_pairs,
-        alphas=np.array([[found[task, p].alpha for p in PREDICTORS] for task in TASKS]),
-        dependency_weights=found["dependency", "attention"].weights.reshape(shape),
-        relation_weights=_each_class(found["relation", "attention"]).reshape(-1, *shape),
+        alphas=np.array([[classifiers[task, p].alpha for p in PREDICTORS] for task in TASKS]),
+        dependency_weights=classifiers["dependency", "attention"].weights.reshape(shape),
+        relation_weights=_each_class(classifiers["relation", "attention"]).reshape(-1, *shape),
         confusion=confusion,
         n_train=len(read[0]),
         n_dev=len(read[1]),
@@ -173,13 +173,13 @@ def relation_counts(sentences: Sequence[Sentence], min_count: int) -> dict[str, 
     Raises:
         ValueError: fewer than two relations have so many.
     """
-    found = Counter(
+    counts = Counter(
         relation
-        for one in sentences
-        for relation, governor in zip(one.relations, one.governors, strict=True)
+        for sentence in sentences
+        for relation, governor in zip(sentence.relations, sentence.governors, strict=True)
         if governor
     )
-    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     kept = {name: n for name, n in ordered if n >= min_count}
     if len(kept) < 2:
         second = ordered[1][1] if len(ordered) > 1 else 0
@@ -191,8 +191,8 @@ def relation_counts(sentences: Sequence[Sentence], min_count: int) -> dict[str, 
 
 
 def _refuse_no_pairs(parts: Sequence[PairExamples]) -> None:
-    for name, one in zip(("train", "dev"), parts, strict=True):
-        if not any(pairs.balanced for pairs in one.pairs):
+    for name, part in zip(("train", "dev"), parts, strict=True):
+        if not any(pairs.balanced for pairs in part.pairs):
             raise ValueError(
                 f"{name} has no sentence of three words, which it takes to have a pair without a "
                 "dependency: pass longer sentences"

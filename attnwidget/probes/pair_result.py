@@ -106,10 +106,10 @@ class PairProbe(HeadResult):
         weights |= dict(zip(self.relations, self.relation_weights, strict=True))
         several = len(self.directions) > 1
         return {
-            f"{name}, {direction}" if several else name: own[d]
-            for name, own in weights.items()
+            f"{name}, {direction}" if several else name: of_direction[d]
+            for name, of_direction in weights.items()
             for d, direction in enumerate(self.directions)
-            if np.isfinite(own).all()
+            if np.isfinite(of_direction).all()
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -170,8 +170,10 @@ class PairProbe(HeadResult):
 
         The file holds arrays and JSON, nothing that runs.
         """
-        arrays = {name: own for name, own in vars(self).items() if isinstance(own, np.ndarray)}
-        about = {name: own for name, own in vars(self).items() if name not in arrays}
+        arrays = {
+            name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        about = {name: value for name, value in vars(self).items() if name not in arrays}
         return write_probe(path, self.kind, about, arrays)
 
     @classmethod
@@ -209,17 +211,19 @@ def pair_scores(
     confusion = np.zeros((n_relations, n_relations), np.int64)
     for block in dev.blocks(range(n)):
         for t, task in enumerate(TASKS):
-            own = block.of(task)
-            labels = block.labels(task)[own]
-            places = block.sentences[own]
+            rows = block.of(task)
+            labels = block.labels(task)[rows]
+            places = block.sentences[rows]
             totals[t] += np.bincount(places, minlength=n)
             hits[t, -1] += np.bincount(places[labels == 0], minlength=n)
             for p, predictor in enumerate(PREDICTORS):
-                if one := classifiers.get((task, predictor)):
-                    correct = right(one, block, task, predictor)
+                if classifier := classifiers.get((task, predictor)):
+                    correct = right(classifier, block, task, predictor)
                     hits[t, p] += np.bincount(places[correct], minlength=n)
-            if task == "relation" and (one := classifiers.get((task, "attention"))):
-                np.add.at(confusion, (labels, one.predict(block.vectors["attention"][own])), 1)
+            if task == "relation" and (classifier := classifiers.get((task, "attention"))):
+                np.add.at(
+                    confusion, (labels, classifier.predict(block.vectors["attention"][rows])), 1
+                )
     random = np.random.default_rng(seed)
     weights = np.concatenate([np.ones((1, n)), random.multinomial(n, np.full(n, 1 / n), draws)])
     with np.errstate(invalid="ignore"):  # no pair at all, or none in what was drawn

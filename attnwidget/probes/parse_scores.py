@@ -37,12 +37,12 @@ class JudgedWords:
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> JudgedWords:
         """The words of sentences."""
-        labels = [label for one in sentences for label in one.relations]
+        labels = [label for sentence in sentences for label in sentence.relations]
         known, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.arange(len(order))
-        lengths = [len(one) for one in sentences]
+        lengths = [len(sentence) for sentence in sentences]
         return cls(
             tuple(known[order].tolist()), ranks[places], np.repeat(np.arange(len(lengths)), lengths)
         )
@@ -91,9 +91,9 @@ class ParseScores:
     def interval(self) -> tuple[float, float]:
         """The 95 % bootstrap interval of `uas` over sentences: low and high."""
         n = int(self.words.sentence[-1]) + 1
-        own = self.words.sentence[self.words.counted]
-        right = np.bincount(own, self.hits.mean(0)[self.words.counted], n)
-        return bootstrap_ratio_interval(right, np.bincount(own, minlength=n))
+        sentence_of = self.words.sentence[self.words.counted]
+        right = np.bincount(sentence_of, self.hits.mean(0)[self.words.counted], n)
+        return bootstrap_ratio_interval(right, np.bincount(sentence_of, minlength=n))
 
     def by_relation(self) -> dict[str, tuple[int, float]]:
         """The number of words of each relation, and the share with a correct governor."""
@@ -107,8 +107,8 @@ def judged(
     words: JudgedWords, governors: Sequence[Sequence[int]], predicted: Iterable[Integers]
 ) -> ParseScores:
     """The hits of predictions, [S, m] a sentence, against governors."""
-    found = [one == np.asarray(own) for one, own in zip(predicted, governors, strict=True)]
-    return ParseScores(np.concatenate(found, 1), words)
+    hits = [guess == np.asarray(truth) for guess, truth in zip(predicted, governors, strict=True)]
+    return ParseScores(np.concatenate(hits, 1), words)
 
 
 def offset_governors(n_words: int, offset: int) -> Integers:
@@ -128,10 +128,10 @@ def best_offset(sentences: Sequence[Sentence]) -> int:
     Punctuation does not count.
     """
     words = JudgedWords.of(sentences)
-    governors = [one.governors for one in sentences]
+    governors = [sentence.governors for sentence in sentences]
 
     def score(offset: int) -> float:
-        guesses = (offset_governors(len(one), offset)[None] for one in sentences)
+        guesses = (offset_governors(len(sentence), offset)[None] for sentence in sentences)
         return judged(words, governors, guesses).uas
 
     return max(OFFSETS, key=lambda offset: (score(offset), offset))

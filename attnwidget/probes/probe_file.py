@@ -49,13 +49,13 @@ def load_probe(
     """
     kind, about, arrays = read_probe(path)
     try:
-        found = _KINDS[kind].restored(about, arrays)
+        probe = _KINDS[kind].restored(about, arrays)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} is no probe that this version of attnwidget saved: {error}"
         ) from error
     if vectors is not None:
-        if not isinstance(found, DependencyProbe):
+        if not isinstance(probe, DependencyProbe):
             raise TypeError(f"a {kind} reads no word vectors: leave vectors out")
-        found = found.with_vectors(vectors)
-    return found if model is None else found.of_model(model)
+        probe = probe.with_vectors(vectors)
+    return probe if model is None else probe.of_model(model)

@@ -161,7 +161,7 @@ def train_structural_probe(
         if not runs:
             raise KeyboardInterrupt
         rule = punctuation_rule([*of_train.sentences, *of_dev.sentences])
-        gold = [GoldTree.of(one, rule) for one in of_dev.sentences]
+        gold = [GoldTree.of(sentence, rule) for sentence in of_dev.sentences]
         reached = tuple(r for r in ranks if any(run.rank == r for run in runs))
         scored = [
             scores_of([run for run in runs if run.rank == r], trees["probe"][1], gold)
@@ -190,12 +190,12 @@ def train_structural_probe(
 
 def _ranks(rank: Rank | Sequence[Rank], dim: int) -> tuple[int, ...]:
     """Ranks asked for, least first; ValueError for one that no map of the vectors has."""
-    asked = list(rank) if isinstance(rank, Sequence) else [rank]
-    ranks = [dim if one is None else one for one in asked]
-    wrong = [one for one in ranks if not 1 <= one <= dim]
+    listed = list(rank) if isinstance(rank, Sequence) else [rank]
+    ranks = [dim if value is None else value for value in listed]
+    wrong = [value for value in ranks if not 1 <= value <= dim]
     if wrong or not ranks or len({*ranks}) < len(ranks):
         raise ValueError(
             f"rank is 1 to {dim}, the width of the vectors (None), or several of these, each once; "
-            f"got {wrong[0] if wrong else asked}"
+            f"got {wrong[0] if wrong else listed}"
         )
     return tuple(sorted(ranks))

@@ -87,13 +87,13 @@ class PredictedTree:
         -1 where it is no gold edge: of punctuation. The root has 1 where it is `root`.
         """
         gold = {*self.gold_edges}
-        found = np.full(len(self.sentence), -1)
+        marks = np.full(len(self.sentence), -1)
         for word, governor in enumerate(self.sentence.governors):
             edge = min(word, governor - 1), max(word, governor - 1)
             if edge in gold:
-                found[word] = edge in self.edges
-        found[self.gold_root] = self.root == self.gold_root
-        return found
+                marks[word] = edge in self.edges
+        marks[self.gold_root] = self.root == self.gold_root
+        return marks
 
     @property
     def uuas(self) -> float:
@@ -302,9 +302,9 @@ class StructuralProbe:
     def restored(cls, about: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> StructuralProbe:
         """The probe that a file of `save` is about."""
         runs = []
-        for i, own in enumerate(about.pop("runs")):
-            own |= {name: arrays[f"run {i} {name}"] for name in _RUN_ARRAYS}
-            runs.append(StructuralRun(**own))
+        for i, fields in enumerate(about.pop("runs")):
+            fields |= {name: arrays[f"run {i} {name}"] for name in _RUN_ARRAYS}
+            runs.append(StructuralRun(**fields))
         about |= {name: tuple(about[name]) for name in ("layers", "ranks")}
         about |= {name: arrays[name] for name in ("scores", "deviations", "chain")}
         return cls(**about, runs=tuple(runs), untrained=arrays.get("untrained"))

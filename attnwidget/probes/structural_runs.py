@@ -43,12 +43,12 @@ class StructuralRun:
 
     def at(self, place: int) -> StructuralRun:
         """The probes of one of its layers alone."""
-        own = slice(place, place + 1)
+        at_place = slice(place, place + 1)
         return replace(
             self,
-            distance=self.distance[own],
-            depth=self.depth[own],
-            dev_losses=self.dev_losses[:, own],
+            distance=self.distance[at_place],
+            depth=self.depth[at_place],
+            dev_losses=self.dev_losses[:, at_place],
         )
 
     def predicted(self, vectors: NDArray[np.floating]) -> tuple[Float64Array, Float64Array]:
@@ -115,8 +115,10 @@ class StructuralRuns:
         self._bar.update(self._epochs - training.epoch)
         if not training.epoch:
             return None
-        distance, depth = (np.stack([one.best.numpy() for one in task]) for task in training.tasks)
-        losses = np.array([[one.best_loss for one in task] for task in training.tasks])
+        distance, depth = (
+            np.stack([descent.best.numpy() for descent in task]) for task in training.tasks
+        )
+        losses = np.array([[descent.best_loss for descent in task] for task in training.tasks])
         complete = training.ended or training.epoch >= self._epochs
         return StructuralRun(rank, seed, training.epoch, distance, depth, losses, complete)
 
@@ -139,4 +141,6 @@ def scores_of(
     estimates = scored[0].mean_with(scored[1:]).estimates()
     if len(scored) == 1:
         return estimates, np.full((len(MEASURES), dev.n_layers), np.nan)
-    return estimates, np.std([one.estimates(draws=1)[0] for one in scored], axis=0, ddof=1)
+    return estimates, np.std(
+        [scored_run.estimates(draws=1)[0] for scored_run in scored], axis=0, ddof=1
+    )

@@ -87,9 +87,16 @@ def punctuation_rule(sentences: Sequence[Sentence]) -> Punctuation:
     "xpos" where all of the treebank's own tags are of the Penn Treebank's family, as in the paper;
     else "upos", the universal tag PUNCT; without tags "relation", punct.
     """
-    if all(one.xpos and {*one.xpos} <= _PENN_WORDS | _PENN_PUNCTUATION for one in sentences):
+    if all(
+        sentence.xpos and {*sentence.xpos} <= _PENN_WORDS | _PENN_PUNCTUATION
+        for sentence in sentences
+    ):
         return "xpos"
-    return "upos" if all(one.tags and all(one.tags) for one in sentences) else "relation"
+    return (
+        "upos"
+        if all(sentence.tags and all(sentence.tags) for sentence in sentences)
+        else "relation"
+    )
 
 
 def is_punctuation(sentence: Sentence, rule: Punctuation) -> NDArray[np.bool_]:
@@ -158,8 +165,8 @@ class TreeScores:
         """
         tree = self._trees[index]
         sums = self._sums[:, :, index]
-        for layer, own in enumerate(distances):
-            sums[0, layer] = len(tree.edges & spanning_edges(own, tree.kept))
+        for layer, of_layer in enumerate(distances):
+            sums[0, layer] = len(tree.edges & spanning_edges(of_layer, tree.kept))
             sums[2, layer] = tree.depths[tree.root_of(depths[layer])] == 0
         if self._counts[1, index]:
             sums[1] = np.nan_to_num(spearman(distances, tree.distances)).mean(-1)
@@ -188,7 +195,9 @@ class TreeScores:
         lengths = self._lengths if by_length else np.zeros_like(self._lengths)
         members = lengths == np.unique(lengths[counts > 0])[:, None]  # [G, N]
         amounts = weights @ (members * counts).T  # [1 + draws, G]
-        totals = np.stack([weights @ (members * own).T for own in sums])  # [L, 1 + draws, G]
+        totals = np.stack(
+            [weights @ (members * sums_of_layer).T for sums_of_layer in sums]
+        )  # [L, 1 + draws, G]
         shares = np.divide(totals, amounts, out=np.zeros_like(totals), where=amounts > 0)
         with np.errstate(invalid="ignore"):  # a draw may have no sentence that counts
             means = shares.sum(-1) / (amounts > 0).sum(-1)
@@ -197,7 +206,7 @@ class TreeScores:
     def mean_with(self, others: Sequence[TreeScores]) -> TreeScores:
         """The mean over several seeds, sentence by sentence."""
         made = TreeScores(self._trees, self._sums.shape[1])
-        made._sums = np.mean([self._sums, *(one._sums for one in others)], axis=0)
+        made._sums = np.mean([self._sums, *(other._sums for other in others)], axis=0)
         return made
 
 

@@ -49,9 +49,10 @@ class VectorTrees:
         self.sentences = sentences
         self.vectors = vectors
         self.n_layers, _, self.dim = vectors[0].shape
-        self.lengths = np.array([len(one) for one in sentences])
+        self.lengths = np.array([len(sentence) for sentence in sentences])
         self._gold = [
-            (tree_distances(one.governors), tree_depths(one.governors)) for one in sentences
+            (tree_distances(sentence.governors), tree_depths(sentence.governors))
+            for sentence in sentences
         ]
 
     def __len__(self) -> int:
@@ -107,8 +108,8 @@ class TreeBatch:
 
     def losses(self, task: int, layers: list[int], maps: Tensor) -> Tensor:
         """Losses [K, B] of a task (of `TASKS`) for the maps [K, D, r] of K layers."""
-        own = self.vectors if len(layers) == len(self.vectors) else self.vectors[layers]
-        words = (own @ maps)[:, self.words]  # [K, B, m, r]
+        vectors = self.vectors if len(layers) == len(self.vectors) else self.vectors[layers]
+        words = (vectors @ maps)[:, self.words]  # [K, B, m, r]
         if task == 0:
             return distance_loss(squared_distances(words), self.gold[0], self.lengths)
         return depth_loss(squared_lengths(words), self.gold[1], self.lengths)
@@ -210,13 +211,13 @@ class StructuralTraining:
         self._size = batch_size
         random = torch.Generator().manual_seed(seed)
         starts = (torch.rand(2, train.dim, rank, generator=random) * 2 - 1) * _START
-        self.tasks = [[MapDescent(one, rate) for _ in range(train.n_layers)] for one in starts]
+        self.tasks = [[MapDescent(start, rate) for _ in range(train.n_layers)] for start in starts]
         self.epoch = 0
 
     @property
     def ended(self) -> bool:
         """Whether no loss fell for too long."""
-        return all(one.done for task in self.tasks for one in task)
+        return all(descent.done for task in self.tasks for descent in task)
 
     def run_epoch(self) -> None:
         """Read all sentences once, then judge by the dev sentences."""
@@ -236,24 +237,30 @@ class StructuralTraining:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that training goes on from, by name."""
-        maps = {f"{name}/{key}": v for name, one in self._maps() for key, v in one.state().items()}
+        maps = {
+            f"{name}/{key}": v
+            for name, descent in self._maps()
+            for key, v in descent.state().items()
+        }
         return {"epoch": np.array(self.epoch), **maps}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a `state`."""
         self.epoch = int(state["epoch"])
-        for name, one in self._maps():
+        for name, descent in self._maps():
             start = f"{name}/"
-            one.restore({k.removeprefix(start): v for k, v in state.items() if k.startswith(start)})
+            descent.restore(
+                {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+            )
 
     def _maps(self) -> Iterator[tuple[str, MapDescent]]:
         for name, task in zip(TASKS, self.tasks, strict=True):
-            yield from ((f"{name} {layer}", one) for layer, one in enumerate(task))
+            yield from ((f"{name} {layer}", descent) for layer, descent in enumerate(task))
 
     def _losses(self, batch: TreeBatch) -> Iterator[tuple[int, list[int], Tensor]]:
         """For each task its K layers that go on, and their losses [K, B]."""
         for number, task in enumerate(self.tasks):
-            active = [layer for layer, one in enumerate(task) if not one.done]
+            active = [layer for layer, descent in enumerate(task) if not descent.done]
             if active:
                 maps = torch.stack([task[layer].map for layer in active])
                 yield number, active, batch.losses(number, active, maps)

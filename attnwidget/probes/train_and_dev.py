@@ -33,13 +33,13 @@ def train_and_dev(
     """
     how = "read sentences with load_treebank(path)"
     train, dev = all_of(Sentence, train, how), all_of(Sentence, dev, how)
-    for name, given in (("train", train), ("dev", dev)):
-        if not given:
+    for name, sentences in (("train", train), ("dev", dev)):
+        if not sentences:
             raise ValueError(f"{name} has no sentences: pass those of a treebank")
     known = {*train}
-    spelt = {one.words: one for one in train}
-    repeated = [one for one in dev if one.words in spelt]
-    if shared := [one for one in repeated if one in known or len(one) >= LONG]:
+    spelt = {sentence.words: sentence for sentence in train}
+    repeated = [sentence for sentence in dev if sentence.words in spelt]
+    if shared := [sentence for sentence in repeated if sentence in known or len(sentence) >= LONG]:
         first = shared[0]
         raise ValueError(
             f"{len(shared):,} of the {len(dev):,} sentences of dev are in train, the first is "

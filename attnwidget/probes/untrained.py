@@ -36,11 +36,11 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
         torch.manual_seed(seed)
         drawn = type(trained)(config)
     words = trained.get_input_embeddings()
-    own = dict(drawn.named_modules())
+    modules = dict(drawn.named_modules())
     with torch.no_grad():
         for path, module in trained.named_modules():
             if module is words or (isinstance(module, nn.Embedding) and _places(path)):
-                own[path].weight.copy_(module.weight)
+                modules[path].weight.copy_(module.weight)
     drawn.to(model.device, next(trained.parameters()).dtype).eval()
     return load_model(drawn, model.tokenizer, name=f"{model.own_name}, untrained")
 

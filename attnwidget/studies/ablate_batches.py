@@ -50,7 +50,7 @@ class AblateBatches:
         outer = replace(edits, changes=self.outer)
         with self.model.lock, replaying(self.model.hf_model, outer, edits) as replay:
             replay.settle(*settled)
-            return [self.numbers(replay, *one) for one in batches]
+            return [self.numbers(replay, *arguments) for arguments in batches]
 
     def numbers(self, replay: Replay, examples: Sequence[Any], asked: Sequence[Asked]) -> Numbers:
         """[units + 1, B] of one batch, the intact model first."""
@@ -73,13 +73,13 @@ class AblateBatches:
         """
 
         def with_examples(asked: Sequence[Asked]) -> tuple[list[Any], Sequence[Asked]]:
-            return [examples[one.example] for one in asked], asked
+            return [examples[question.example] for question in asked], asked
 
         def arguments(shard: Sequence[Sequence[Asked]]) -> tuple[Any, ...]:
-            return (replay.note, replay.narrows), [with_examples(asked) for asked in shard]
+            return (replay.note, replay.narrows), [with_examples(questions) for questions in shard]
 
-        for asked in batches if workers is None else batches[:1]:
-            yield asked, self.numbers(replay, *with_examples(asked))
+        for batch in batches if workers is None else batches[:1]:
+            yield batch, self.numbers(replay, *with_examples(batch))
         if workers is not None:
             yield from workers.each(batches[1:], arguments, first=n_done + 2)
 
@@ -89,7 +89,7 @@ def _numbers(
 ) -> Numbers:
     output = replay.intact(batch.inputs)
     intact = batch.answers(output.logits) if score == "kl" else None
-    found = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]
+    numbers_of_rows = [input_numbers(score, output, batch, 1, intact).cpu().numpy()]
     places = None
     if not callable(score) and batch.columns is not None:
         places = batch.rows, batch.columns
@@ -99,5 +99,5 @@ def _numbers(
     ):
         parts = last - first
         numbers = input_numbers(score, output, batch, parts, intact, narrowed=replay.narrows)
-        found.append(numbers.cpu().numpy())
-    return np.concatenate(found)
+        numbers_of_rows.append(numbers.cpu().numpy())
+    return np.concatenate(numbers_of_rows)

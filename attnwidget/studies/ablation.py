@@ -95,8 +95,8 @@ def ablate(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     if method == "patch":
         raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
-    listed, asked = asked_of(model, examples, answered=not callable(score))
-    check_score(score, asked)
+    listed, questions = asked_of(model, examples, answered=not callable(score))
+    check_score(score, questions)
     with model.lock:
         units, edits = _units(model, heads, method, reference)
         changes = [{head: edits.changes[head] for head in unit} for unit in units]
@@ -106,10 +106,10 @@ def ablate(
             "edits": edits.digest,
             "units": digest_of(units),
             "score": score_name(score),
-            "inputs": digest_of(asked),
+            "inputs": digest_of(questions),
             "batch_size": batch_size,
         }
-        batches = list(of_one_length(asked, batch_size))
+        batches = list(of_one_length(questions, batch_size))
         with replaying(model.hf_model, model.edits, edits) as replay:
             numbers, complete = input_numbers(
                 "ablation",
@@ -120,7 +120,7 @@ def ablate(
                 checkpoint=checkpoint,
                 progress=progress,
             )
-        values, kept = example_scores(score, numbers, asked)
+        values, kept = example_scores(score, numbers, questions)
         if not len(kept):
             raise KeyboardInterrupt
         return _result(
@@ -148,8 +148,11 @@ def _units(
         for layer, count in enumerate(edits.heads_of["self"]):
             if count:
                 layers[layer] = [Head(layer, head) for head in range(count)]
-        whole = [[tuple(own)] for own in layers.values()]
-        single = [[(head,) for head in own] if len(own) > 1 else [] for own in layers.values()]
+        whole = [[tuple(heads_of_layer)] for heads_of_layer in layers.values()]
+        single = [
+            [(head,) for head in heads_of_layer] if len(heads_of_layer) > 1 else []
+            for heads_of_layer in layers.values()
+        ]
         parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]
         return [unit for part in parts for unit in part], edits
     # Edits of a surrounding block come first.
@@ -170,11 +173,11 @@ def _result(
     counts = model.n_layers
     of_heads = np.full((counts, model.n_heads, n_examples), np.nan)
     of_layers = np.full((counts, n_examples), np.nan)
-    for unit, own in zip(units, values[1:], strict=True):
+    for unit, numbers in zip(units, values[1:], strict=True):
         if len(unit) > 1:
-            of_layers[unit[0].layer] = own
+            of_layers[unit[0].layer] = numbers
         else:
-            of_heads[unit[0].layer, unit[0].head] = own
+            of_heads[unit[0].layer, unit[0].head] = numbers
     return Ablation(
         score=score_name(score),
         method=method,

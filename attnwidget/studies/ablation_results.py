@@ -76,12 +76,12 @@ class Without:
     @cached_property
     def p(self) -> Float64Array:
         """P-value, two-sided: exact McNemar of right and wrong, else by flipping signs."""
-        own = self._differences[self._measured]
+        measured = self._differences[self._measured]
         if not self.tested:
             return np.full(self.scores.shape[:-1], np.nan)
         if self.judged:
-            return self._placed(differ((own < 0).sum(-1), (own > 0).sum(-1)))
-        return self._placed(sign_flip_test(own))
+            return self._placed(differ((measured < 0).sum(-1), (measured > 0).sum(-1)))
+        return self._placed(sign_flip_test(measured))
 
     @cached_property
     def adjusted(self) -> Float64Array:
@@ -150,8 +150,8 @@ class Ablation(HeadResult):
     def judged(self) -> bool:
         """Whether every example is right (1) or wrong (0), so that examples break or are fixed."""
         all_scores = [self.intact.ravel(), self.head_scores.ravel(), self.layer_scores.ravel()]
-        found = np.concatenate(all_scores)
-        return bool(np.isin(found[~np.isnan(found)], (0.0, 1.0)).all())
+        drawn = np.concatenate(all_scores)
+        return bool(np.isin(drawn[~np.isnan(drawn)], (0.0, 1.0)).all())
 
     def heads(self) -> HeadMetrics:
         """The difference that each head makes: float64 [L, H] by title; {} of whole layers only."""
@@ -168,12 +168,21 @@ class Ablation(HeadResult):
         import pandas as pd
 
         frames = []
-        for one in (self.of_heads, self.of_layers):
-            places = np.argwhere(one._measured)
-            low, high = one.interval
-            columns = {"score": one.mean, "difference": one.difference, "low": low, "high": high}
-            columns |= {name: getattr(one, name) for name in ("broken", "fixed", "p", "adjusted")}
-            frame = pd.DataFrame({name: value[one._measured] for name, value in columns.items()})
+        for effects in (self.of_heads, self.of_layers):
+            places = np.argwhere(effects._measured)
+            low, high = effects.interval
+            columns = {
+                "score": effects.mean,
+                "difference": effects.difference,
+                "low": low,
+                "high": high,
+            }
+            columns |= {
+                name: getattr(effects, name) for name in ("broken", "fixed", "p", "adjusted")
+            }
+            frame = pd.DataFrame(
+                {name: value[effects._measured] for name, value in columns.items()}
+            )
             frame.insert(0, "layer", places[:, 0])
             heads = places[:, 1] if places.shape[1] > 1 else [pd.NA] * len(places)
             frame.insert(1, "head", pd.Series(heads, dtype="Int64"))

@@ -19,7 +19,7 @@ Score: TypeAlias = (
 SCORES = ("accuracy", "loss", "kl", "minimal pair")
 
 
-def check_score(score: Score, asked: Sequence[Asked]) -> None:
+def check_score(score: Score, questions: Sequence[Asked]) -> None:
     """Raise an error if the score does not exist or does not apply to the examples.
 
     Raises:
@@ -28,12 +28,12 @@ def check_score(score: Score, asked: Sequence[Asked]) -> None:
     if callable(score):
         return
     one_of("score", score, SCORES)
-    pairs = any(one.sign < 0 for one in asked)
+    pairs = any(question.sign < 0 for question in questions)
     if pairs and score in ("accuracy", "loss"):
         raise ValueError(f"minimal pairs have no {score}: score='minimal pair', or 'kl'")
     if not pairs and score == "minimal pair":
         raise ValueError("score='minimal pair' takes MinimalPair examples; these are others")
-    if score in ("accuracy", "loss") and not asked[0].targets:
+    if score in ("accuracy", "loss") and not questions[0].targets:
         raise ValueError(
             f"score={score!r} takes examples with a label, (text, label): a classifier's segments "
             "have none"
@@ -63,13 +63,13 @@ def input_numbers(
         ValueError: a function does not give one number an example.
     """
     if callable(score):
-        found = torch.as_tensor(score(output, batch)).detach()
-        if found.shape != (len(batch.asked),) or not bool(torch.isfinite(found.double()).all()):
+        scores = torch.as_tensor(score(output, batch)).detach()
+        if scores.shape != (len(batch.asked),) or not bool(torch.isfinite(scores.double()).all()):
             raise ValueError(
                 f"a score gives one finite number an example, here {len(batch.asked)}; "
-                f"{score_name(score)} gave {found!r:.80}"
+                f"{score_name(score)} gave {scores!r:.80}"
             )
-        return found.double()[None]
+        return scores.double()[None]
     numbers = []
     for logits in output.logits.chunk(parts):
         answers = torch.log_softmax(logits[0].float(), -1) if narrowed else batch.answers(logits)
@@ -103,21 +103,23 @@ def log_loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
 
 
 def example_scores(
-    score: Score, numbers: NDArray[np.float64], asked: Sequence[Asked]
+    score: Score, numbers: NDArray[np.float64], asked_questions: Sequence[Asked]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the scores of the examples that are done, and the indices of these examples.
 
     Args:
         score: the score.
         numbers: [U, I], a number of each of the I inputs; NaN where it was not read.
-        asked: the I inputs.
+        asked_questions: The I inputs.
 
     Returns:
         [U, N] and int [N].
     """
-    examples = np.array([one.example for one in asked])
-    signs = np.array([one.sign for one in asked], dtype=np.float64)
-    questions = np.array([max(1, len(one.places)) for one in asked], dtype=np.float64)
+    examples = np.array([question.example for question in asked_questions])
+    signs = np.array([question.sign for question in asked_questions], dtype=np.float64)
+    questions = np.array(
+        [max(1, len(question.places)) for question in asked_questions], dtype=np.float64
+    )
     count = int(examples.max()) + 1
     sums = np.zeros((count, len(numbers)))
     np.add.at(sums, examples, (numbers * (signs if score == "minimal pair" else 1.0)).T)

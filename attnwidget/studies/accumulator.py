@@ -233,8 +233,8 @@ def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, Toke
         ValueError: two of one name differ.
     """
     classes: dict[str, TokenClass] = {}
-    for one in accumulators:
-        for name, members in one.token_classes.items():
+    for accumulator in accumulators:
+        for name, members in accumulator.token_classes.items():
             if classes.setdefault(name, members) != members:
                 raise ValueError(f"two metrics name different token classes {name!r}")
     return classes
@@ -242,7 +242,7 @@ def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, Toke
 
 def refuse_whole_maps(accumulators: Iterable[Accumulator[Any]], n_tokens: int) -> None:
     """Raise an error for metrics that need whole maps, if a segment is read without whole maps."""
-    if whole := [one.name for one in accumulators if not one.by_rows]:
+    if whole := [accumulator.name for accumulator in accumulators if not accumulator.by_rows]:
         raise ValueError(
             f"{', '.join(whole)}: these metrics need whole maps, and an input of {n_tokens:,} "
             "tokens is read without whole maps: pass a shorter input, attend(text, long=False), or "

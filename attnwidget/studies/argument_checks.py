@@ -22,13 +22,13 @@ def refuse_no_model(model: AttentionModel) -> None:
         )
 
 
-def each_of(given: Iterable[T], how: str) -> Iterable[T]:
+def each_of(items: Iterable[T], how: str) -> Iterable[T]:
     """Return the iterable or stream, or raise TypeError for one text, one path or nothing."""
-    asked: object = given
-    if isinstance(asked, (str, bytes, Path)) or not isinstance(asked, Iterable):
-        shown = repr(asked) if isinstance(asked, (str, Path)) else type(asked).__name__
+    iterable: object = items
+    if isinstance(iterable, (str, bytes, Path)) or not isinstance(iterable, Iterable):
+        shown = repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
         raise TypeError(f"expected a list, got {shown}: {how}")
-    return given
+    return items
 
 
 def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
@@ -42,13 +42,13 @@ def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
         Traceback (most recent call last):
         TypeError: expected a list, got '12': count
     """
-    found = list(each_of(given, how))
-    for index, one in enumerate(found):
-        if not isinstance(one, kind):
+    items = list(each_of(given, how))
+    for index, item in enumerate(items):
+        if not isinstance(item, kind):
             raise TypeError(
-                f"expected a list of {kind.__name__}, got {type(one).__name__} at {index}: {how}"
+                f"expected a list of {kind.__name__}, got {type(item).__name__} at {index}: {how}"
             )
-    return found
+    return items
 
 
 def each_once(name: str, values: Iterable[T]) -> list[T]:
@@ -69,6 +69,6 @@ def one_of(name: str, value: object, allowed: Sequence[object]) -> None:
         ValueError: pairing is 'zip' or 'all', got 'any'
     """
     if value not in allowed:
-        said = [repr(one) for one in allowed]
+        said = [repr(choice) for choice in allowed]
         listed = " or ".join(said) if len(said) == 2 else f"one of {', '.join(said)}"
         raise ValueError(f"{name} is {listed}, got {value!r}")

@@ -60,19 +60,19 @@ class ExampleBatch:
     @property
     def rows(self) -> Tensor:
         """The index of the input of each question, [P]."""
-        counts = [max(1, len(one.places)) for one in self.asked]
+        counts = [max(1, len(question.places)) for question in self.asked]
         return torch.repeat_interleave(torch.tensor(counts)).to(self._device)
 
     @property
     def columns(self) -> Tensor | None:
         """[P], for each question the token that answers; None where the whole input does."""
-        places = [place for one in self.asked for place in one.places]
+        places = [place for question in self.asked for place in question.places]
         return torch.tensor(places, device=self._device) if places else None
 
     @property
     def targets(self) -> Tensor | None:
         """The right answers [P], or None without right answers."""
-        targets = [target for one in self.asked for target in one.targets]
+        targets = [target for question in self.asked for target in question.targets]
         return torch.tensor(targets, device=self._device) if targets else None
 
     @property
@@ -83,8 +83,8 @@ class ExampleBatch:
         """Log probabilities [P, V] in nats, of logits [B, n, V] or, of classes, [B, V]."""
         rows = self.rows
         columns = self.columns
-        found = logits[rows] if columns is None else logits[rows, columns]
-        return torch.log_softmax(found.float(), -1)
+        chosen = logits[rows] if columns is None else logits[rows, columns]
+        return torch.log_softmax(chosen.float(), -1)
 
     def per_input(self, values: Tensor) -> Tensor:
         """The sum [B] of numbers of each question, [P]."""
@@ -112,7 +112,7 @@ def asked_of(
     name = type(model.hf_model).__name__
     if model._encodes_apart:
         raise TypeError(f"models of one stack are studied so, {name} is an encoder-decoder")
-    kinds = {_kind(one, index) for index, one in enumerate(listed)}
+    kinds = {_kind(example, index) for index, example in enumerate(listed)}
     if len(kinds) > 1:
         raise ValueError(f"the examples are of several kinds: {HOW}")
     pairs = kinds == {MinimalPair}
@@ -121,23 +121,29 @@ def asked_of(
             "a score that is a function takes no minimal pairs: pass score='minimal pair' or 'kl'"
         )
     if pairs:
-        asked = [
-            Asked(one.pair, one.changed, one.places, one.targets, 1 - 2 * one.side)
-            for one in sentences_of(model, listed)
+        questions = [
+            Asked(
+                sentence.pair,
+                sentence.changed,
+                sentence.places,
+                sentence.targets,
+                1 - 2 * sentence.side,
+            )
+            for sentence in sentences_of(model, listed)
         ]
     else:
         task = prediction_task(model.hf_model) if answered else None
         read = _of_segment if kinds == {Segment} else _of_label
-        asked = [read(model, task, index, one) for index, one in enumerate(listed)]
-    return listed, sorted(asked, key=lambda one: len(one.encoded.ids))
+        questions = [read(model, task, index, example) for index, example in enumerate(listed)]
+    return listed, sorted(questions, key=lambda question: len(question.encoded.ids))
 
 
 def batch_of(
-    model: AttentionModel, examples: Iterable[Any], asked: Sequence[Asked]
+    model: AttentionModel, examples: Iterable[Any], questions: Sequence[Asked]
 ) -> ExampleBatch:
     """Return the questions about inputs of equal length, and the example of each question."""
-    inputs = model._inputs.padded([one.encoded for one in asked])
-    return ExampleBatch(tuple(examples), inputs, tuple(asked))
+    inputs = model._inputs.padded([question.encoded for question in questions])
+    return ExampleBatch(tuple(examples), inputs, tuple(questions))
 
 
 def _kind(example: Any, index: int) -> type:

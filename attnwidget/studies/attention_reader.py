@@ -74,19 +74,19 @@ def read_attention(
         model=model,
         without_attention=chosen.without_attention,
     )
-    for one in accumulators:
-        one.start(subject)
+    for accumulator in accumulators:
+        accumulator.start(subject)
     if attention.is_long:
         refuse_whole_maps(accumulators, n)
     for index, number in enumerate(chosen.layers.numbers):
         if attention.is_long:
             for first, rows in attention.row_blocks(number, stack=chosen.name):
-                for one in accumulators:
-                    one.update(LayerBatch(batch, index, rows[None], None, first))
+                for accumulator in accumulators:
+                    accumulator.update(LayerBatch(batch, index, rows[None], None, first))
             continue
         weights = torch.from_numpy(attention.weights(number, stack=chosen.name))[None]
         layer = LayerBatch(batch, index, weights, None)
-        for one in accumulators:
-            one.update(layer)
-    for one in accumulators:
-        one.end_batch(batch)
+        for accumulator in accumulators:
+            accumulator.update(layer)
+    for accumulator in accumulators:
+        accumulator.end_batch(batch)

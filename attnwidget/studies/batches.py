@@ -140,7 +140,7 @@ class BatchMaker:
             real=real.to(device),
             row_weights=(real / lengths[:, None]).to(device),
             classes={
-                name: _padded([one[name] for one in members], False, width).to(device)
+                name: _padded([member[name] for member in members], False, width).to(device)
                 for name in members[0]
             },
         )

@@ -57,9 +57,9 @@ def behaviours(
     }
     known = {label: rule for label, rule in rules.items() if rule[0] in heads}
     if not known:
-        asked = ", ".join(repr(title) for title, _ in rules.values())
+        titles = ", ".join(repr(title) for title, _ in rules.values())
         raise ValueError(
-            f"behaviours are told by {asked}, got {', '.join(map(repr, heads)) or 'nothing'}: "
+            f"behaviours are told by {titles}, got {', '.join(map(repr, heads)) or 'nothing'}: "
             'measure(model, segments, ["position", "entropy", "classes"])'
         )
     shape = np.shape(next(iter(heads.values())))
@@ -72,5 +72,5 @@ def behaviours(
 def _heads(
     measured: Measurements | Mapping[str, NDArray[np.float64]],
 ) -> Mapping[str, NDArray[np.float64]]:
-    found = getattr(measured, "heads", None)
-    return found() if callable(found) else measured
+    method = getattr(measured, "heads", None)
+    return method() if callable(method) else measured

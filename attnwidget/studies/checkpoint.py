@@ -57,7 +57,7 @@ class Progress:
 
     def after(self, segments: Iterable[Segment], states: States | None = None) -> Progress:
         """One batch later."""
-        texts = [[one.first, one.second] for one in segments]
+        texts = [[segment.first, segment.second] for segment in segments]
         said = self.digest + json.dumps(texts, ensure_ascii=False)
         return replace(
             self,

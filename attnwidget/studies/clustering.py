@@ -123,8 +123,8 @@ def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
     # By height: "maxclust" finds no more than N - 2 clusters in older versions of scipy.
     heights = np.sort(tree[:, 2])
     height = heights[len(tree) - n_clusters] if n_clusters <= len(tree) else -1.0
-    found = fcluster(tree, height, "distance")
-    _, first, labels = np.unique(found, return_index=True, return_inverse=True)
+    clusters = fcluster(tree, height, "distance")
+    _, first, labels = np.unique(clusters, return_index=True, return_inverse=True)
     ranks = np.argsort(np.argsort(first))
     numbered: NDArray[np.int64] = ranks[labels].astype(np.int64)
     return numbered

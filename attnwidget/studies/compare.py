@@ -179,10 +179,10 @@ def compare(
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
     _check_resident(sources, resident, maps_mb, checkpoint, executor)
     texts = ComparedTexts(segments, unit)
-    asked = deepcopy(accumulators_of(metrics)) if metrics else []
-    for one in asked:
-        if isinstance(one, SegmentMeans):
-            one.n_kept = len(texts)
+    accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
+    for accumulator in accumulators:
+        if isinstance(accumulator, SegmentMeans):
+            accumulator.n_kept = len(texts)
 
     def changes(firsts: Sequence[MapSource], keep: bool = False) -> list[MapChanges]:
         """Return the accumulator that compares a model with all earlier models."""
@@ -211,28 +211,28 @@ def compare(
             read_one_at_a_time(
                 turns,
                 texts,
-                asked,
+                accumulators,
                 padded=padded,
                 batch_size=batch_size,
                 maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
                 progress=progress,
             )
         each = [with_metrics(one.changes[0], turns[0].measured, one.measured) for one in turns[1:]]
-        between = [one.compute() for turn in turns for one in turn.changes[1:]]
+        between = [change.compute() for turn in turns for change in turn.changes[1:]]
         return several_comparisons(each, between) if several else each[0]
 
     models = [loaded(source) for source in sources]
     segments_of = [texts.of(model) for model in models]
     options = {"segments": len(texts), "unit": unit, "padded": padded}
     options |= {"matches": matches, "across_layers": across_layers, "seeds": seeds}
-    measures = [deepcopy(asked) for _ in models]
+    measures = [deepcopy(accumulators) for _ in models]
     read = zip(*segments_of[1:], strict=True)
     kept = KeptMaps(read, unit, measures[0], options, several=several)
-    for model, own in zip(models[1:], measures[1:], strict=True):
-        earlier = [one.changes for one in kept.others] if seeds else []
+    for model, measure in zip(models[1:], measures[1:], strict=True):
+        earlier = [other.changes for other in kept.others] if seeds else []
         compared = changes([kept, *earlier], keep=seeds)
-        reader = ModelReader(model, [*own, *compared], None, padded)
-        kept.others.append(Other(reader, own, compared[0]))
+        reader = ModelReader(model, [*measure, *compared], None, padded)
+        kept.others.append(Other(reader, measure, compared[0]))
         kept.between += compared[1:]
     with _comparing:
         read_all(
@@ -266,8 +266,8 @@ def _check_resident(
                 f"{source!r} is in memory already: for resident=1 pass names, folders, or "
                 "functions that load a model"
             )
-    for name, given in (("checkpoint", checkpoint), ("executor", executor)):
-        if given is not None:
+    for name, value in (("checkpoint", checkpoint), ("executor", executor)):
+        if value is not None:
             raise ValueError(f"resident=1 has no {name}: leave one of the two out")
     if maps_mb is not None and not maps_mb > 0:
         raise ValueError(f"maps_mb is a number of megabytes above 0, got {maps_mb}")

@@ -71,18 +71,18 @@ class ComparedHeads(HeadResult):
         Whole documents are drawn where segments know theirs, as segments of one document are not
         independent; else segments. NaN where there are fewer than two.
         """
-        found = {}
+        bounds = {}
         for metric, values in self.segments.items():
             known = self._known(metric)
-            own = values[..., known]
+            samples = values[..., known]
             groups = None if self.documents is None else self.documents
             groups = None if groups is None else groups[known]
-            if (own.shape[-1] if groups is None else len(set(groups.tolist()))) > 1:
-                found[metric] = bootstrap_interval(own, groups=groups)
+            if (samples.shape[-1] if groups is None else len(set(groups.tolist()))) > 1:
+                bounds[metric] = bootstrap_interval(samples, groups=groups)
             else:
                 unsure = np.full(values.shape[:2], np.nan)
-                found[metric] = unsure, unsure
-        return found
+                bounds[metric] = unsure, unsure
+        return bounds
 
     def heads(self) -> HeadMetrics:
         return {metric: self._mean(metric) for metric in self.segments}
@@ -200,9 +200,9 @@ class ModelComparison(ComparedHeads):
         return self._mean("entropy change")
 
     def heads(self) -> HeadMetrics:
-        found = super().heads()
+        by_title = super().heads()
         changes = {f"{title} change": values for title, values in self.changes.items()}
-        return found | {title: v for title, v in changes.items() if title not in found}
+        return by_title | {title: v for title, v in changes.items() if title not in by_title}
 
     def match(self, *, across_layers: bool = False) -> pd.DataFrame:
         """The head of the second model that attends most like each head of the first.
@@ -232,21 +232,21 @@ class ModelComparison(ComparedHeads):
             blocks = None if self.across is None else self.across[None]
         if blocks is None:
             which = "of different layers "
-            asked = "across_layers"
+            option = "across_layers"
             raise ValueError(
                 f"heads {which if across_layers else ''}were not compared pairwise, because it "
                 "takes several times as long: call compare(a, b, segments, "
-                f"{asked if across_layers else 'matches'}=True)"
+                f"{option if across_layers else 'matches'}=True)"
             )
         rows = []
         for block, every in enumerate(blocks):
             # Layers without attention have no heads to match.
             measured = np.flatnonzero(~np.isnan(every).all(1))
             divergences = every[np.ix_(measured, measured)]
-            for own, other in zip(*linear_sum_assignment(divergences), strict=True):
-                chosen = divergences[own, other]
-                rest = np.delete(divergences[own], other)
-                layer, head = divmod(block * n_heads + measured[own], n_heads)
+            for first, other in zip(*linear_sum_assignment(divergences), strict=True):
+                chosen = divergences[first, other]
+                rest = np.delete(divergences[first], other)
+                layer, head = divmod(block * n_heads + measured[first], n_heads)
                 other_layer, other_head = divmod(block * n_heads + measured[other], n_heads)
                 margin = rest.min() - chosen if len(rest) else np.nan
                 rows.append((layer, head, other_layer, other_head, chosen, margin))
@@ -300,16 +300,16 @@ class SeveralComparisons(ComparedHeads):
     @property
     def names(self) -> list[str]:
         """The names of the other models, numbered if two names are equal."""
-        names = [one.model_names[1] for one in self.each]
+        names = [comparison.model_names[1] for comparison in self.each]
         if len(set(names)) == len(names):
             return names
         return [f"{name} ({number})" for number, name in enumerate(names, 1)]
 
     def heads(self) -> HeadMetrics:
-        found = super().heads()
-        each = [one.heads() for one in self.each]
-        rest = {title: np.mean([one[title] for one in each], axis=0) for title in each[0]}
-        return found | {title: v for title, v in rest.items() if title not in found}
+        by_title = super().heads()
+        each = [comparison.heads() for comparison in self.each]
+        rest = {title: np.mean([heads[title] for heads in each], axis=0) for title in each[0]}
+        return by_title | {title: v for title, v in rest.items() if title not in by_title}
 
     def to_frame(self) -> pd.DataFrame:
         """One row a model, head and metric: layer, head, metric, value, low, high, model.
@@ -318,17 +318,17 @@ class SeveralComparisons(ComparedHeads):
         """
         import pandas as pd
 
-        frames = [one.to_frame() for one in self.each] + [super().to_frame()]
+        frames = [comparison.to_frame() for comparison in self.each] + [super().to_frame()]
         named = zip([*self.names, "all"], frames, strict=True)
-        frame = pd.concat([own.assign(model=name) for name, own in named], ignore_index=True)
+        frame = pd.concat([table.assign(model=name) for name, table in named], ignore_index=True)
         frame.attrs = dict(frames[-1].attrs)
         return frame
 
     def __repr__(self) -> str:
         size = "×".join(map(str, self.each[0].cosine.shape))
         listed = ", ".join(
-            f"{name} {np.nanmean(one.cosine):.3f}"
-            for name, one in zip(self.names, self.each, strict=True)
+            f"{name} {np.nanmean(comparison.cosine):.3f}"
+            for name, comparison in zip(self.names, self.each, strict=True)
         )
         return (
             f"SeveralComparisons({self.model_name}, {size} heads, {self._read}{self._stopped}: "
@@ -341,13 +341,13 @@ def several_comparisons(
 ) -> SeveralComparisons:
     """The comparisons of one model with several others, and of the others with each other."""
     segments = {
-        title: np.mean([one.segments[title] for one in each], axis=0)
+        title: np.mean([comparison.segments[title] for comparison in each], axis=0)
         for title in each[0].segments
-        if all(title in one.segments for one in each)
+        if all(title in comparison.segments for comparison in each)
     }
     if between:
         for title, beyond in _BEYOND.items():
-            spread = np.mean([one.segments[title] for one in between], axis=0)
+            spread = np.mean([comparison.segments[title] for comparison in between], axis=0)
             moved = segments[title] - spread
             segments[beyond] = moved if title == "divergence" else -moved
     first = each[0]

@@ -39,20 +39,20 @@ class ComparedTexts:
         ValueError: no segments.
     """
 
-    def __init__(self, given: Iterable[Any], unit: Unit) -> None:
+    def __init__(self, texts: Iterable[Any], unit: Unit) -> None:
         self._unit = unit
         self._first: _Vocabulary | None = None
         self._segments: Sequence[Segment] = []
         self._words: list[tuple[Sequence[str], str]] = []
         if unit == "words":
-            self._words = list(_labelled(given))
+            self._words = list(_labelled(texts))
             return
-        segments = all_of(Segment, given, _HOW)
+        segments = all_of(Segment, texts, _HOW)
         if not segments:
             raise ValueError("there are no segments to compare models over")
         self._segments = [
-            NumberedSegment(one.first, one.second, index, document=one.document)
-            for index, one in enumerate(segments)
+            NumberedSegment(segment.first, segment.second, index, document=segment.document)
+            for index, segment in enumerate(segments)
         ]
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class ComparedTexts:
     @property
     def documents(self) -> NDArray[np.int64] | None:
         """Return the source document of each text, or None if it is unknown."""
-        known = [one.document for one in self._segments if one.document is not None]
+        known = [segment.document for segment in self._segments if segment.document is not None]
         return np.array(known, np.int64) if known and len(known) == len(self) else None
 
     def of(self, model: AttentionModel) -> Sequence[Segment]:
@@ -76,10 +76,10 @@ class ComparedTexts:
                 return WordSegmenter(model).segments(self._words, False)[0]
             except AdvisedError as error:
                 raise ValueError(f"{on_page(error)}: leave the sentence out") from None
-        own = _Vocabulary.of(model, self._segments)
+        vocabulary = _Vocabulary.of(model, self._segments)
         if self._first is None:
-            self._first = own
-        self._first.refuse_other(own)
+            self._first = vocabulary
+        self._first.refuse_other(vocabulary)
         return self._segments
 
 
@@ -93,20 +93,22 @@ class _Vocabulary:
 
     @classmethod
     def of(cls, model: AttentionModel, segments: Sequence[Segment]) -> _Vocabulary:
-        tokens = sorted({token for one in segments for token in (*one.first, *one.second)})
+        tokens = sorted(
+            {token for segment in segments for token in (*segment.first, *segment.second)}
+        )
         if model.tokenizer is None:
             raise ValueError(
                 f"{model.name} has no tokenizer that could put special tokens around segments: "
                 "pass one to load_model(model, tokenizer)"
             )
         ids = model.tokenizer.convert_tokens_to_ids(tokens)
-        pairs = sorted({bool(one.second) for one in segments})
+        pairs = sorted({bool(segment.second) for segment in segments})
         templates = [Template.of(model.tokenizer, pair=pair) for pair in pairs]
         return cls(model.name, dict(zip(tokens, ids, strict=True)), templates)
 
     def refuse_other(self, other: _Vocabulary) -> None:
         """ValueError where the two would not read the same ids, special tokens included."""
-        differing = [token for token, own in self.ids.items() if other.ids[token] != own]
+        differing = [token for token, number in self.ids.items() if other.ids[token] != number]
         if differing:
             shown = ", ".join(map(repr, differing[:3]))
             raise ValueError(
@@ -123,8 +125,8 @@ class _Vocabulary:
 def _labelled(sentences: Iterable[Any]) -> Iterable[tuple[Sequence[str], str]]:
     """The words of each sentence, and the name of the sentence in errors."""
     how = "words are compared over sentences of a treebank, or lists of words"
-    for number, one in enumerate(each_of(sentences, how)):
-        words = one.words if isinstance(one, Sentence) else one
-        if isinstance(one, Segment) or not all_of(str, words, how):
-            raise TypeError(f"expected a list of words at {number}, got {one!r}: {how}")
-        yield words, one.label if isinstance(one, Sentence) else f"sentence {number}"
+    for number, sentence in enumerate(each_of(sentences, how)):
+        words = sentence.words if isinstance(sentence, Sentence) else sentence
+        if isinstance(sentence, Segment) or not all_of(str, words, how):
+            raise TypeError(f"expected a list of words at {number}, got {sentence!r}: {how}")
+        yield words, sentence.label if isinstance(sentence, Sentence) else f"sentence {number}"

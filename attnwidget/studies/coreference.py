@@ -135,7 +135,7 @@ def _windows(
         # Where a text begins, some vocabularies take more tokens than they do within it.
         while sum(segmenter.pieces(document.words[start:end])) > room:
             end -= 1
-        found = tuple(
+        evaluated = tuple(
             Evaluated(
                 index,
                 anaphor.mention,
@@ -145,7 +145,7 @@ def _windows(
             )
             for anaphor in anaphors(document, start, end)
         )
-        yield EvaluatedWindow(index, start, end, found)
+        yield EvaluatedWindow(index, start, end, evaluated)
 
 
 def _index(chosen: int | None) -> int:
@@ -204,9 +204,9 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
         return {"windows": digest_of([[(w.start, w.end, w.evaluated) for w in self._windows]])}
 
     def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
-        found = super().of_segments_alone(segments)
-        wanted = {window.document for window in found["_windows"].values()}
-        return found | {"_documents": {index: self._documents[index] for index in wanted}}
+        attributes = super().of_segments_alone(segments)
+        wanted = {window.document for window in attributes["_windows"].values()}
+        return attributes | {"_documents": {index: self._documents[index] for index in wanted}}
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
@@ -221,14 +221,14 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
             self._prepared = self._prepare(layer.batch)
-        asked = self._prepared
-        weights = word_rows(layer.weights, asked.rows, asked.columns)  # [B, H, E, m]
+        prepared = self._prepared
+        weights = word_rows(layer.weights, prepared.rows, prepared.columns)  # [B, H, E, m]
         for variant in range(2):
-            chosen, weight = most_attended(weights, asked.allowed[:, None, variant])  # [B, H, E]
-            of_mentions = (asked.item, slice(None), asked.row)
+            chosen, weight = most_attended(weights, prepared.allowed[:, None, variant])  # [B, H, E]
+            of_mentions = (prepared.item, slice(None), prepared.row)
             words = chosen[of_mentions].cpu().numpy()  # [N, H]
-            where = (asked.slot, variant, layer.layer)
-            self.sums["chosen"][where] = words + asked.start[:, None] + 1
+            where = (prepared.slot, variant, layer.layer)
+            self.sums["chosen"][where] = words + prepared.start[:, None] + 1
             self.sums["weights"][where] = weight[of_mentions].cpu().numpy()
 
     def end_batch(self, batch: Batch) -> None:

@@ -134,15 +134,15 @@ class CoreferenceAccuracies(HeadResult):
     @cached_property
     def evaluated(self) -> tuple[Evaluated, ...]:
         """The E mentions."""
-        return tuple(one for window in self.windows for one in window.evaluated)
+        return tuple(mention for window in self.windows for mention in window.evaluated)
 
     @cached_property
     def is_correct(self) -> NDArray[np.bool_]:
         """Bool [E, 2, L, H]: whether the word chosen is the head word of an antecedent."""
         correct = np.zeros(self.chosen.shape, bool)
-        for row, one in enumerate(self.evaluated):
-            mentions = self.documents[one.document].mentions
-            heads = [mentions[index].head for index in one.antecedents]
+        for row, mention in enumerate(self.evaluated):
+            mentions = self.documents[mention.document].mentions
+            heads = [mentions[index].head for index in mention.antecedents]
             correct[row] = np.isin(self.chosen[row], heads)
         return correct
 
@@ -159,7 +159,9 @@ class CoreferenceAccuracies(HeadResult):
     @cached_property
     def baseline_correct(self) -> NDArray[np.int64]:
         """Int64 [3, 4], mentions for which nearest, head match and rule-based are right."""
-        right = np.array([[c in one.antecedents for c in one.baselines] for one in self.evaluated])
+        right = np.array(
+            [[c in mention.antecedents for c in mention.baselines] for mention in self.evaluated]
+        )
         return right.astype(np.int64).T @ self._of_kind
 
     @property
@@ -202,15 +204,15 @@ class CoreferenceAccuracies(HeadResult):
             KeyError: it was not part of the study.
         """
         index = self._index(document)
-        rows = [row for row, one in enumerate(self.evaluated) if one.document == index]
+        rows = [row for row, mention in enumerate(self.evaluated) if mention.document == index]
         evaluated = [self.evaluated[row] for row in rows]
-        chosen = np.array([one.baselines for one in evaluated], np.int64)
+        chosen = np.array([mention.baselines for mention in evaluated], np.int64)
         by_rule = chosen.reshape(-1, len(BASELINES)).T
         return AntecedentChoices(
             document=self.documents[index],
             windows=tuple((w.start, w.end) for w in self.windows if w.document == index),
-            mentions=tuple(one.mention for one in evaluated),
-            antecedents=tuple(one.antecedents for one in evaluated),
+            mentions=tuple(mention.mention for mention in evaluated),
+            antecedents=tuple(mention.antecedents for mention in evaluated),
             words=self.chosen[rows],
             weights=self.weights[rows],
             correct=self.is_correct[rows],
@@ -261,7 +263,10 @@ class CoreferenceAccuracies(HeadResult):
     @cached_property
     def _of_kind(self) -> NDArray[np.int64]:
         """[E, 4]: 1 in the columns that a mention counts for."""
-        kinds = [self.documents[one.document].mentions[one.mention].kind for one in self.evaluated]
+        kinds = [
+            self.documents[mention.document].mentions[mention.mention].kind
+            for mention in self.evaluated
+        ]
         return np.array([[1, *(kind == name for name in KINDS[1:])] for kind in kinds], np.int64)
 
     def _share(self, correct: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -47,12 +47,12 @@ class GovernorPredictions:
     @cached_property
     def governors(self) -> NDArray[np.int64]:
         """Int64 [L, H, 2, m], the predicted governor of each word, from 1; never the root."""
-        found = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
-        judged: NDArray[np.int64] = found.copy()
+        predictions = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
+        judged: NDArray[np.int64] = predictions.copy()
         for word in possessors(self.sentence) if self.by_clitic else ():
-            own = found[..., word]
-            at_clitic = found[..., word + 1]
-            judged[..., word] = np.where(own < len(self.sentence), at_clitic, own)
+            prediction = predictions[..., word]
+            at_clitic = predictions[..., word + 1]
+            judged[..., word] = np.where(prediction < len(self.sentence), at_clitic, prediction)
         return judged
 
     @cached_property

@@ -154,10 +154,10 @@ class Gradients(ClassMeans[GradientsResult]):
             task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
             gradients, losses = attention_gradients(model.hf_model, task, self._options)
         # A document too short to be asked anything has no loss.
-        asked = losses > 0
+        has_loss = losses > 0
         members = self.members(batch)  # [B, C, n]
         for layer in gradients:
-            pairs = batch.real[:, None, :, None] & asked[:, None, None, None]
+            pairs = batch.real[:, None, :, None] & has_loss[:, None, None, None]
             if layer.visible is not None:
                 pairs = pairs & layer.visible[:, :1]
             by_class = [
@@ -165,8 +165,8 @@ class Gradients(ClassMeans[GradientsResult]):
                 for c in range(len(self._names))
             ]
             self.add(layer.layer, {"values": torch.stack(by_class, -1)})
-        present = members.any(-1) & asked[:, None]
-        return {"with_class": present, "loss": losses, "with_loss": asked}
+        present = members.any(-1) & has_loss[:, None]
+        return {"with_class": present, "loss": losses, "with_loss": has_loss}
 
     def compute(self) -> GradientsResult:
         shown = self.shown()

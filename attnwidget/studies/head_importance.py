@@ -129,12 +129,12 @@ def head_importance(
     one_of("variant", variant, VARIANTS)
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    listed, asked = asked_of(model, examples)
-    signs = np.array([one.sign for one in asked], dtype=np.float64)
+    listed, questions = asked_of(model, examples)
+    signs = np.array([question.sign for question in questions], dtype=np.float64)
     if (signs > 0).all():
-        check_score("loss", asked)
-    batches = list(of_one_length([_Example(listed[a.example], a) for a in asked], batch_size))
-    about = {"inputs": digest_of(asked), "batch_size": batch_size}
+        check_score("loss", questions)
+    batches = list(of_one_length([_Example(listed[a.example], a) for a in questions], batch_size))
+    about = {"inputs": digest_of(questions), "batch_size": batch_size}
     numbers, complete = input_numbers(
         "head importance",
         about,
@@ -147,9 +147,9 @@ def head_importance(
     if not complete:
         raise KeyboardInterrupt
     signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
-    tokens = sum(len(one.encoded.ids) for one in asked)
+    tokens = sum(len(question.encoded.ids) for question in questions)
     # A minimal pair is several inputs: two sentences, or one for each token that is masked.
-    example_of = [one.example for one in asked]
+    example_of = [question.example for question in questions]
     sums = np.zeros((len(listed), *signed.shape[1:]))
     sizes = np.zeros_like(sums)
     loss_sums = np.zeros(len(listed))
@@ -191,7 +191,9 @@ def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Ar
 
     The loss is the same for all heads. A minimal pair's is minus the log probability.
     """
-    batch = batch_of(model, [one.example for one in examples], [one.asked for one in examples])
+    batch = batch_of(
+        model, [example.example for example in examples], [example.asked for example in examples]
+    )
     of_pairs = isinstance(examples[0].example, MinimalPair)
     weights: dict[int, Tensor] = {}
 
@@ -212,9 +214,13 @@ def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Ar
         gradients, losses = attention_gradients(
             model.hf_model, task, {"use_cache": False} if takes_cache else {}
         )
-    products = [output_products(weights[one.layer], one.values) for one in gradients]  # [B, H, Q]
-    signed = torch.stack([one.sum(-1, dtype=torch.float64) for one in products])  # [L, B, H]
-    absolute = torch.stack([one.abs().sum(-1, dtype=torch.float64) for one in products])
+    products = [
+        output_products(weights[gradient.layer], gradient.values) for gradient in gradients
+    ]  # [B, H, Q]
+    signed = torch.stack(
+        [product.sum(-1, dtype=torch.float64) for product in products]
+    )  # [L, B, H]
+    absolute = torch.stack([product.abs().sum(-1, dtype=torch.float64) for product in products])
     both = torch.stack([signed, absolute]).transpose(-1, -2).cpu().numpy()
     if "self" in model.hybrid_layers:
         both = model.hybrid_layers["self"].spread(both, axis=1)

@@ -202,7 +202,7 @@ def induction_scores(
     # Every sequence repeats as many tokens at the same distance.
     ids = torch.tensor(batches[0])
     targets = induction_targets(ids, torch.ones_like(ids, dtype=torch.bool))
-    spreads = [float(even_spread(one)[0]) for one in targets]
+    spreads = [float(even_spread(target)[0]) for target in targets]
     even = dict(zip(_TITLES.values(), spreads, strict=True))
     return InductionResult(induction, duplicate, previous, even, n_sequences)
 

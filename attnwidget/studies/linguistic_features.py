@@ -189,13 +189,13 @@ class FeatureWeights(SentencesResult):
 
     def heads(self) -> HeadMetrics:
         """As for all results; features that no sentence has are left out."""
-        found = [i for i, n in enumerate(self.counts) if n]
-        titles = [f"feature {self.features[i]}" for i in found]
+        elements = [i for i, n in enumerate(self.counts) if n]
+        titles = [f"feature {self.features[i]}" for i in elements]
         from_first = {
             f"{title} from {self.first}": self.from_first[i]
-            for title, i in zip(titles, found, strict=True)
+            for title, i in zip(titles, elements, strict=True)
         }
-        return dict(zip(titles, self.weights[found], strict=True)) | from_first
+        return dict(zip(titles, self.weights[elements], strict=True)) | from_first
 
     def last_layer(self) -> pd.DataFrame:
         """Return the weights from [CLS] in the last layer, with one row per feature.

@@ -77,7 +77,7 @@ class MapAxes:
             special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
             return cls(batch.real, special, batch.lengths, batch.lengths)
         axes = WordAxes(batch)
-        counts = [one.words[-1] + 1 for one in axes.segments]
+        counts = [segment.words[-1] + 1 for segment in axes.segments]
         n_words = torch.tensor(counts, device=batch.real.device)
         places = torch.arange(axes.n_words + 1, device=batch.real.device)
         apart = places == n_words[:, None]
@@ -161,12 +161,12 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {**self._options, "others": [one.reader.about() for one in self.others]}
+        return {**self._options, "others": [other.reader.about() for other in self.others]}
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
-        for one, segment in zip(self.others, next(iter(self._read.values())), strict=True):
-            one.reader.start(segment)
+        for other, segment in zip(self.others, next(iter(self._read.values())), strict=True):
+            other.reader.start(segment)
 
     def update(self, layer: LayerBatch) -> None:
         """Keep the layer's maps until the others have read the batch."""
@@ -188,34 +188,36 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 
     def end_batch(self, batch: Batch) -> None:
         segments = zip(*(self._read[place] for place in places_of(batch.segments)), strict=True)
-        for one, own in zip(self.others, segments, strict=True):
-            one.reader.add(own)
+        for other, segments_of_other in zip(self.others, segments, strict=True):
+            other.reader.add(segments_of_other)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return _flat([one.reader.states() for one in self.others])
+        return _flat([other.reader.states() for other in self.others])
 
     def restore(self, state: State) -> None:
-        for one, own in zip(self.others, self._of_others(state), strict=True):
-            one.reader.restore(own)
+        for other, state_of_other in zip(self.others, self._of_others(state), strict=True):
+            other.reader.restore(state_of_other)
 
     def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
         both = zip(self.others, self._of_others(first), self._of_others(second), strict=True)
-        return _flat([one.reader.merged(a, b) for one, a, b in both])
+        return _flat([other.reader.merged(a, b) for other, a, b in both])
 
     def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
         """Return the states of each model's accumulators, which `_flat` names in one dict."""
-        found: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
+        states: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
         for key, values in state.items():
             number, name, entry = key.split("/", 2)
-            found[int(number)].setdefault(name, {})[entry] = values
-        return found
+            states[int(number)].setdefault(name, {})[entry] = values
+        return states
 
     def compute(self) -> ModelComparison | SeveralComparisons:
         before = measured(self._metrics)
-        each = [with_metrics(one.changes, before, measured(one.metrics)) for one in self.others]
+        each = [
+            with_metrics(other.changes, before, measured(other.metrics)) for other in self.others
+        ]
         if not self._several:
             return each[0]
-        return several_comparisons(each, [one.compute() for one in self.between])
+        return several_comparisons(each, [change.compute() for change in self.between])
 
 
 class MapChanges(Accumulator[ModelComparison]):
@@ -285,29 +287,31 @@ class MapChanges(Accumulator[ModelComparison]):
             self.maps = []
             self._places = places_of(layer.batch.segments)
             self._axes = MapAxes.of(layer.batch, self._unit)
-        own = self._first.maps[layer.layer]
+        map_of_first = self._first.maps[layer.layer]
         axes = self._axes
-        others = axes.maps(layer.weights).to(own.device)
+        others = axes.maps(layer.weights).to(map_of_first.device)
         if self._keep and layer.layer == 0:
             cropped = {"times": 3, "beside": 6} if self._across_layers else {}
             refuse_kept_maps(self.name, others, self.n_layers, **cropped)
         if self._keep:
             self.maps.append(others)
-        sums = pair_sums(own, others, axes.apart, axes.n_columns, smoothing=_SMOOTHING)
+        sums = pair_sums(map_of_first, others, axes.apart, axes.n_columns, smoothing=_SMOOTHING)
         mean = axes.rows[:, None] / axes.n_rows.double()[:, None, None]
-        divergence, entropy = (torch.linalg.vecdot(one, mean) for one in map_divergences(sums.logs))
-        found = {
+        divergence, entropy = (
+            torch.linalg.vecdot(logs, mean) for logs in map_divergences(sums.logs)
+        )
+        totals = {
             "cosine": map_cosines(sums.whole, axes.rows),
             "words": map_cosines(sums.without, axes.rows & ~axes.apart),
             "divergence": divergence,
             "entropy": entropy,
         }
         if self._padded is not None:
-            found["padded"] = map_cosines(sums.whole, torch.ones_like(axes.rows))
-        for name, values in found.items():
+            totals["padded"] = map_cosines(sums.whole, torch.ones_like(axes.rows))
+        for name, values in totals.items():
             self.sums[name][layer.layer][:, self._places] += values.T.cpu().numpy()
         if self._matches:
-            for first, second in self._cropped([own], [others]):
+            for first, second in self._cropped([map_of_first], [others]):
                 self.sums["pairs"][layer.layer] += _between(first, second)
 
     def end_batch(self, batch: Batch) -> None:
@@ -344,12 +348,12 @@ class MapChanges(Accumulator[ModelComparison]):
         spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
         return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
 
-    def _cropped(self, own: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
+    def _cropped(self, first: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
         """The maps of both models of each segment, [heads of all `own`, rows, columns]."""
         rows = self._axes.n_rows.tolist()
         columns = self._axes.n_columns.tolist()
         return [
-            [torch.cat([layer[i, :, :m, :n].cpu() for layer in side]) for side in (own, others)]
+            [torch.cat([layer[i, :, :m, :n].cpu() for layer in side]) for side in (first, others)]
             for i, (m, n) in enumerate(zip(rows, columns, strict=True))
         ]
 
@@ -357,8 +361,8 @@ class MapChanges(Accumulator[ModelComparison]):
 def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
     return {
         f"{number}/{name}/{entry}": values
-        for number, own in enumerate(states)
-        for name, sums in own.items()
+        for number, state in enumerate(states)
+        for name, sums in state.items()
         for entry, values in sums.items()
     }
 
@@ -370,22 +374,24 @@ def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
     """
     return [
         (
-            one.compute().heads(),
-            [own.heads() for own in one.each()] if isinstance(one, SegmentMeans) else [],
+            metric.compute().heads(),
+            [result.heads() for result in metric.each()]
+            if isinstance(metric, SegmentMeans)
+            else [],
         )
-        for one in metrics
+        for metric in metrics
     ]
 
 
 def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> ModelComparison:
     """What `changes` found, with how metrics of the two models differ, over all and by segment."""
-    found = changes.compute()
+    comparison = changes.compute()
     totals: HeadMetrics = {}
-    segments = dict(found.segments)
+    segments = dict(comparison.segments)
     for (first, firsts), (second, seconds) in zip(before, after, strict=True):
-        own = {title: second[title] - first[title] for title in first if title in second}
-        totals |= own
-        for title, total in own.items() if firsts else ():
+        differences = {title: second[title] - first[title] for title in first if title in second}
+        totals |= differences
+        for title, total in differences.items() if firsts else ():
             # A segment without the tokens that a number is of says nothing, or counts with 0.
             for absent in (np.nan, 0.0):
                 none = np.full_like(total, absent)
@@ -397,20 +403,22 @@ def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> Mode
                 if known.any() and np.allclose(mean, total, atol=1e-9, equal_nan=True):
                     segments.setdefault(f"{title} change", values)
                     break
-    return replace(found, segments=segments, changes=totals)
+    return replace(comparison, segments=segments, changes=totals)
 
 
 def places_of(segments: Sequence[Segment]) -> list[int]:
     """Which segments of the study these are."""
-    return [one.index for one in segments if isinstance(one, (NumberedSegment, WordSegment))]
+    return [
+        segment.index for segment in segments if isinstance(segment, (NumberedSegment, WordSegment))
+    ]
 
 
-def _between(own: Tensor, others: Tensor) -> NDArray[np.float64]:
+def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:
     """Return the divergences between all maps of two models, in nats per query."""
-    n_heads, n_rows = own.shape[:2]
-    every = js_divergences(torch.cat([own, others]), smoothing=_SMOOTHING).numpy()
+    n_heads, n_rows = first.shape[:2]
+    every = js_divergences(torch.cat([first, others]), smoothing=_SMOOTHING).numpy()
     both: NDArray[np.float64] = every[:n_heads, n_heads:] / n_rows
     # Of two equal maps it can come out a rounding error above 0.
-    unchanged = np.flatnonzero((own == others).all(-1).all(-1).numpy())
+    unchanged = np.flatnonzero((first == others).all(-1).all(-1).numpy())
     both[unchanged, unchanged] = 0
     return both

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 # Metrics that can be asked for by name, and the accumulator of each.
 METRICS: dict[str, type[Accumulator[Any]]] = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         Position,
         Classes,
         Entropy,
@@ -116,11 +116,11 @@ def measure(
     refuse_no_model(model)
     accumulators = accumulators_of(metrics)
     reader = ModelReader(model, accumulators, token_types)
-    given = each_of(segments, HOW)
+    items = each_of(segments, HOW)
     n_segments = len(segments) if isinstance(segments, Sized) else None
     done, complete = read_all(
         reader,
-        rows_as_segments(given, model),
+        rows_as_segments(items, model),
         n_segments,
         batch_size=batch_size,
         checkpoint=checkpoint,
@@ -128,7 +128,7 @@ def measure(
         executor=executor,
     )
     return Measurements(
-        {one.name: one.compute() for one in accumulators},
+        {accumulator.name: accumulator.compute() for accumulator in accumulators},
         n_segments=done.n_segments,
         complete=complete,
         model_name=model.name,
@@ -156,15 +156,14 @@ def measure_attention(
             not exist, or whose queries attend to another sequence.
 
     Example:
-        >>> from attnwidget import load_model
-        >>> from attnwidget.studies.measure import measure_attention
+        >>> from attnwidget import load_model, measure_attention
         >>> measure_attention(load_model().attend("The cat sat."), ["entropy", "position"])
         Measurements(small BERT (in the package), 1 segment: entropy, position)
     """
     accumulators = accumulators_of(metrics)
     read_attention(attention, accumulators, stack=stack)
     return Measurements(
-        {one.name: one.compute() for one in accumulators},
+        {accumulator.name: accumulator.compute() for accumulator in accumulators},
         n_segments=1,
         complete=True,
         model_name=attention.model_name,
@@ -242,7 +241,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
             made.append(METRICS[metric]())
         else:
             raise ValueError(f"there is no metric {metric!r}: choose among {', '.join(METRICS)}")
-    names = [one.name for one in made]
+    names = [accumulator.name for accumulator in made]
     if not made or len(set(names)) < len(names):
         raise ValueError(f"metrics are one or more, each asked for once, got {names}")
     return made

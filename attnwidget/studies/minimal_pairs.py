@@ -151,15 +151,15 @@ def score_pairs(
         PairScores(small BERT (in the package), 1 pair: 100.0% right)
     """
     refuse_no_model(model)
-    given = all_of(MinimalPair, pairs, _HOW)
-    if not given:
+    listed = all_of(MinimalPair, pairs, _HOW)
+    if not listed:
         raise ValueError(f"there are no pairs: {_HOW}")
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
-    asked = sentences_of(model, given)
-    asked.sort(key=lambda sentence: len(sentence.encoded.ids))
-    batches = list(of_one_length(asked, batch_size))
-    about = {"inputs": digest_of(asked), "batch_size": batch_size}
+    sentences = sentences_of(model, listed)
+    sentences.sort(key=lambda sentence: len(sentence.encoded.ids))
+    batches = list(of_one_length(sentences, batch_size))
+    about = {"inputs": digest_of(sentences), "batch_size": batch_size}
     results = ReadInputs(model, log_probabilities).results(batches, executor)
     values, complete = input_numbers(
         "minimal pairs",
@@ -173,10 +173,10 @@ def score_pairs(
     )
     if not complete:
         raise KeyboardInterrupt
-    scores = np.zeros((2, len(given)))
-    for sentence, value in zip(asked, values, strict=True):
+    scores = np.zeros((2, len(listed)))
+    for sentence, value in zip(sentences, values, strict=True):
         scores[sentence.side, sentence.pair] += value
-    return PairScores(tuple(given), scores[0], scores[1], model.name)
+    return PairScores(tuple(listed), scores[0], scores[1], model.name)
 
 
 def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[ScoredSentence]:
@@ -191,18 +191,20 @@ def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[Sc
         raise TypeError(
             f"pairs are scored by masked and causal language models of one stack, not by {name}"
         )
-    asked: list[ScoredSentence] = []
+    sentences: list[ScoredSentence] = []
     for index, pair in enumerate(pairs):
         read = [model._encoder(text) for text in (pair.good, pair.bad)]
         if task == "masked":
-            places = _differing(pair, [one.tokens for one in read])
+            places = _differing(pair, [sentence.tokens for sentence in read])
             mask_id = _mask_id(model)
             for side in (0, 1):
                 for place in places[side]:
-                    asked.append(ScoredSentence(index, side, read[side], place, mask_id))
+                    sentences.append(ScoredSentence(index, side, read[side], place, mask_id))
         else:
-            asked += [ScoredSentence(index, side, one) for side, one in enumerate(read)]
-    return asked
+            sentences += [
+                ScoredSentence(index, side, sentence) for side, sentence in enumerate(read)
+            ]
+    return sentences
 
 
 @dataclass(frozen=True)
@@ -241,10 +243,10 @@ def log_probabilities(
     model: AttentionModel, batch: Sequence[ScoredSentence]
 ) -> NDArray[np.float64]:
     """The score [B] of each sentence of one length, or of its token at the place asked for."""
-    inputs = model._inputs.padded([one.encoded for one in batch])
+    inputs = model._inputs.padded([sentence.encoded for sentence in batch])
     ids = inputs["input_ids"]
     rows = torch.arange(len(batch), device=ids.device)
-    places = [one.place for one in batch if one.place is not None]
+    places = [sentence.place for sentence in batch if sentence.place is not None]
     if places:
         columns = torch.tensor(places, device=ids.device)
         masked = ids.clone()
@@ -271,11 +273,13 @@ def _differing(pair: MinimalPair, read: Sequence[Tokens]) -> tuple[list[int], li
     """Return the tokens of the words between the common beginning and end of both sentences."""
     groups = [tokens.word_groups() for tokens in read]
     words = [
-        [tuple(tokens.ids[i] for i in group) for group in own]
-        for tokens, own in zip(read, groups, strict=True)
+        [tuple(tokens.ids[i] for i in group) for group in spelling]
+        for tokens, spelling in zip(read, groups, strict=True)
     ]
     start, end = common_ends(*words)
-    first, second = ([i for word in own[start : len(own) - end] for i in word] for own in groups)
+    first, second = (
+        [i for word in spelling[start : len(spelling) - end] for i in word] for spelling in groups
+    )
     if not first or not second:
         raise ValueError(
             f"{pair.good!r} and {pair.bad!r} have no differing words to mask, because one sentence "

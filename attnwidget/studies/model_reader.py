@@ -74,7 +74,7 @@ class ModelReader:
         self._pad_to = pad_to
         self._padding_checked = False
         layers = layer_numbers(self._backbone, find_sites(self._backbone))
-        self.layers = next((own for stack, own in layers.items() if stack != "cross"), None)
+        self.layers = next((numbers for stack, numbers in layers.items() if stack != "cross"), None)
         self._weights = WeightsSeen(self._backbone)
         # Heads that are off where this reader was sent from.
         self._changes: dict[Head, Change] = {}
@@ -183,7 +183,7 @@ class ModelReader:
 
     def _is_long(self, batch: Batch) -> bool:
         """Whether the segments are read without whole maps, as all accumulators can."""
-        by_rows = all(one.by_rows for one in self._accumulators)
+        by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and is_long(self._backbone, batch.inputs, None)
 
     def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
@@ -204,44 +204,45 @@ class ModelReader:
 
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
         """The state of every accumulator."""
-        return {one.name: one.state() for one in self._accumulators}
+        return {accumulator.name: accumulator.state() for accumulator in self._accumulators}
 
     def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
         """The state of every accumulator after all that two states have seen."""
         return {
-            one.name: one.merged(first[one.name], second[one.name]) for one in self._accumulators
+            accumulator.name: accumulator.merged(first[accumulator.name], second[accumulator.name])
+            for accumulator in self._accumulators
         }
 
     @contextmanager
     def without_segments(self) -> Iterator[None]:
         """Return fresh copies of the accumulators, without what they store per segment."""
-        kept = [dict(vars(one)) for one in self._accumulators]
+        kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
         try:
-            for one in self._accumulators:
-                made = one.as_made() | one.of_segments_alone([])
-                vars(one).clear()
-                vars(one).update(made)
+            for accumulator in self._accumulators:
+                made = accumulator.as_made() | accumulator.of_segments_alone([])
+                vars(accumulator).clear()
+                vars(accumulator).update(made)
             yield
         finally:
-            for one, attributes in zip(self._accumulators, kept, strict=True):
-                vars(one).clear()
-                vars(one).update(attributes)
+            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
+                vars(accumulator).clear()
+                vars(accumulator).update(attributes)
 
     def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
         """Tell every accumulator what `of_segments_alone` gave where the segments are from."""
-        for one, attributes in zip(self._accumulators, of_segments, strict=True):
-            vars(one).update(attributes)
+        for accumulator, attributes in zip(self._accumulators, of_segments, strict=True):
+            vars(accumulator).update(attributes)
 
     def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
         """What `know` is told for these segments."""
         listed = list(segments)
-        return [one.of_segments_alone(listed) for one in self._accumulators]
+        return [accumulator.of_segments_alone(listed) for accumulator in self._accumulators]
 
     def restore(self, states: States) -> None:
         """Put the accumulators back to `states`, where there are any."""
-        for one in self._accumulators:
-            if one.name in states:
-                one.restore(states[one.name])
+        for accumulator in self._accumulators:
+            if accumulator.name in states:
+                accumulator.restore(states[accumulator.name])
 
     def about(self) -> dict[str, Any]:
         """What a checkpoint has to agree on, as JSON."""
@@ -250,14 +251,16 @@ class ModelReader:
             "weights": weights_digest(self._backbone),
             "edits": self._model.edits.digest or None,
             "token_types": self._token_types,
-            "metrics": {one.name: one.options for one in self._accumulators},
+            "metrics": {
+                accumulator.name: accumulator.options for accumulator in self._accumulators
+            },
         }
 
     def _read(
         self,
         batch: Batch,
         on_layer: Callable[[LayerAttention], None],
-        asked: Mapping[str, Any] = MappingProxyType({}),
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Any:
         def of_own_tokens(seen: LayerAttention) -> None:
             if seen.stack != "cross":
@@ -266,7 +269,7 @@ class ModelReader:
         with self._model.lock:
             self._check_model()
             with torch.no_grad(), tap(self._backbone, of_own_tokens):
-                return self._backbone(**batch.inputs, **self._options, **asked)
+                return self._backbone(**batch.inputs, **self._options, **options)
 
     def _check_model(self) -> None:
         """RuntimeError where the model was closed, or sums would be of two models."""

@@ -15,11 +15,11 @@ from attnwidget.studies.argument_checks import refuse_no_model
 Source: TypeAlias = AttentionModel | str | Path | Callable[[], AttentionModel]
 
 
-def refuse_no_source(given: Any) -> None:
+def refuse_no_source(source: Any) -> None:
     """Raise TypeError if `given` is neither a model nor a source of a model."""
-    if isinstance(given, (str, Path)) or (callable(given) and not isinstance(given, nn.Module)):
+    if isinstance(source, (str, Path)) or (callable(source) and not isinstance(source, nn.Module)):
         return
-    refuse_no_model(given)
+    refuse_no_model(source)
 
 
 def loaded(source: Source) -> AttentionModel:

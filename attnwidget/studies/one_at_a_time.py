@@ -117,14 +117,16 @@ def read_one_at_a_time(
     with progress_bar(len(texts) * len(turns), "reading", shown=progress) as bar:
         try:
             while chunks is None or (first := next(chunks, [])):
-                found: list[tuple[States, Measured]] = []
+                results: list[tuple[States, Measured]] = []
                 for turn in turns:
                     gc.collect()  # the model before it is gone, though its parts know each other
                     model = loaded(turn.source)
                     turn.segments = turn.segments or texts.of(model)
-                    own = deepcopy(list(metrics))
+                    accumulators = deepcopy(list(metrics))
                     stored = [] if turn.stored is None else [turn.stored]
-                    reader = ModelReader(model, [*own, *turn.changes, *stored], None, padded)
+                    reader = ModelReader(
+                        model, [*accumulators, *turn.changes, *stored], None, padded
+                    )
                     reader.start(turn.segments[0])
                     if chunks is None:
                         chunks = _chunks(turns, model, padded, batch_size, maps_mb)
@@ -138,9 +140,9 @@ def read_one_at_a_time(
                         states = reader.merged(states, reader.states_of(batch))
                         bar.update(len(places))
                     reader.restore(states)
-                    found.append((states, measured(own)))
-                    del model, reader, own
-                for turn, (turn.states, turn.measured) in zip(turns, found, strict=True):
+                    results.append((states, measured(accumulators)))
+                    del model, reader, accumulators
+                for turn, (turn.states, turn.measured) in zip(turns, results, strict=True):
                     if turn.stored is not None:
                         turn.stored.batches = []
                         turn.stored.maps = []
@@ -149,8 +151,8 @@ def read_one_at_a_time(
             if not n_done:
                 raise
             for turn in turns:
-                for one in turn.changes:
-                    one.restore(turn.states[one.name])
+                for change in turn.changes:
+                    change.restore(turn.states[change.name])
 
 
 def _chunks(
@@ -170,7 +172,7 @@ def _chunks(
     special = [model.tokenizer.num_special_tokens_to_add(pair=pair) for pair in (False, True)]
     sized = []
     for batch in batched(turns[0].segments, batch_size):
-        n = padded or max(len(one) + special[bool(one.second)] for one in batch)
+        n = padded or max(len(segment) + special[bool(segment.second)] for segment in batch)
         size = 4 * of_heads.n_layers * of_heads.n_heads * len(batch) * n**2 * n_stored / 1e6
         sized.append((size, n, places_of(batch)))
     size, n, places = max(sized)

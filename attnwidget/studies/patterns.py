@@ -131,10 +131,10 @@ class Patterns(SegmentMeans[PatternsResult]):
                 segments=self._segments,
                 causal=self._causal,
             )
-            found = classify_images(pattern_network(str(images.device)), images)
+            patterns = classify_images(pattern_network(str(images.device)), images)
         else:
-            found = classify(scores)
-        one_hot = torch.nn.functional.one_hot(found, len(PATTERNS))  # [B, H, 5]
+            patterns = classify(scores)
+        one_hot = torch.nn.functional.one_hot(patterns, len(PATTERNS))  # [B, H, 5]
         return {"maps": one_hot, "scores": torch.stack(tuple(scores), -1)}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:

@@ -47,17 +47,17 @@ def probe(
         ValueError: as `WordSegmenter.segments` and `measure`.
     """
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
-    one = accumulator(segments, n_skipped)
-    found = measure(
+    metric = accumulator(segments, n_skipped)
+    measured = measure(
         model,
         segments,
-        [one],
+        [metric],
         batch_size=batch_size,
         progress=progress,
         checkpoint=checkpoint,
         executor=executor,
     )
-    return cast("R", found[one.name])
+    return cast("R", measured[metric.name])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -59,8 +59,8 @@ def read_by(
     def arguments(shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
         return reader.known_of(chain(*shard)), shard
 
-    for batch, found in workers.each(batches, arguments, first=n_done + 1):
-        yield batch, unpacked(found)
+    for batch, states in workers.each(batches, arguments, first=n_done + 1):
+        yield batch, unpacked(states)
 
 
 @dataclass(frozen=True)

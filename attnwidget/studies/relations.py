@@ -158,14 +158,16 @@ class Relations(Accumulator[RelationAccuracies]):
         self._offsets = tuple(each_once("offsets", map(int, offsets)))
         self._possessive = possessive
         self._n_skipped = n_skipped
-        self._labels = sorted({label for one in sentences for label in one.relations})
+        self._labels = sorted({label for sentence in sentences for label in sentence.relations})
         self._ids = {label: i for i, label in enumerate(self._labels)}
         one_of("unit", unit, _UNITS)
         one_of("possessive", possessive, ("clark", None))
 
     @property
     def options(self) -> dict[str, Any]:
-        said = ((one.words, one.governors, one.relations) for one in self._sentences)
+        said = (
+            (sentence.words, sentence.governors, sentence.relations) for sentence in self._sentences
+        )
         return {
             "unit": self._unit,
             "offsets": list(self._offsets),
@@ -227,7 +229,7 @@ class Relations(Accumulator[RelationAccuracies]):
         chosen = [self._sentences[segment.index] for segment in word_segments(batch)]
         return RelationHits(
             chosen,
-            [[self._ids[label] for label in one.relations] for one in chosen],
+            [[self._ids[label] for label in sentence.relations] for sentence in chosen],
             n_labels=len(self._labels),
             offsets=self._offsets,
             by_clitic=self._possessive == "clark",
@@ -244,7 +246,7 @@ def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Int
         if counts[i]:
             rows[label] = [i]
             by_base.setdefault(label.partition(":")[0], []).append(i)
-    rows |= {f"{base} (all)": own for base, own in by_base.items() if len(own) > 1}
+    rows |= {f"{base} (all)": subtypes for base, subtypes in by_base.items() if len(subtypes) > 1}
     names = sorted(rows, key=lambda name: (-int(counts[rows[name]].sum()), name))
     members = np.zeros((len(labels), len(rows) + 1), np.int64)
     members[:, 0] = 1
@@ -277,13 +279,15 @@ class RelationHits:
         n_words: int,
         device: torch.device,
     ) -> None:
-        lengths = torch.tensor([len(one) for one in sentences])[:, None]
+        lengths = torch.tensor([len(sentence) for sentence in sentences])[:, None]
         judged = torch.zeros(len(sentences), n_words, dtype=torch.bool)
-        for item, one in enumerate(sentences) if by_clitic else ():
-            for word in possessors(one):
+        for item, sentence in enumerate(sentences) if by_clitic else ():
+            for word in possessors(sentence):
                 judged[item, word] = True
         # Positions from 0; -1 is the root, which an offset can name, -2 padding.
-        self._governors = _padded([one.governors for one in sentences], -1, n_words).to(device) - 1
+        self._governors = (
+            _padded([sentence.governors for sentence in sentences], -1, n_words).to(device) - 1
+        )
         self._predicted = GovernorHits(self._governors)
         self._possessors = judged.to(device)
         self._lengths = lengths.to(device)
@@ -301,8 +305,8 @@ class RelationHits:
         relation = told[0, example]
         offset = told[1:, example]
         counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
-        own = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
-        self._counted = (counted[:, None] * own).astype(np.float32)
+        has_relation = np.arange(n_labels)[:, None] == relation  # [R, K]; padding has none
+        self._counted = (counted[:, None] * has_relation).astype(np.float32)
         self._hits: list[Tensor] = []
 
     def add(self, maps: Tensor) -> None:
@@ -312,11 +316,11 @@ class RelationHits:
         """
         text, word = self._by_clitic
         both = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
-        own, at_clitic = both.tensor_split(2)
+        ordinary, at_clitic = both.tensor_split(2)
         right = self._predicted(maps)  # [B, H, 2, m]
         governor = self._governors[text, word][:, None, None]
         length = self._lengths[text][:, None]
-        judged = torch.where(own + 1 < length, at_clitic, own) == governor
+        judged = torch.where(ordinary + 1 < length, at_clitic, ordinary) == governor
         right[text, :, :, word] = judged
         flat = right.permute(1, 2, 0, 3).flatten(2).float()
         self._hits.append(flat @ self._kinds)  # counts, exact in float32 below 2^24
@@ -365,8 +369,8 @@ def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
     for row in told:
         n_values = int(row.max()) + 1
         if n_codes * n_values >= 2**63:
-            found, code = np.unique(code, return_inverse=True)
-            n_codes = len(found)
+            values, code = np.unique(code, return_inverse=True)
+            n_codes = len(values)
         code, n_codes = code * n_values + row, n_codes * n_values
     _, example, kind = np.unique(code, return_index=True, return_inverse=True)
     return kind, example

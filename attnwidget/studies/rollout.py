@@ -168,13 +168,13 @@ def attention_flow(
     last = len(weights) - 1
     n = weights.shape[-1]
     layer = last if layer is None else layer
-    asked = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
+    attending = tuple(range(n)) if queries is None else tuple(int(query) for query in queries)
     if not 0 <= layer <= last:
         raise ValueError(f"layer {layer} is not among 0 to {last} of {about['stack']!r}")
-    if not asked or not all(0 <= query < n for query in asked):
-        raise ValueError(f"queries are some of 0 to {n - 1}, got {list(asked)}")
-    flows = kernels.attention_flow(weights, layer, asked)
-    return TokenRelevance(flows.numpy()[None], (layer,), asked, name="Attention flow", **about)
+    if not attending or not all(0 <= query < n for query in attending):
+        raise ValueError(f"queries are some of 0 to {n - 1}, got {list(attending)}")
+    flows = kernels.attention_flow(weights, layer, attending)
+    return TokenRelevance(flows.numpy()[None], (layer,), attending, name="Attention flow", **about)
 
 
 def _square(attention: Attention, stack: str | None) -> tuple[torch.Tensor, dict[str, Any]]:

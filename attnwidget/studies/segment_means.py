@@ -81,7 +81,9 @@ class SegmentMeans(Accumulator[R]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == layer.first == 0:
-            self._places: list[int] = [getattr(one, "index", -1) for one in layer.batch.segments]
+            self._places: list[int] = [
+                getattr(segment, "index", -1) for segment in layer.batch.segments
+            ]
             self.begin_batch(layer)
         if numbers := self.head_numbers(layer):
             self.add(layer.layer, numbers)
@@ -93,10 +95,10 @@ class SegmentMeans(Accumulator[R]):
             ValueError: numbers that `of_heads` does not name, or of another shape.
         """
         for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
-            own = values.moveaxis(1, -1)
-            self.sums[name][..., layer, :] += _total(own)
+            row_values = values.moveaxis(1, -1)
+            self.sums[name][..., layer, :] += _total(row_values)
             if self.n_kept:
-                self.sums[f"each {name}"][self._places, ..., layer, :] += own.cpu().numpy()
+                self.sums[f"each {name}"][self._places, ..., layer, :] += row_values.cpu().numpy()
 
     def end_batch(self, batch: Batch) -> None:
         for name, values in self._checked(self.segment_numbers(batch), "of_segments", ()):
@@ -140,16 +142,16 @@ class SegmentMeans(Accumulator[R]):
         if not self.n_kept:
             raise ValueError(f"the metric {self.name!r} kept sums alone: set n_kept before start")
         whole = self.sums
-        found = []
+        results = []
         names = [*self.of_heads, *self.of_segments]
         try:
             for place in np.flatnonzero(whole["read"]):
                 self.sums = {name: whole[f"each {name}"][place] for name in names}
                 self.sums["segments"] = np.ones((), np.int64)
-                found.append(self.compute())
+                results.append(self.compute())
         finally:
             self.sums = whole
-        return found
+        return results
 
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
         """The mean of a number over all segments so far: [*its axes, L, H], NaN without attention.

@@ -84,11 +84,11 @@ class Workers:
     """
 
     def __init__(self, executor: Executor, work: Callable[..., Sequence[Any]]) -> None:
-        asked: object = executor
-        if isinstance(asked, type) or not callable(getattr(asked, "submit", None)):
+        checked: object = executor
+        if isinstance(checked, type) or not callable(getattr(checked, "submit", None)):
             raise TypeError(
                 "executor needs a method submit(function, *arguments), for example "
-                f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {asked!r:.80}"
+                f"ProcessPoolExecutor(4, mp_context=get_context('spawn')); got {checked!r:.80}"
             )
         _refuse_forks(executor)
         self._executor = executor
@@ -123,8 +123,8 @@ class Workers:
                     waiting.append(_Sent(next(numbers), shard, _pickled(arguments(shard))))
                     self._send(waiting[-1])
                 while waiting and (not shard or len(waiting) > _AHEAD or waiting[0].future.done()):
-                    found = self._found(waiting[0])
-                    yield from zip(waiting.popleft().batches, found, strict=True)
+                    result = self._found(waiting[0])
+                    yield from zip(waiting.popleft().batches, result, strict=True)
         finally:
             for sent in waiting if not self._is_lost else ():
                 if sent.future is not None:

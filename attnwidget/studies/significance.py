@@ -67,13 +67,13 @@ def holm(p_values: ArrayLike) -> Float64Array:
         >>> holm([0.01, 0.04, 0.03]).tolist()
         [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    flat = given.ravel()
+    raw = np.asarray(p_values, dtype=np.float64)
+    flat = raw.ravel()
     order = np.argsort(flat, kind="stable")
     stepped = np.maximum.accumulate(flat[order] * np.arange(flat.size, 0, -1))
     corrected = np.empty_like(flat)
     corrected[order] = np.minimum(stepped, 1.0)
-    return corrected.reshape(given.shape)
+    return corrected.reshape(raw.shape)
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
@@ -89,14 +89,14 @@ def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
         >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(3).tolist()
         [0.03, 0.04, 0.04]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    made = given[~np.isnan(given)]
+    raw = np.asarray(p_values, dtype=np.float64)
+    made = raw[~np.isnan(raw)]
     order = np.argsort(made, kind="stable")[::-1]
     scaled = made[order] * made.size / np.arange(made.size, 0, -1)
-    corrected = np.full(given.shape, np.nan)
-    own = np.empty_like(made)
-    own[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
-    corrected[~np.isnan(given)] = own
+    corrected = np.full(raw.shape, np.nan)
+    adjusted = np.empty_like(made)
+    adjusted[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
+    corrected[~np.isnan(raw)] = adjusted
     return corrected
 
 
@@ -149,10 +149,10 @@ def bootstrap_interval(
         >>> float(low), float(high)
         (0.0, 1.0)
     """
-    given = np.asarray(values, dtype=np.float64)
+    sample = np.asarray(values, dtype=np.float64)
     random = np.random.default_rng(seed)
-    flat = given.reshape(-1, given.shape[-1]).T
-    sizes = np.ones(given.shape[-1])
+    flat = sample.reshape(-1, sample.shape[-1]).T
+    sizes = np.ones(sample.shape[-1])
     if groups is not None:
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         sizes = np.bincount(group).astype(np.float64)
@@ -162,7 +162,7 @@ def bootstrap_interval(
     means = [times @ flat / (times @ sizes) for times in drawn]
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(np.array(means), tails, axis=0)
-    return low.reshape(given.shape[:-1]), high.reshape(given.shape[:-1])
+    return low.reshape(sample.shape[:-1]), high.reshape(sample.shape[:-1])
 
 
 def bootstrap_ratio_interval(
@@ -213,13 +213,13 @@ def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Fl
         >>> float(sign_flip_test([1.0, 2.0, 1.5, 0.5]).round(2))
         0.12
     """
-    given = np.asarray(values, dtype=np.float64)
-    n = given.shape[-1]
+    sample = np.asarray(values, dtype=np.float64)
+    n = sample.shape[-1]
     random = np.random.default_rng(seed)
-    flat = given.reshape(-1, n).T
+    flat = sample.reshape(-1, n).T
     # Sums that are equal but for rounding are as far from 0.
     observed = np.abs(flat.sum(0)) * (1 - 1e-12)
     reached = np.ones(flat.shape[1])
     for _ in range(draws):
         reached += np.abs(random.choice((-1.0, 1.0), n) @ flat) >= observed
-    return (reached / (draws + 1)).reshape(given.shape[:-1])
+    return (reached / (draws + 1)).reshape(sample.shape[:-1])

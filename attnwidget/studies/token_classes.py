@@ -37,14 +37,14 @@ class TokenClasses:
         [False, True, False, False, False, False]
     """
 
-    def __init__(self, tokenizer: Any, asked: Mapping[str, TokenClass]) -> None:
-        _check(asked)
+    def __init__(self, tokenizer: Any, classes: Mapping[str, TokenClass]) -> None:
+        _check(classes)
         self._tokenizer = tokenizer
         self._kind = vocabulary_kind(tokenizer)
-        spelt = {name: frozenset(c) for name, c in asked.items() if not callable(c)}
+        spelt = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
         self._spelt = {". ,": frozenset(".,")} | spelt
-        self._functions = {name: c for name, c in asked.items() if callable(c)}
-        self._order = (*STANDARD_CLASSES, *asked)
+        self._functions = {name: c for name, c in classes.items() if callable(c)}
+        self._order = (*STANDARD_CLASSES, *classes)
         self._begins = _first_known(tokenizer, "cls_token_id", "bos_token_id")
         self._ends = _first_known(tokenizer, "sep_token_id", "eos_token_id")
         self._classes_of: dict[int, frozenset[str]] = {}
@@ -52,11 +52,11 @@ class TokenClasses:
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
         """By class one bool for each of `ids`; `tokens` makes their axis for functions that ask."""
         classes = [self._of(token_id) for token_id in ids]
-        found = {name: [name in of_token for of_token in classes] for name in self._order}
-        found["first token"][0] = True
+        flags = {name: [name in of_token for of_token in classes] for name in self._order}
+        flags["first token"][0] = True
         for name, function in self._functions.items():
-            found[name] = _told(name, function, tokens())
-        return found
+            flags[name] = _told(name, function, tokens())
+        return flags
 
     def _of(self, token_id: int) -> frozenset[str]:
         """The classes of a vocabulary entry, looked up once."""
@@ -69,7 +69,7 @@ class TokenClasses:
         return self._classes_of[token_id]
 
 
-def axis_classes(axis: Tokens, asked: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
+def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
     """Return one bool per token for each class, from the texts and marks of an axis.
 
     The classes and errors are those of `TokenClasses`. A special token that begins a text without
@@ -81,9 +81,9 @@ def axis_classes(axis: Tokens, asked: Mapping[str, TokenClass]) -> dict[str, lis
         >>> axis_classes(Tokens.plain(["[CLS]", "it", ".", "[SEP]"]), {})[". ,"]
         [False, False, True, False]
     """
-    _check(asked)
+    _check(classes)
     begins = "cls" if "cls" in axis.special else "first"
-    found = {
+    marked = {
         "[CLS]": [
             kind == begins and word is None
             for kind, word in zip(axis.special, axis.words, strict=True)
@@ -92,16 +92,16 @@ def axis_classes(axis: Tokens, asked: Mapping[str, TokenClass]) -> dict[str, lis
         ". ,": [text in (".", ",") for text in axis.text],
         "first token": [not place for place in range(len(axis))],
     }
-    for name, members in asked.items():
+    for name, members in classes.items():
         if callable(members):
-            found[name] = _told(name, members, axis)
+            marked[name] = _told(name, members, axis)
         else:
-            found[name] = [text in members for text in axis.text]
-    return found
+            marked[name] = [text in members for text in axis.text]
+    return marked
 
 
-def _check(asked: Mapping[str, TokenClass]) -> None:
-    for name, members in asked.items():
+def _check(classes: Mapping[str, TokenClass]) -> None:
+    for name, members in classes.items():
         if name in STANDARD_CLASSES:
             raise ValueError(f"{name!r} is a standard class: choose another name")
         if isinstance(members, str) or (not callable(members) and not members):
@@ -113,22 +113,22 @@ def _check(asked: Mapping[str, TokenClass]) -> None:
 
 def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
     """What the function of a class says of each of `tokens`."""
-    found = [bool(member) for member in function(tokens)]
-    if len(found) != len(tokens):
+    members = [bool(member) for member in function(tokens)]
+    if len(members) != len(tokens):
         raise ValueError(
-            f"the function of token class {name!r} gave {len(found)} values for {len(tokens)} "
+            f"the function of token class {name!r} gave {len(members)} values for {len(tokens)} "
             "tokens; it returns one bool a token"
         )
-    return found
+    return members
 
 
-def described(asked: Mapping[str, TokenClass]) -> dict[str, list[str]]:
+def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
     """Classes as JSON: their tokens, or the name of their function."""
     return {
         name: [getattr(members, "__qualname__", "function")]
         if callable(members)
         else sorted(members)
-        for name, members in asked.items()
+        for name, members in classes.items()
     }
 
 

@@ -54,8 +54,8 @@ class MeasuredCheckpoints(HeadResult):
         import pandas as pd
 
         frames = []
-        for label, one in zip(self.checkpoints, self.measured, strict=True):
-            frame = one.to_frame()
+        for label, measurements in zip(self.checkpoints, self.measured, strict=True):
+            frame = measurements.to_frame()
             frame.insert(0, "checkpoint", label)
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
@@ -131,26 +131,26 @@ def measure_checkpoints(
         >>> found.heads("start")["entropy"].shape
         (6, 12)
     """
-    sources = [_labelled(one) for one in each_of(checkpoints, _HOW)]
+    sources = [_labelled(checkpoint) for checkpoint in each_of(checkpoints, _HOW)]
     labels = each_once("labels of checkpoints", [label for label, _ in sources])
-    given = all_of(Segment, segments, "read segments with read_segments or make_segments")
-    asked = accumulators_of(metrics)
+    listed = all_of(Segment, segments, "read segments with read_segments or make_segments")
+    accumulators = accumulators_of(metrics)
     measured: list[Measurements] = []
     try:
         for label, source in sources:
             model = source if isinstance(source, AttentionModel) else load_model(source)
-            one = measure(
+            measurements = measure(
                 model,
-                given,
-                deepcopy(asked),
+                listed,
+                deepcopy(accumulators),
                 batch_size=batch_size,
                 progress=progress,
                 executor=executor,
             )
-            if not one.complete:
+            if not measurements.complete:
                 break
-            _check_heads(label, one, measured)
-            measured.append(one)
+            _check_heads(label, measurements, measured)
+            measured.append(measurements)
             del model
     except KeyboardInterrupt:
         pass
@@ -160,13 +160,13 @@ def measure_checkpoints(
     return MeasuredCheckpoints(tuple(labels[: len(measured)]), tuple(measured), complete)
 
 
-def _labelled(given: Any) -> tuple[str, Any]:
+def _labelled(entry: Any) -> tuple[str, Any]:
     """The label of a checkpoint and what it is loaded from."""
     label = None
-    source = given
-    if isinstance(given, tuple) and len(given) == 2:
-        label = str(given[0])
-        source = given[1]
+    source = entry
+    if isinstance(entry, tuple) and len(entry) == 2:
+        label = str(entry[0])
+        source = entry[1]
     if isinstance(source, AttentionModel):
         return label or source.name, source
     if isinstance(source, (str, Path)):
@@ -176,14 +176,14 @@ def _labelled(given: Any) -> tuple[str, Any]:
     raise TypeError(f"got {type(source).__name__} for a checkpoint: {_HOW}")
 
 
-def _check_heads(label: str, one: Measurements, before: Sequence[Measurements]) -> None:
+def _check_heads(label: str, measurements: Measurements, before: Sequence[Measurements]) -> None:
     """Raise ValueError if a checkpoint has a different number of heads than the first."""
-    if before and _shapes(one) != _shapes(before[0]):
+    if before and _shapes(measurements) != _shapes(before[0]):
         raise ValueError(
             f"the checkpoint {label!r} and the first checkpoint differ in layers or heads: pass "
             "checkpoints of one training"
         )
 
 
-def _shapes(one: Measurements) -> set[tuple[int, ...]]:
-    return {values.shape for values in one.heads().values()}
+def _shapes(measurements: Measurements) -> set[tuple[int, ...]]:
+    return {values.shape for values in measurements.heads().values()}

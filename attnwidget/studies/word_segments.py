@@ -147,7 +147,7 @@ class WordSegmenter:
 
 def word_segments(batch: Batch) -> list[WordSegment]:
     """The segments of a batch, which know their words; TypeError where they do not."""
-    segments = [one for one in batch.segments if isinstance(one, WordSegment)]
+    segments = [segment for segment in batch.segments if isinstance(segment, WordSegment)]
     if len(segments) != len(batch.segments):
         raise TypeError("this study reads WordSegments, made with WordSegmenter")
     return segments
@@ -188,7 +188,7 @@ class WordAxes:
         self.segments = word_segments(batch)
         self._n = batch.real.shape[1]
         self._device = batch.real.device
-        self.n_words = max(one.n_words for one in self.segments)
+        self.n_words = max(segment.n_words for segment in self.segments)
 
     def tokens(self, item: int, word: int) -> list[int]:
         """Positions of a word's tokens in the maps of segment `item`."""
@@ -209,18 +209,18 @@ class WordAxes:
         Padded with rows of 0 where a segment has fewer words than another.
         """
         rows = torch.zeros(len(words), max(1, *map(len, words)), self._n)
-        for item, asked in enumerate(words):
-            for row, word in enumerate(asked):
+        for item, groups in enumerate(words):
+            for row, word in enumerate(groups):
                 tokens = self.tokens(item, word)
                 rows[item, row, tokens] = 1 / len(tokens)
         return rows.to(self._device)
 
     @cached_property
     def _positions(self) -> list[dict[int, list[int]]]:
-        found = []
+        positions = []
         for segment in self.segments:
             of_word: dict[int, list[int]] = {}
             for position, word in enumerate(segment.words, segment.before):
                 of_word.setdefault(word, []).append(position)
-            found.append(of_word)
-        return found
+            positions.append(of_word)
+        return positions

@@ -55,20 +55,22 @@ def versions() -> dict[str, str]:
     }
 
 
-def do_shard(asked: dict[str, str], work: bytes, shard: bytes, attempt: int) -> Answer:
+def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) -> Answer:
     """Do the pickled work on a pickled shard.
 
     Args:
-        asked: `versions()` of the process that pickled them.
+        settings: `versions()` of the process that pickled the work.
         work: a callable.
         shard: its arguments.
         attempt: Number of earlier attempts at the shard, which makes the task differ from the
             failed task.
     """
     here = versions()
-    differing = [name for name in asked if here.get(name) != asked[name]]
+    differing = [name for name in settings if here.get(name) != settings[name]]
     if differing:
-        said = ", ".join(f"{name} {here.get(name)} in place of {asked[name]}" for name in differing)
+        said = ", ".join(
+            f"{name} {here.get(name)} in place of {settings[name]}" for name in differing
+        )
         return Answer(error=f"{platform.node()} has {said}", kind="versions")
     try:
         with _one_at_a_time:

@@ -90,15 +90,15 @@ class SharedAxis:
 
     @cached_property
     def _order(self) -> list[tuple[int | None, int | None]]:
-        found: list[tuple[int | None, int | None]] = []
+        pairs: list[tuple[int | None, int | None]] = []
         i = j = 0
         for a, b in [*self.pairs, (len(self.first), len(self.second))]:
-            found += [(k, None) for k in range(i, a)] + [(None, k) for k in range(j, b)]
+            pairs += [(k, None) for k in range(i, a)] + [(None, k) for k in range(j, b)]
             if a < len(self.first):
-                found.append((a, b))
+                pairs.append((a, b))
             i = a + 1
             j = b + 1
-        return found
+        return pairs
 
     @property
     def places(self) -> tuple[list[int], list[int]]:
@@ -113,8 +113,8 @@ class SharedAxis:
     @property
     def alone(self) -> tuple[list[int], list[int]]:
         """Places on the common axis of the tokens that one of the two has alone."""
-        own = [{*places} for places in self.places]
-        return sorted(own[0] - own[1]), sorted(own[1] - own[0])
+        unmatched = [{*places} for places in self.places]
+        return sorted(unmatched[0] - unmatched[1]), sorted(unmatched[1] - unmatched[0])
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -127,10 +127,10 @@ class SharedAxis:
         of = [id(source) for source, _ in sources]
         words: list[int | None] = []
         for at, (source, i) in enumerate(sources):
-            own = source.words[i]
-            goes_on = at and of[at] == of[at - 1] and own == source.words[i - 1] and i
+            token = source.words[i]
+            goes_on = at and of[at] == of[at - 1] and token == source.words[i - 1] and i
             last = next((word for word in reversed(words) if word is not None), -1)
-            words.append(None if own is None else last if goes_on else last + 1)
+            words.append(None if token is None else last if goes_on else last + 1)
         fields = {
             name: tuple(getattr(source, name)[i] for source, i in sources)
             for name in ("text", "raw", "special", "segments")

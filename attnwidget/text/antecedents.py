@@ -76,7 +76,7 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
         known = longest.get(mention.head)
         if known is None or len(mention.words) > len(known[1].words):
             longest[mention.head] = (index, mention)
-    found = []
+    mentions = []
     for index, mention in sorted(longest.values()):
         preceding = [
             (other.start, other.end, i)
@@ -88,8 +88,8 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
             i for i in sorted(candidates) if document.mentions[i].cluster == mention.cluster
         )
         if antecedents:
-            found.append(Anaphor(index, antecedents, candidates))
-    return found
+            mentions.append(Anaphor(index, antecedents, candidates))
+    return mentions
 
 
 def nearest(document: Document, anaphor: Anaphor) -> int | None:
@@ -126,7 +126,7 @@ def rule_based(document: Document, anaphor: Anaphor) -> int | None:
     return None
 
 
-def agreement(document: Document, one: Mention, other: Mention) -> bool:
+def agreement(document: Document, mention: Mention, other: Mention) -> bool:
     """Whether nothing known of number, person and gender differs.
 
     Of pronouns all three by lists of English pronouns; of other mentions the number by the tag of
@@ -134,7 +134,7 @@ def agreement(document: Document, one: Mention, other: Mention) -> bool:
     """
     return all(
         a is None or b is None or a == b
-        for a, b in zip(_features(document, one), _features(document, other), strict=True)
+        for a, b in zip(_features(document, mention), _features(document, other), strict=True)
     )
 
 
@@ -155,15 +155,15 @@ def _first(
     return None
 
 
-def _same_words(document: Document, one: Mention, other: Mention) -> bool:
-    return _lowered(document, one.words) == _lowered(document, other.words)
+def _same_words(document: Document, mention: Mention, other: Mention) -> bool:
+    return _lowered(document, mention.words) == _lowered(document, other.words)
 
 
-def _same_head(document: Document, one: Mention, other: Mention) -> bool:
-    return _lowered(document, [one.head]) == _lowered(document, [other.head])
+def _same_head(document: Document, mention: Mention, other: Mention) -> bool:
+    return _lowered(document, [mention.head]) == _lowered(document, [other.head])
 
 
-def _any(document: Document, one: Mention, other: Mention) -> bool:
+def _any(document: Document, mention: Mention, other: Mention) -> bool:
     return True
 
 

@@ -187,10 +187,10 @@ def _add_sentence(
     document.governors += _governors(governors, start)
 
 
-def _governors(given: list[tuple[str, str]], start: int) -> list[int]:
+def _governors(heads: list[tuple[str, str]], start: int) -> list[int]:
     """Governors as indices into the document, checked to be a tree."""
     local = []
-    for word, (text, where) in enumerate(given, 1):
+    for word, (text, where) in enumerate(heads, 1):
         if not _NUMBER.fullmatch(text):
             raise ValueError(
                 f"{where}: the governor of word {word} is the number of a word, or 0 for the root; "
@@ -199,7 +199,7 @@ def _governors(given: list[tuple[str, str]], start: int) -> list[int]:
         local.append(int(text))
     if fault := tree_fault(local):
         word, problem = fault
-        raise ValueError(f"{given[word - 1][1]}: word {word} {problem}")
+        raise ValueError(f"{heads[word - 1][1]}: word {word} {problem}")
     return [start + governor - 1 if governor else -1 for governor in local]
 
 

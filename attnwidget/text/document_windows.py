@@ -31,7 +31,7 @@ def windows(
         >>> windows([1, 1, 1, 1, 1], [0, 2, 4], 3, first_only=True)
         [(0, 3)]
     """
-    found: list[Window] = []
+    cut: list[Window] = []
     start = 0
     starts = frozenset(sentence_starts)
     while start < len(pieces):
@@ -46,6 +46,6 @@ def windows(
             return [(start, end)]
         if end < len(pieces):
             end = max((at for at in range(start + 1, end + 1) if at in starts), default=end)
-        found.append((start, end))
+        cut.append((start, end))
         start = end
-    return found
+    return cut

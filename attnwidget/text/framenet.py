@@ -64,10 +64,10 @@ def load_framenet(
         for exemplar in _exemplars(reader, source):
             with _naming(source, f"exemplar {exemplar.get('ID')}"):
                 linked.append(_linked(exemplar, cutter, max_words, max_element, min_distance))
-    found = [sentence for sentence in linked if sentence is not None]
-    if not found:
+    sentences = [sentence for sentence in linked if sentence is not None]
+    if not sentences:
         raise ValueError(f"no exemplar sentence of {source} passes the filters")
-    return found
+    return sentences
 
 
 @contextmanager

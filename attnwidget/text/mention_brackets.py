@@ -88,10 +88,10 @@ class Brackets:
         return self._found
 
     def _label(self, fields: str, bracket: str, where: str) -> str:
-        found = fields.split("-")
-        if self._field >= len(found) or not found[self._field]:
+        parts = fields.split("-")
+        if self._field >= len(parts) or not parts[self._field]:
             raise ValueError(f"{where}: bracket {bracket[:60]} names no cluster")
-        return found[self._field]
+        return parts[self._field]
 
     def _close(self, label: str, last: int, where: str) -> None:
         places = self._open.get(label)
@@ -116,7 +116,7 @@ class Brackets:
                 break
         else:
             raise ValueError(f"{where}: {label} does not follow part {number - 1} of {cluster}")
-        for done in [one for one in waiting if len(one[0]) == total]:
+        for done in [mention for mention in waiting if len(mention[0]) == total]:
             waiting.remove(done)
             self._add([s for s in done[0] if s[0] <= s[1]], cluster)
 

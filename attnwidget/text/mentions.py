@@ -136,17 +136,17 @@ class Document:
         """
         where = source or name or "document"
         mentions = []
-        for given in spans:
-            parts = ((given[0], given[1]),) if len(given) == 3 else tuple(given[0])
+        for span in spans:
+            parts = ((span[0], span[1]),) if len(span) == 3 else tuple(span[0])
             inside = [w for first, last in parts for w in range(first, last + 1)]
             if not inside or min(inside) < 0 or max(inside) >= len(words):
-                raise ValueError(f"{where}: span {given} is not within the {len(words)} words")
+                raise ValueError(f"{where}: span {span} is not within the {len(words)} words")
             head = head_word(inside, governors, tags)
             mentions.append(
                 Mention(
                     start=inside[0],
                     end=inside[-1],
-                    cluster=str(given[-1]),
+                    cluster=str(span[-1]),
                     head=head,
                     kind=mention_kind(words, inside, head, tags),
                     parts=parts if len(parts) > 1 else (),

@@ -86,9 +86,9 @@ def load_pairs(path: str | Path) -> list[MinimalPair]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            record = json.loads(line)
             pair = MinimalPair(
-                found["sentence_good"], found["sentence_bad"], str(found.get("UID", ""))
+                record["sentence_good"], record["sentence_bad"], str(record.get("UID", ""))
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(

@@ -23,13 +23,13 @@ def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> lis
     """
     # Where the next word begins: behind this one and the space after it.
     ends = list(accumulate(len(word) + 1 for word in words))
-    found = []
+    owners = []
     for start, _ in offsets:
         word = bisect_right(ends, start)
         if word < len(ends) and start == ends[word] - 1:
             word += 1
-        found.append(min(word, len(ends) - 1))
-    return found
+        owners.append(min(word, len(ends) - 1))
+    return owners
 
 
 def words_without_tokens(owners: Iterable[int | None], n_words: int) -> list[int]:

@@ -44,8 +44,8 @@ class Sentence:
     def __post_init__(self) -> None:
         n = len(self.words)
         needed = {"governors": len(self.governors), "relations": len(self.relations)}
-        given = {name: len(getattr(self, name)) for name in ("tags", "xpos", "space_after")}
-        differing = {k: v for k, v in (needed | given).items() if v != n and (v or k in needed)}
+        counts = {name: len(getattr(self, name)) for name in ("tags", "xpos", "space_after")}
+        differing = {k: v for k, v in (needed | counts).items() if v != n and (v or k in needed)}
         if differing:
             raise ValueError(f"{self.label}: {n} words, but {_listed(differing)}: one entry a word")
         if not n:

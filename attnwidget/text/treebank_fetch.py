@@ -57,8 +57,8 @@ def fetch_treebank(
     if split not in ("train", "dev", "test"):
         raise ValueError(f"split is 'train', 'dev' or 'test', got {split!r}")
     kept = (Path(folder) if folder is not None else _cache()) / name / release
-    if found := sorted(kept.glob(f"*-ud-{split}.conllu")):
-        return found[0]
+    if cached := sorted(kept.glob(f"*-ud-{split}.conllu")):
+        return cached[0]
     listing = json.loads(_get(_LISTING.format(name=name, release=release), name, release))
     files = {entry["name"]: entry for entry in listing if entry.get("type") == "file"}
     parts = sorted(file for file in files if re.fullmatch(r"[\w-]+-ud-\w+\.conllu", file))

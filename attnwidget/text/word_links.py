@@ -112,7 +112,7 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
         >>> [link.label for link in subject_verb_links([cats])[0].links]
         ['SUBJ to VERB', 'VERB to SUBJ']
     """
-    found = []
+    pairs = []
     for sentence in sentences:
         links = []
         for word, (governor, relation) in enumerate(
@@ -121,8 +121,8 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
             if relation == "nsubj" and _is_verb(sentence, governor - 1):
                 links.append(Link((word,), (governor - 1,), "SUBJ to VERB"))
                 links.append(Link((governor - 1,), (word,), "VERB to SUBJ"))
-        found.append(LinkedSentence(sentence.words, tuple(links), sentence.label))
-    return found
+        pairs.append(LinkedSentence(sentence.words, tuple(links), sentence.label))
+    return pairs
 
 
 def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
@@ -139,7 +139,7 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
         >>> noun_pronoun_links([document])[0].links[0]
         Link(source=(3,), target=(1,), label='PRON to NOUN')
     """
-    found = []
+    pairs = []
     for document in documents:
         starts = document.sentence_starts
         for number, (start, end) in enumerate(
@@ -162,8 +162,8 @@ def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
                     links.append(Link(pronoun, noun, "PRON to NOUN"))
                     links.append(Link(noun, pronoun, "NOUN to PRON"))
             name = f"{document.name or 'document'}, sentence {number}"
-            found.append(LinkedSentence(document.words[start:end], tuple(links), name))
-    return found
+            pairs.append(LinkedSentence(document.words[start:end], tuple(links), name))
+    return pairs
 
 
 def _is_verb(sentence: Sentence, word: int) -> bool:

@@ -77,14 +77,14 @@ def _from_text(path: Path, limit: int | None) -> WordVectors:
         # Some words of GloVe hold spaces; of a word and a number too many the last part is one.
         dimension = dimension or _n_numbers(parts)
         word = parts[: max(0, len(parts) - dimension)]
-        own = parts[-dimension:]
+        last_parts = parts[-dimension:]
         if not dimension or not "".join(word) or (len(word) > 1 and _is_number(word[-1])):
             raise ValueError(
                 f"{path}:{line}: expected a word and {dimension or 'its'} numbers, as in the "
                 f"lines before, got {len(parts)} parts: {text[:40]!r}"
             )
         try:
-            read = [float(part) for part in own]
+            read = [float(part) for part in last_parts]
         except ValueError as error:
             raise ValueError(
                 f"{path}:{line}: expected {dimension} numbers after {' '.join(word)!r}: {error}"

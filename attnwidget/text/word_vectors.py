@@ -75,11 +75,11 @@ class WordVectors:
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Float32 [m, d], a vector a word."""
-        found = np.zeros((len(words), self.dimension), np.float32)
+        vectors = np.zeros((len(words), self.dimension), np.float32)
         rows = [self._rows.get(word.lower(), -1) for word in words]
         known = [place for place, row in enumerate(rows) if row >= 0]
-        found[known] = self.matrix[[rows[place] for place in known]]
-        return found
+        vectors[known] = self.matrix[[rows[place] for place in known]]
+        return vectors
 
     def coverage(self, words: Iterable[str]) -> float:
         """The share of words that are known, 0 to 1; every occurrence counts, 0 without words."""

@@ -69,13 +69,13 @@ def save_page(
     # Before the figures compute anything.
     maps = all_maps(attention, "weights")
     refuse_above(limit_mb, [Sized(maps.what, maps.least, maps.remedy)])
-    given = {
+    options = {
         "head_map": head_map,
         "relation_table": relations,
         "dependency_arcs": arcs,
         "coreference_view": coreference,
     }
-    for name, widget in given.items():
+    for name, widget in options.items():
         if widget is not None and not figure(name).shows(widget):
             kind = figure(name).class_name
             raise TypeError(f"expected a {kind} or None, got {type(widget).__name__}")
@@ -94,7 +94,7 @@ def save_page(
         if grid.metrics:
             made.append(strip := MetricStrip(grid.metrics))
             strip.selected = [head for head in grid.selected if strip.has(head)]
-        shown = [*made, *(widget for widget in given.values() if widget is not None)]
+        shown = [*made, *(widget for widget in options.values() if widget is not None)]
         parts = {name: part for one in shown for name, part in page_of(one).parts.items()}
         return write_linked(Page(parts), path, title=title, limit_mb=limit_mb, theme=theme)
     finally:

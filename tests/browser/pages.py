@@ -97,9 +97,11 @@ def watched(
             seen.errors.append(message.text)
 
     def raised(error: Error) -> None:
-        # Notebook 7 trips over a setting of its own while it loads. A widget's code is a blob.
+        # Notebook 7 trips over a setting of its own while it loads, and JupyterLab over a kernel
+        # that ends before its subshell has started. The code of a widget is a blob.
         stack = error.stack or ""
-        if "/static/notebook/" not in stack or "blob:" in stack:
+        from_host = "/static/notebook/" in stack or "create_subshell_request" in str(error)
+        if not from_host or "blob:" in stack:
             seen.errors.append(f"{error}\n{stack}")
 
     def asked(dialog: Dialog) -> None:

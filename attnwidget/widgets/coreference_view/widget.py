@@ -121,7 +121,9 @@ class CoreferenceView(HeadWidget):
     def evaluated(self) -> Evaluated | None:
         """The mention in question with its antecedents; None where it is not evaluated."""
         window, _ = self._shown()
-        return next((one for one in window.evaluated if one.mention == self.mention), None)
+        return next(
+            (mention for mention in window.evaluated if mention.mention == self.mention), None
+        )
 
     def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
         """Show the next mention for which the shown head is right, or wrong.
@@ -162,10 +164,10 @@ class CoreferenceView(HeadWidget):
         at = (AMONG.index(self.variant), self.head.layer, self.head.head)
         is_correct = self._accuracies.is_correct[(slice(None), *at)]
         return sorted(
-            (document, index, one.mention)
+            (document, index, mention.mention)
             for document, read in enumerate(self._read)
             for index, (window, first) in enumerate(read)
-            for row, one in enumerate(window.evaluated, first)
+            for row, mention in enumerate(window.evaluated, first)
             if is_correct[row] == right
         )
 
@@ -226,12 +228,12 @@ class CoreferenceView(HeadWidget):
 
     @traitlets.observe("_jump")
     def _asked_to_jump(self, change: dict[str, Any]) -> None:
-        asked = change["new"]
-        if not asked:
+        request = change["new"]
+        if not request:
             return
         with self._answering():
-            found = self.jump(asked["outcome"], asked["step"])
-            self._jumped = {"n": asked["n"], "found": found is not None}
+            place = self.jump(request["outcome"], request["step"])
+            self._jumped = {"n": request["n"], "found": place is not None}
 
     def _compute(self) -> None:
         n, *_ = self._accuracies.counts

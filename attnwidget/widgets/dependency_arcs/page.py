@@ -96,15 +96,17 @@ def _embedded(arcs: DependencyArcs, index: int) -> dict[str, Any]:
     if not problem:
         unit = arcs.accuracies.unit if arcs.accuracies else "words"
         try:
-            found = predict_governors(arcs.model, sentence, unit=unit, by_clitic=arcs._by_clitic())
+            prediction = predict_governors(
+                arcs.model, sentence, unit=unit, by_clitic=arcs._by_clitic()
+            )
         except ValueError as error:
             problem = on_page(error)
         else:
             m = len(sentence)
-            pairs = [rounded(one) for one in found.maps.reshape(-1, m, m)]
+            pairs = [rounded(word_map) for word_map in prediction.maps.reshape(-1, m, m)]
             predicted = {
-                "governors": as_text(found.governors.astype(np.uint16)),
-                "weights": as_text(found.weights.astype(np.float32)),
+                "governors": as_text(prediction.governors.astype(np.uint16)),
+                "weights": as_text(prediction.weights.astype(np.float32)),
                 "maps": as_text(np.stack([levels for levels, _ in pairs])),
                 "maxima": [maximum for _, maximum in pairs],
             }
@@ -112,17 +114,17 @@ def _embedded(arcs: DependencyArcs, index: int) -> dict[str, Any]:
     return {"drawn": readable(drawn), "predicted": predicted}
 
 
-def _measured(found: RelationAccuracies | None) -> dict[str, Any] | None:
+def _measured(relations: RelationAccuracies | None) -> dict[str, Any] | None:
     """How often every head is right on every relation, where that was measured."""
-    if found is None:
+    if relations is None:
         return None
     numbers: dict[str, Any] = readable(
         {
-            "relations": list(found.relations),
-            "correct": to_wire(found.correct.astype(np.int32)),
-            "counts": to_wire(found.counts.astype(np.int32)),
-            "baseline": to_wire(found.baseline.astype(np.float32)),
-            "offsets": to_wire(found.baseline_offset.astype(np.int32)),
+            "relations": list(relations.relations),
+            "correct": to_wire(relations.correct.astype(np.int32)),
+            "counts": to_wire(relations.counts.astype(np.int32)),
+            "baseline": to_wire(relations.baseline.astype(np.float32)),
+            "offsets": to_wire(relations.baseline_offset.astype(np.int32)),
         }
     )
     return numbers

@@ -184,8 +184,10 @@ class SentencePredictions:
     def _without_maps(self, index: int) -> _Predicted:
         self._forget_other_edits()
         if index not in self._predicted:
-            found = self.maps(index)
-            self._predicted[index] = _Predicted(found.governors.astype(np.int16), found.weights)
+            prediction = self.maps(index)
+            self._predicted[index] = _Predicted(
+                prediction.governors.astype(np.int16), prediction.weights
+            )
         return self._predicted[index]
 
     def _forget_other_edits(self) -> None:
@@ -199,4 +201,4 @@ class SentencePredictions:
             self._predicted.clear()
 
     def _size(self) -> int:
-        return sum(one.maps.nbytes for one in self._maps.values())
+        return sum(prediction.maps.nbytes for prediction in self._maps.values())

@@ -127,9 +127,9 @@ class ProbeView(DependencyArcs):
         answers = self.answers if self.word is not None else None
         if not isinstance(answers, ProbePredictions) or answers.votes is None:
             return None
-        found: NDArray[np.float64]
-        found = answers.votes[..., self.word, int(answers.governors[self.word])]
-        return found
+        weights: NDArray[np.float64]
+        weights = answers.votes[..., self.word, int(answers.governors[self.word])]
+        return weights
 
     @property
     def vote_metric(self) -> dict[str, NDArray[np.float64]]:
@@ -261,9 +261,9 @@ class ProbeView(DependencyArcs):
             return False  # said when it is shown
         if isinstance(answers, PredictedTree):
             return bool((answers.found[words] == right).any())
-        found = answers.governors[words]
-        strong = answers.probabilities[words, found] >= self.threshold
-        return bool((((found == np.array(sentence.governors)[words]) == right) & strong).any())
+        governor = answers.governors[words]
+        strong = answers.probabilities[words, governor] >= self.threshold
+        return bool((((governor == np.array(sentence.governors)[words]) == right) & strong).any())
 
     def __repr__(self) -> str:
         probe = self._probe

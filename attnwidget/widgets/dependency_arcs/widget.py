@@ -166,18 +166,18 @@ class DependencyArcs(RelationChoice):
         As `jump`, for `seconds` at most; returns whether there is one.
         """
         with self._lock:
-            found, _ = self._next(True, self.sentence - 1, 1, seconds)
-            if found is not None:
-                self.sentence = found
-        return found is not None
+            sentence, _ = self._next(True, self.sentence - 1, 1, seconds)
+            if sentence is not None:
+                self.sentence = sentence
+        return sentence is not None
 
     def _jump_within(self, outcome: str, step: int, seconds: float) -> tuple[int | None, int]:
         """As `jump`; also how many sentences were looked at until one was found or time was up."""
         with self._lock:
-            found, looked_at = self._next(outcome == "right", self.sentence, step, seconds)
-            if found is not None:
-                self.sentence = found
-        return found, looked_at
+            sentence, looked_at = self._next(outcome == "right", self.sentence, step, seconds)
+            if sentence is not None:
+                self.sentence = sentence
+        return sentence, looked_at
 
     def _next(self, right: bool, start: int, step: int, seconds: float) -> tuple[int | None, int]:
         """The next sentence from `start` on, and how many were looked at."""
@@ -238,14 +238,14 @@ class DependencyArcs(RelationChoice):
 
     @traitlets.observe("_jump")
     def _asked_to_jump(self, change: dict[str, Any]) -> None:
-        asked = change["new"]
-        if not asked:
+        request = change["new"]
+        if not request:
             return
         with self._answering():
-            found, looked_at = self._jump_within(asked["outcome"], asked["step"], _PATIENCE)
+            sentence, looked_at = self._jump_within(request["outcome"], request["step"], _PATIENCE)
             # Results are kept, so that a repeated request continues after the last result.
             left = len(self.sentences) - 1 - looked_at
-            self._jumped = {"n": asked["n"], "found": found is not None, "left": left}
+            self._jumped = {"n": request["n"], "found": sentence is not None, "left": left}
 
     def _compute(self) -> None:
         unit = self._accuracies.unit if self._accuracies else "words"

@@ -24,12 +24,12 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
     """A cell of Python that shows the explorer; `shown` is its input."""
     chosen = chosen_options(explorer).items()
     options = {name: value for name, value in chosen if name not in _ELSEWHERE}
-    given: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
-    given |= _treebank(explorer)
+    arguments: dict[str, Any] = {"metrics": YOURS if explorer._has_metrics else None}
+    arguments |= _treebank(explorer)
     if explorer._probe is not None:
-        given["probe"] = YOURS
+        arguments["probe"] = YOURS
     if explorer._versus_model is not None:
-        given["versus"] = explorer._versus_model.made_by or YOURS
+        arguments["versus"] = explorer._versus_model.made_by or YOURS
     first = {"model": explorer.model.made_by}
     pair = {name: shown.get(name) for name in ("pair", "target", "versus_text")}
     lines = []
@@ -44,7 +44,7 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
         lines = ["explorer.attention = attention"]
         lines += [f"explorer.{name} = {literal(value)}" for name, value in options.items()]
         options = {}
-    options = {**pair, **given, **options}
+    options = {**pair, **arguments, **options}
     lines += _figures(explorer)
     return code_of("explore", first, options, also=also, after=lines, called="explorer")
 
@@ -52,11 +52,11 @@ def code_of_explorer(explorer: RelationPanels, shown: Mapping[str, Any]) -> str:
 def _treebank(explorer: RelationPanels) -> dict[str, Any]:
     """Return the argument `treebank` if it is not the default."""
     bank = explorer._treebank
-    own = is_embedded(explorer.model)
+    embedded = is_embedded(explorer.model)
     if bank is None:
         return {} if explorer._offer else {"treebank": False}
     if bank.source == DEMO:
-        return {} if own else {"treebank": True}
+        return {} if embedded else {"treebank": True}
     return {"treebank": bank.source or YOURS}
 
 

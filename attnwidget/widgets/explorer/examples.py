@@ -150,14 +150,14 @@ def sharpest_head(attention: Attention) -> Story | None:
     usual = seen.sum(-2, keepdims=True) / np.maximum(counted.sum(-2), 1)
     above = np.where(counted, weights - usual, 0).max(-1)[..., counted.any(-1)]
     layer, head = np.unravel_index(above.mean(-1).argmax(), above.shape[:2])
-    found = Head(int(layer), int(head), name)
-    line = f"{found}: of all heads the one that looks most sharply from words to other words"
+    sharpest = Head(int(layer), int(head), name)
+    line = f"{sharpest}: of all heads the one that looks most sharply from words to other words"
     if attention.is_long:
-        return Story(found, line)  # its views hide nothing
+        return Story(sharpest, line)  # its views hide nothing
     hidden, why = _drowning(
-        stack.query, stack.key, attention.weights(found.layer, found.head, stack=name)
+        stack.query, stack.key, attention.weights(sharpest.layer, sharpest.head, stack=name)
     )
-    return Story(found, line, (), hidden, why)
+    return Story(sharpest, line, (), hidden, why)
 
 
 def _word_cells(axis: Tokens, cells: int) -> NDArray[np.bool_]:

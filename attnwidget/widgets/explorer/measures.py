@@ -41,7 +41,7 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
         >>> list(metrics), metrics["entropy"].shape
         (['entropy', 'mean distance', 'confidence', 'to [CLS]', 'to [SEP]'], (6, 12))
     """
-    found: dict[str, Metrics] = {}
+    measured: dict[str, Metrics] = {}
     for name, stack in attention.stacks.items():
         if stack.query == stack.key:
             names = ("entropy", "position", "confidence", "classes")
@@ -50,8 +50,8 @@ def text_metrics(attention: Attention) -> dict[str, Metrics]:
             heads = _of_other_tokens(torch.from_numpy(attention.weights(stack=name)), stack)
         if np.array_equal(heads.get("to [CLS]", ()), heads["to first token"]):
             del heads["to first token"]
-        found[name] = {title: heads[title] for title in _SHOWN if title in heads}
-    return found
+        measured[name] = {title: heads[title] for title in _SHOWN if title in heads}
+    return measured
 
 
 def _of_other_tokens(weights: Tensor, stack: Stack) -> Metrics:
@@ -67,9 +67,9 @@ def _of_other_tokens(weights: Tensor, stack: Stack) -> Metrics:
 def text_distances(attention: Attention) -> HeadDistances:
     """Jensen-Shannon distances between all heads of the first stack over one input."""
     first = next(iter(attention.stacks))
-    found = measure_attention(attention, ["distances"], stack=first)["distances"]
-    assert isinstance(found, HeadDistances)
-    return found
+    distances = measure_attention(attention, ["distances"], stack=first)["distances"]
+    assert isinstance(distances, HeadDistances)
+    return distances
 
 
 def probe_in_parts(

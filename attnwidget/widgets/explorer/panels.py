@@ -120,25 +120,25 @@ class LinkedPanels(TokenSize, AttentionWidget):
             )
             if name in traits
         }
-        own: list[HeadWidget] = []
+        panels: list[HeadWidget] = []
         try:
-            own.append(HeadGrid(attention, metrics=metrics, **shared))
-            own.append(HeadView(attention, **shared))
+            panels.append(HeadGrid(attention, metrics=metrics, **shared))
+            panels.append(HeadView(attention, **shared))
             super().__init__(attention, **traits)
         except Exception:
-            for child in own:
+            for child in panels:
                 child.close()
             raise
         try:
-            self._adopt("grid", own[0])
-            self._adopt("view", own[1])
+            self._adopt("grid", panels[0])
+            self._adopt("view", panels[1])
             if self._has_metrics:
                 self._own_metrics = self.grid.metrics
                 self._show_metrics(attention, self.grid.metrics)
             self._measure_text(delay=0)
         except Exception:
             self.close()
-            own[1].close()
+            panels[1].close()
             raise
 
     @property
@@ -194,8 +194,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _of_attention(self) -> list[AttentionWidget]:
         """The figures that there are of the attention shown."""
-        found = self.children.values()
-        return [child for child in found if isinstance(child, AttentionWidget)]
+        widgets = self.children.values()
+        return [child for child in widgets if isinstance(child, AttentionWidget)]
 
     @traitlets.observe("attention")
     def _read_another(self, change: dict[str, Any]) -> None:
@@ -264,9 +264,11 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def _tell_given(self) -> None:
         """Note that metrics from the caller were not measured with the present heads off."""
-        given = {"strip": self._has_metrics, "head_map": self._given_distances is not None}
+        kinds_given = {"strip": self._has_metrics, "head_map": self._given_distances is not None}
         said = f"as given, not measured {self._edits}" if self._edits else ""
-        self._notes = self._notes | {name: said for name, is_given in given.items() if is_given}
+        self._notes = self._notes | {
+            name: said for name, is_given in kinds_given.items() if is_given
+        }
 
     def _show_lens(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():
@@ -305,20 +307,20 @@ class LinkedPanels(TokenSize, AttentionWidget):
         metrics = {stack: dict(titles) for stack, titles in self._own_metrics.items()}
         view = self.predictions
         grid = self.grid
-        found: dict[str, Any] = {}
+        metrics_of_grid: dict[str, Any] = {}
         if view is not None and view.is_estimate is False:
-            found = view.effect_metric.get(view.stack, view.effect_metric)
-            metrics.setdefault(view.stack, {}).update(found)
-        if not found and not self._effect:
+            metrics_of_grid = view.effect_metric.get(view.stack, view.effect_metric)
+            metrics.setdefault(view.stack, {}).update(metrics_of_grid)
+        if not metrics_of_grid and not self._effect:
             grid.metrics = metrics
             return
         shown = self._effect_shown or self._shows_effect
         with grid.hold_sync():
             if self._shows_effect:
                 grid.filter = grid.metric = None
-            self._effect = next(iter(found), "")
+            self._effect = next(iter(metrics_of_grid), "")
             grid.metrics = metrics
-            if shown and found and grid.metric is None:
+            if shown and metrics_of_grid and grid.metric is None:
                 grid.metric = self._effect
                 shown = False
             # If the grid shows effects, it will show the effects of the next prediction too.
@@ -366,8 +368,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
             self._background.close()
             # The lock waits for a figure that another thread is making; no figure is made after it.
             with self._lock:
-                for one in self._links:
-                    one.unlink()
+                for circle in self._links:
+                    circle.unlink()
                 self._links = []
                 for child in self.children.values():
                     child.close()
@@ -384,7 +386,7 @@ def _distances_in(metrics: object) -> HeadDistances | None:
     if isinstance(metrics, HeadDistances):
         return metrics
     try:
-        found = metrics["distances"]  # type: ignore[index]
+        distances = metrics["distances"]  # type: ignore[index]
     except (TypeError, KeyError, IndexError):
         return None
-    return found if isinstance(found, HeadDistances) else None
+    return distances if isinstance(distances, HeadDistances) else None

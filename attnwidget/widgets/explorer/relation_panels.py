@@ -55,15 +55,15 @@ class RelationPanels(RelationChoice, LinkedPanels):
         self._probe = probe
         self._treebank: Treebank | None = None
         self._names: tuple[str, ...] = (ALL,)
-        given = given_treebank(treebank, model)
-        if given is not None:
-            self._names = _relations_of(given)
+        checked = given_treebank(treebank, model)
+        if checked is not None:
+            self._names = _relations_of(checked)
         elif treebank is None:
             self._offer = "measure on the 115 demonstration sentences"
         super().__init__(model, attention, metrics, traits, pending)
-        if given is not None:
+        if checked is not None:
             try:
-                self._take(given)
+                self._take(checked)
             except Exception:
                 self.close()
                 raise
@@ -92,10 +92,10 @@ class RelationPanels(RelationChoice, LinkedPanels):
         if self._offer and self._accepted:
             with self._lock, self.hold_sync():
                 self._offer = ""
-                found = given_treebank(True, self.model)
-                assert found is not None
-                self._names = _relations_of(found)
-                self._take(found)
+                treebank = given_treebank(True, self.model)
+                assert treebank is not None
+                self._names = _relations_of(treebank)
+                self._take(treebank)
 
     def _take(self, treebank: Treebank) -> None:
         self._treebank = treebank
@@ -106,23 +106,23 @@ class RelationPanels(RelationChoice, LinkedPanels):
             self._background.add("treebank", self._treebank_job(treebank))
 
     def _treebank_job(self, treebank: Treebank) -> Job:
-        for share, found in probe_in_parts(self._model, treebank.sentences):
-            if found is not None:
-                self._show_relations(found)
+        for share, relations in probe_in_parts(self._model, treebank.sentences):
+            if relations is not None:
+                self._show_relations(relations)
             else:
                 self._set_progress(dict.fromkeys(_OF_TREEBANK, share))
             yield
 
-    def _show_relations(self, found: RelationAccuracies) -> None:
+    def _show_relations(self, relations: RelationAccuracies) -> None:
         assert self._treebank is not None
         with self._lock, self.hold_sync():
             if self._background.closed:
                 return
-            self._adopt("table", RelationTable(found))
+            self._adopt("table", RelationTable(relations))
             if self._treebank.sentences:
                 sentences = self._treebank.sentences
                 arcs = (
-                    DependencyArcs(self._model, sentences, found)
+                    DependencyArcs(self._model, sentences, relations)
                     if self._probe is None
                     else ProbeView(self._probe, sentences)
                 )

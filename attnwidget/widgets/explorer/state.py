@@ -109,9 +109,9 @@ def restored(
         **state["explorer"],
     )
     if state["metrics"] is not None and sorted(_titles(explorer)) != state["metrics"]:
-        given = ", ".join(sorted(_titles(explorer)))
+        titles = ", ".join(sorted(_titles(explorer)))
         explorer.close()
-        raise ValueError(f"the state has the metrics {', '.join(state['metrics'])}, got {given}")
+        raise ValueError(f"the state has the metrics {', '.join(state['metrics'])}, got {titles}")
     return explorer
 
 
@@ -178,7 +178,9 @@ def _is_whole(state: Mapping[str, Any], name: str) -> bool:
     """Whether a part of a state has the types that `state_of` writes."""
     part = state.get(name)
     if name == "figures":
-        return isinstance(part, Mapping) and all(isinstance(own, Mapping) for own in part.values())
+        return isinstance(part, Mapping) and all(
+            isinstance(member, Mapping) for member in part.values()
+        )
     if name == "metrics":
         return part is None or (
             isinstance(part, list) and all(isinstance(title, str) for title in part)
@@ -236,24 +238,24 @@ def _model(described: Mapping[str, Any], model: Any, argument: str = "model") ->
     return loaded
 
 
-def _treebank(described: Mapping[str, Any] | bool, given: Any, model: AttentionModel) -> Any:
+def _treebank(described: Mapping[str, Any] | bool, treebank: Any, model: AttentionModel) -> Any:
     """Return the argument `treebank` of the explorer, checked against the state."""
     if isinstance(described, bool):
         # The explorer of the state offered to measure a treebank; this one does too.
-        return False if given is None and not described else given
+        return False if treebank is None and not described else treebank
     source = described["source"]
-    if given is None and source == DEMO:
-        given = True
-    if given is None or given is False:
+    if treebank is None and source == DEMO:
+        treebank = True
+    if treebank is None or treebank is False:
         file = f"={source!r}" if source else "="
         raise ValueError(
             f"the state has a treebank of {described['sentences']:,} sentences, which is not part "
             f"of it: pass the treebank again, treebank{file}"
         )
-    found = given_treebank(given, model)
-    if found is None or found.described()["digest"] != described["digest"]:
+    checked = given_treebank(treebank, model)
+    if checked is None or checked.described()["digest"] != described["digest"]:
         raise ValueError(
             f"the state has a treebank of {described['sentences']:,} sentences, the given treebank "
-            f"has {len(found.sentences) if found else 0:,} or differs: pass the same treebank"
+            f"has {len(checked.sentences) if checked else 0:,} or differs: pass the same treebank"
         )
-    return given
+    return treebank

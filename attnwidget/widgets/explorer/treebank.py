@@ -37,8 +37,8 @@ class Treebank:
     def described(self) -> dict[str, Any]:
         """Return a description that identifies the treebank, as JSON."""
         digest = blake2b(digest_size=8)
-        for one in self.sentences:
-            digest.update(repr((one.words, one.governors, one.relations)).encode())
+        for sentence in self.sentences:
+            digest.update(repr((sentence.words, sentence.governors, sentence.relations)).encode())
         return {
             "source": self.source,
             "sentences": len(self.sentences),

@@ -209,15 +209,16 @@ class Explorer(RelationPanels):
             traits.setdefault("selected", [(first, 0, stack)])
         traits.setdefault("selected", [(traits.get("layer", 0), 0, stack)])
         self._examples = [
-            {"name": one.name, "text": one.text, "pair": one.pair} for one in self._demos.values()
+            {"name": example.name, "text": example.text, "pair": example.pair}
+            for example in self._demos.values()
         ]
         self._second = (
             "target" if reads_target(loaded) else "pair" if pair or reads_pairs(loaded) else ""
         )
         options = {**shown, "example": name, **traits}
         own_probe = None if probe is None else probe.of_model(loaded)
-        given = treebank, own_probe, metrics
-        super().__init__(loaded, attention, *given, options, dict(_figures or {}))
+        arguments = treebank, own_probe, metrics
+        super().__init__(loaded, attention, *arguments, options, dict(_figures or {}))
         if other is not None:
             self.grid.versus = self.view.versus = other
             self.grid.metric = self.grid.metric or CHANGE
@@ -260,12 +261,12 @@ class Explorer(RelationPanels):
         with self._answering():
             before = self._asked()
             demo = self._demos[self.example]
-            asked = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
-            known = asked == self._shown
-            attention = self.attention if known else _attention(self._model, asked)
+            texts = {"text": demo.text, "pair": demo.pair, "target": None, "versus_text": None}
+            known = texts == self._shown
+            attention = self.attention if known else _attention(self._model, texts)
             # Another text may be requested during the pass; it is read next.
             if before == self._asked():
-                self._show(attention, asked)
+                self._show(attention, texts)
 
     @traitlets.observe("text", "pair", "target", "versus_text")
     def _read_again(self, change: object) -> None:
@@ -276,25 +277,25 @@ class Explorer(RelationPanels):
     def _read(self) -> None:
         """Read the requested input and show it."""
         # The request is read once: a request during the pass is handled after it.
-        asked = self._asked()
-        if asked != self._shown:
-            attention = _attention(self._model, asked)
-            if asked == self._asked():
-                self._show(attention, asked)
+        texts = self._asked()
+        if texts != self._shown:
+            attention = _attention(self._model, texts)
+            if texts == self._asked():
+                self._show(attention, texts)
 
-    def _wish(self, asked: Mapping[str, Any]) -> None:
+    def _wish(self, texts: Mapping[str, Any]) -> None:
         """Request all parts of an input at once."""
         self._wishing = threading.get_ident()
         try:
-            for name, value in asked.items():
+            for name, value in texts.items():
                 setattr(self, name, value)
         finally:
             self._wishing = 0
 
     def _asked(self) -> dict[str, str | None]:
         """Return the requested input."""
-        asked = {"text": self.text, "pair": self.pair, "target": self.target}
-        return {name: text or None for name, text in asked.items()} | {
+        texts = {"text": self.text, "pair": self.pair, "target": self.target}
+        return {name: text or None for name, text in texts.items()} | {
             "text": self.text,
             "versus_text": self.versus_text or None,
         }
@@ -462,12 +463,12 @@ class Explorer(RelationPanels):
 
 
 def _compared_with(
-    model: AttentionModel, attention: Attention, asked: Mapping[str, Any]
+    model: AttentionModel, attention: Attention, texts: Mapping[str, Any]
 ) -> Attention:
     """Return the attention to compare with: of the second text, or of the second model."""
-    other = _attention(model, {**asked, "text": asked["versus_text"] or asked["text"]})
+    other = _attention(model, {**texts, "text": texts["versus_text"] or texts["text"]})
     if attention.is_long or other.is_long:
-        longest = max(len(one.tokens) for one in (attention, other))
+        longest = max(len(compared.tokens) for compared in (attention, other))
         raise ValueError(
             f"a comparison needs whole maps, and an input of {longest:,} tokens is read without "
             "them: shorten the text"
@@ -476,7 +477,7 @@ def _compared_with(
     return other
 
 
-def _attention(model: AttentionModel, asked: Mapping[str, Any]) -> Attention:
+def _attention(model: AttentionModel, texts: Mapping[str, Any]) -> Attention:
     """Return the attention of an input."""
-    options = {"target": asked["target"]} if asked["target"] else {}
-    return model.attend(asked["text"], asked["pair"], **options)
+    options = {"target": texts["target"]} if texts["target"] else {}
+    return model.attend(texts["text"], texts["pair"], **options)

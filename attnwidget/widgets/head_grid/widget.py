@@ -99,12 +99,12 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
 
     @property
     def _measured(self) -> dict[str, Metrics]:
-        found = super()._measured
+        measured = super()._measured
         if not isinstance(self.versus, Attention):
-            return found
+            return measured
         stacks = self.attention.stacks
         return {
-            name: {**found.get(name, {}), CHANGE: self._changes(name).astype(float)}
+            name: {**measured.get(name, {}), CHANGE: self._changes(name).astype(float)}
             for name in stacks
         }
 
@@ -171,7 +171,9 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
         counts = []
         is_same = True
         for side in ("query", "key"):
-            own, its = (getattr(one.stacks[self.stack], side) for one in (self.attention, other))
+            own, its = (
+                getattr(attention.stacks[self.stack], side) for attention in (self.attention, other)
+            )
             if self.unit == "words":
                 own, its = own.to_words(), its.to_words()
             axis = SharedAxis(own, its)
@@ -193,8 +195,8 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
         pair = self.attention, self._reference()
         if self._changed is None or self._changed[0] != pair:
             self._changed = pair, {}
-        found = self._changed[1]
-        if stack not in found:
-            found[stack] = self.attention.changes(pair[1], stack)
-            found[stack][self._off(stack)] = 0
-        return found[stack]
+        changes = self._changed[1]
+        if stack not in changes:
+            changes[stack] = self.attention.changes(pair[1], stack)
+            changes[stack][self._off(stack)] = 0
+        return changes[stack]

@@ -180,8 +180,8 @@ class HeadMap(HeadWidget):
             return code_of("HeadMap", {"distances": YOURS, "behaviours": labels}, options)
         about = {"model_name": self._of_model or None, "note": self._note or None}
         about["stack"] = None if self._stack == "self" else self._stack
-        given = {"positions": YOURS, "behaviours": labels}
-        return code_of("HeadMap.from_positions", given, {**about, **options})
+        arguments = {"positions": YOURS, "behaviours": labels}
+        return code_of("HeadMap.from_positions", arguments, {**about, **options})
 
     def _shapes(self) -> Shapes:
         n_layers, n_heads, _ = self._positions.shape

@@ -31,8 +31,8 @@ def highlighted(stack: Stack, unit: str, words: Sequence[str]) -> dict[str, list
 
 
 def _positions(tokens: Tokens, unit: str, wanted: set[str]) -> list[int]:
-    found = [k for k, word in enumerate(tokens.to_words().text) if word.casefold() in wanted]
-    if unit == "words" or not found:
-        return found
+    positions = [k for k, word in enumerate(tokens.to_words().text) if word.casefold() in wanted]
+    if unit == "words" or not positions:
+        return positions
     groups = tokens.word_groups()
-    return [i for k in found for i in groups[k]]
+    return [i for k in positions for i in groups[k]]

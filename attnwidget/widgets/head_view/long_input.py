@@ -138,8 +138,8 @@ def places_of(tokens: Tokens, text: str) -> list[int]:
 def next_of(places: Sequence[int], after: int, step: int) -> int:
     """The place after, or before, another one; from the end on to the beginning."""
     beyond = [place for place in places if (place - after) * step > 0]
-    found = beyond or places
-    return found[0] if step > 0 else found[-1]
+    candidates = beyond or places
+    return candidates[0] if step > 0 else candidates[-1]
 
 
 def window_to(attention: Attention, head: Head, side: str, index: int) -> Part:
@@ -221,8 +221,8 @@ def _links(attention: Attention, head: Head, within: Part, count: int) -> list[l
     """[query, key, weight, from, to] of the strongest links of a part."""
     layer, number, stack = head
     axes = attention.stacks[stack]
-    found = attention.top_links(layer, number, count, stack=stack, within=within)
-    return [[q, k, w, axes.query.text[q], axes.key.text[k]] for q, k, w in found]
+    links = attention.top_links(layer, number, count, stack=stack, within=within)
+    return [[q, k, w, axes.query.text[q], axes.key.text[k]] for q, k, w in links]
 
 
 def _part(tokens: Tokens, start: int, end: int) -> Tokens:

@@ -143,10 +143,10 @@ class LongInput(Versus):
         places = places_of(stack.query if side == "query" else stack.key, jump["text"])
         locked = [index for at, index in self.tokens if at == side]
         with self._answering():
-            found: dict[str, Any] = {"n": jump["n"], "count": len(places)}
+            answer: dict[str, Any] = {"n": jump["n"], "count": len(places)}
             if places:
                 at = next_of(places, locked[-1] if locked else -1, step)
-                found |= {"at": at, "nth": places.index(at) + 1}
+                answer |= {"at": at, "nth": places.index(at) + 1}
                 self.tokens = [(side, at)]
                 self.window = window_to(self.attention, head, side, at)
-            self._jumped = found
+            self._jumped = answer

@@ -63,7 +63,7 @@ def maps_to_wire(
         maxima = []
     else:
         levels = [rounded(values) for values in maps]
-        values = np.stack([one for one, _ in levels])
+        values = np.stack([level for level, _ in levels])
         maxima = [most for _, most in levels]
     return {
         "stack": heads[0].stack,

@@ -27,8 +27,8 @@ class TwoMaps:
 
     def axes(self, stack: str, unit: str) -> tuple[SharedAxis, SharedAxis]:
         """Queries and keys of a stack, in tokens or in words."""
-        pair = [one.stacks[stack] for one in (self.first, self.second)]
-        sides = [(one.query, one.key) for one in pair]
+        pair = [attention.stacks[stack] for attention in (self.first, self.second)]
+        sides = [(axes_pair.query, axes_pair.key) for axes_pair in pair]
         if unit == "words":
             sides = [(query.to_words(), key.to_words()) for query, key in sides]
         (query, key), (other_query, other_key) = sides
@@ -43,16 +43,16 @@ class TwoMaps:
     def values(self, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
         """Both maps, float32 [2, Q, K]; NaN where masked, and where the one lacks a token."""
         query, key = self.axes(head.stack, unit)
-        found = np.full((2, len(query.tokens), len(key.tokens)), np.nan, np.float32)
+        values = np.full((2, len(query.tokens), len(key.tokens)), np.nan, np.float32)
         for side, attention in enumerate((self.first, self.second)):
             cells = np.ix_(query.places[side], key.places[side])
-            found[side][cells] = masked_map(attention, quantity, head, unit)
-        return found
+            values[side][cells] = masked_map(attention, quantity, head, unit)
+        return values
 
     def axes_to_wire(self, stack: str, unit: str) -> dict[str, Any]:
         """The axes for the page, with the tokens that belong to only one text."""
         query, key = self.axes(stack, unit)
-        prompts = {one.n_prompt for one in (self.first, self.second)}
+        prompts = {axes.n_prompt for axes in (self.first, self.second)}
         shown = replace(self.first.stacks[stack], query=query.tokens, key=key.tokens)
         n_prompt = prompts.pop() if len(prompts) == 1 and query.is_same else None
         wire = axes_to_wire(shown, unit, n_prompt if unit == "tokens" else None)
@@ -62,14 +62,14 @@ class TwoMaps:
 
     def highlighted(self, stack: str, unit: str, words: list[str]) -> dict[str, list[int]]:
         """Where words are on the axes, as either of the two has them."""
-        found: dict[str, list[int]] = {}
+        marked: dict[str, list[int]] = {}
         axes = dict(zip(("query", "key"), self.axes(stack, unit), strict=True))
         for side, axis in axes.items():
             places = set()
-            for at, one in zip(axis.places, (self.first, self.second), strict=True):
-                places |= {at[i] for i in highlighted(one.stacks[stack], unit, words)[side]}
-            found[side] = sorted(places)
-        return found
+            for at, tokens in zip(axis.places, (self.first, self.second), strict=True):
+                places |= {at[i] for i in highlighted(tokens.stacks[stack], unit, words)[side]}
+            marked[side] = sorted(places)
+        return marked
 
     def to_wire(self, quantity: str, head: Head, unit: str) -> dict[str, Any]:
         """Both maps in one array [2, query, key]."""

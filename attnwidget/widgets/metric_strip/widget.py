@@ -99,9 +99,9 @@ class MetricStrip(HeadWidget):
 
 def _read(metrics: object) -> dict[str, Metrics]:
     try:
-        found = read_metrics(metrics)
+        tables = read_metrics(metrics)
     except (TypeError, ValueError) as error:
         raise traitlets.TraitError(str(error)) from None
-    if not found:
+    if not tables:
         raise traitlets.TraitError("no metrics to show: pass at least one array [layers, heads]")
-    return found
+    return tables

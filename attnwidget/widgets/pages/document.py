@@ -88,7 +88,7 @@ def _policy(scripts: Iterable[str]) -> str:
     prevent the page from opening another address.
     """
     hashes = (hashlib.sha256(script.encode("utf-8")).digest() for script in scripts)
-    allowed = " ".join(f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes)
+    allowed = " ".join(f"'sha256-{base64.b64encode(code).decode('ascii')}'" for code in hashes)
     rules = (
         f"default-src 'none'; script-src {allowed}; worker-src 'none'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

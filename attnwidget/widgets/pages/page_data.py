@@ -87,7 +87,7 @@ def _in_step(parts: Mapping[str, Part]) -> dict[str, dict[str, Any]]:
 
 
 def _least(holdings: Mapping[str, Holding]) -> list[Sized]:
-    return [Sized(one.what, one.least, one.remedy) for one in holdings.values()]
+    return [Sized(holding.what, holding.least, holding.remedy) for holding in holdings.values()]
 
 
 def _total(things: list[Sized]) -> float:

@@ -72,12 +72,12 @@ def write_linked(
     check_file(path, page=True)
     if path.suffix.lower() not in PAGE_FORMATS:
         raise ValueError(f"a page is an HTML file: name it .html, not {path.name!r}")
-    found = page_data(page.parts, limit_mb)
+    data = page_data(page.parts, limit_mb)
     heading = _title_of(page.parts) if title is None else title
-    notes = [*found.notes, *page.notes]
-    text = document(found.data, heading, notes=notes, text=page.text, theme=theme).encode("utf-8")
-    rest = len(text) - sum(thing.size for thing in found.sizes)
-    refuse_above(limit_mb, [*found.sizes, Sized("the figures' own code", rest)])
+    notes = [*data.notes, *page.notes]
+    text = document(data.data, heading, notes=notes, text=page.text, theme=theme).encode("utf-8")
+    rest = len(text) - sum(thing.size for thing in data.sizes)
+    refuse_above(limit_mb, [*data.sizes, Sized("the figures' own code", rest)])
     write_whole(path, text)
     return path
 

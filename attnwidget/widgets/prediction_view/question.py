@@ -53,7 +53,7 @@ def stack_of_answers(attention: Attention) -> Stack:
 def masks_of(reading: Reading) -> list[int]:
     """The positions of mask tokens."""
     mask = getattr(getattr(reading.model, "tokenizer", None), "mask_token_id", None)
-    return [i for i, one in enumerate(reading.inputs["input_ids"][0].tolist()) if one == mask]
+    return [i for i, token in enumerate(reading.inputs["input_ids"][0].tolist()) if token == mask]
 
 
 def likeliest(predictions: Predictions) -> int:
@@ -68,9 +68,9 @@ def id_of(predictions: Predictions, answer: str) -> int:
         ValueError: there is none.
     """
     predictions.probability(answer)
-    found = predictions.answers.found(answer)
-    assert found is not None
-    return found
+    place = predictions.answers.found(answer)
+    assert place is not None
+    return place
 
 
 class ShownQuestion(NamedTuple):
@@ -124,8 +124,8 @@ class Answered:
 
         By the size of the change, or by the probability where no heads are off.
         """
-        both = [one.probabilities[0] for one in (self.before, self.after)]
-        best = [np.argsort(-one, kind="stable")[:top] for one in both]
+        both = [predictions.probabilities[0] for predictions in (self.before, self.after)]
+        best = [np.argsort(-shares, kind="stable")[:top] for shares in both]
         ids = sorted({self.question.answer, *map(int, np.concatenate(best))})
         spelt = self.before.answers.spelt(ids)
         rows = [

@@ -239,13 +239,13 @@ class PredictionView(StackChoice):
         """The position that the last locked query asks about."""
         _, task = reading_of(self.attention)
         queries = [index for side, index in self.tokens if side == "query"]
-        asked = stack_of_answers(self.attention)
+        stack = stack_of_answers(self.attention)
         if task == "class" or not queries or self.stack == "encoder":
             return None
         index = queries[-1]
-        count = len(asked.query)
+        count = len(stack.query)
         if self.unit == "words":
-            groups = asked.query.word_groups()
+            groups = stack.query.word_groups()
             if index >= len(groups):
                 return None
             # What follows a word follows its last token.

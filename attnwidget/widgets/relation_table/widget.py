@@ -119,26 +119,26 @@ class RelationTable(RelationChoice):
         return best.assign(gain=best["accuracy"] - best["baseline"])
 
     def _compute(self) -> None:
-        found = self.accuracies
+        relations = self.accuracies
         shown = shown_relations(self.accuracies)
         best = self._best()
         self._source = {
-            "model": found.model_name,
-            "note": _note(found),
-            "without_attention": list(found.without_attention),
+            "model": relations.model_name,
+            "note": _note(relations),
+            "without_attention": list(relations.without_attention),
         }
         direction = best["direction"].map(DIRECTIONS.index)
         self._numbers = {
-            "stack": found.stack,
-            "relations": [found.relations[r] for r in shown],
-            "counts": to_wire(found.counts[shown].astype(np.int32)),
-            "baseline": to_wire(found.baseline_correct.max(0)[shown].astype(np.int32)),
-            "offsets": to_wire(found.baseline_offset[shown].astype(np.int32)),
+            "stack": relations.stack,
+            "relations": [relations.relations[r] for r in shown],
+            "counts": to_wire(relations.counts[shown].astype(np.int32)),
+            "baseline": to_wire(relations.baseline_correct.max(0)[shown].astype(np.int32)),
+            "offsets": to_wire(relations.baseline_offset[shown].astype(np.int32)),
             "best": to_wire(
                 np.stack([best["layer"], best["head"], direction], axis=1).astype(np.int32)
             ),
-            "correct": to_wire(found.correct[..., shown].astype(np.int32)),
-            "p_values": to_wire(found.p_values[..., shown].astype(np.float32)),
+            "correct": to_wire(relations.correct[..., shown].astype(np.int32)),
+            "p_values": to_wire(relations.p_values[..., shown].astype(np.float32)),
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -162,13 +162,14 @@ class RelationTable(RelationChoice):
         )
 
 
-def _note(found: RelationAccuracies) -> str:
+def _note(relations: RelationAccuracies) -> str:
     """What a caption must say of a probe."""
-    notes = [f"{counted(int(found.counts[0]), 'word')} in {counted(found.n_sentences, 'sentence')}"]
-    if found.n_skipped:
-        notes.append(f"{counted(found.n_skipped, 'sentence')} left out")
-    if not found.complete:
+    words = counted(int(relations.counts[0]), "word")
+    notes = [f"{words} in {counted(relations.n_sentences, 'sentence')}"]
+    if relations.n_skipped:
+        notes.append(f"{counted(relations.n_skipped, 'sentence')} left out")
+    if not relations.complete:
         notes.append("interrupted")
-    if found.unit != "words":
-        notes.append(f"unit: {found.unit}")
+    if relations.unit != "words":
+        notes.append(f"unit: {relations.unit}")
     return " · ".join(notes)

@@ -114,7 +114,7 @@ class AttentionWidget(HeadWidget):
             return
         with self._lock, self.hold_sync():
             try:
-                found = self.attention.without(self.disabled, self.method)
+                edited = self.attention.without(self.disabled, self.method)
             except Exception as error:
                 # Back to what is shown, which is not read again.
                 self._takes_back = True
@@ -126,7 +126,7 @@ class AttentionWidget(HeadWidget):
                 raise
             self._refused = ""
             with self._answering():
-                self.attention = found
+                self.attention = edited
 
     @traitlets.observe("attention")
     def _show_another(self, change: dict[str, Any]) -> None:

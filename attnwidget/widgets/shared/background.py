@@ -112,8 +112,8 @@ class Background:
             _running.discard(self)
 
     def _do_all(self) -> None:
-        while (found := self._next()) is not None:
-            name, job = found
+        while (waiting := self._next()) is not None:
+            name, job = waiting
             error: Exception | None = None
             try:
                 next(job)
@@ -154,10 +154,10 @@ class Background:
 def _end() -> None:
     """Let no thread be within torch when the interpreter goes: that would abort the process."""
     left = list(_running)
-    for one in left:
-        one.close()
-    for one in left:
-        one._thread.join(_LAST_STEP)
+    for job in left:
+        job.close()
+    for job in left:
+        job._thread.join(_LAST_STEP)
 
 
 def _thread(target: Callable[[], None]) -> threading.Thread:

@@ -44,7 +44,7 @@ def _name_circles(tied: Tie) -> None:
     for widget in tied.widgets:
         circle = circle_of(widget)
         # A closed widget has no name on the page.
-        names = [one.model_id for one in circle if one.comm is not None]
+        names = [member.model_id for member in circle if member.comm is not None]
         name = min(names) if len(names) > 1 else ""
         for one in circle:
             one._circle = name
@@ -57,8 +57,8 @@ def circle_of(widget: HeadWidget, name: str | None = None) -> list[HeadWidget]:
         widget: The widget.
         name: Follow links of this trait only; None = links of any trait.
     """
-    found = [widget]
-    for one in found:
-        ties = [tied for tied in one._ties if name is None or name in tied.names]
-        found += dict.fromkeys(w for tied in ties for w in tied.widgets if w not in found)
-    return found
+    members = [widget]
+    for member in members:
+        ties = [tied for tied in member._ties if name is None or name in tied.names]
+        members += dict.fromkeys(w for tied in ties for w in tied.widgets if w not in members)
+    return members

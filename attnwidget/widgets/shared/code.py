@@ -37,7 +37,7 @@ def code_of(
     shown = call(name, {**first, **{key: Call(key) for key in made}}, options)
     inputs = {**made, **(also or {})}
     calls = [*inputs.values(), shown]
-    imports = sorted({one for each in calls for one in each.imports}, key=_as_sorted)
+    imports = sorted({statement for each in calls for statement in each.imports}, key=_as_sorted)
     unsaid = dict.fromkeys(pair for each in calls for pair in each.unsaid)
     lines = [f"from attnwidget import {', '.join(imports)}"]
     if any("dtype=torch." in str(each) for each in inputs.values()):
@@ -61,18 +61,18 @@ def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, An
     """
     foreign = set(ipywidgets.DOMWidget.class_trait_names())
     names = [*widget.trait_names(sync=True), *(n for n in _UNSEEN if widget.has_trait(n))]
-    own = [name for name in names if not name.startswith("_") and name not in foreign]
-    found = {
+    traits = [name for name in names if not name.startswith("_") and name not in foreign]
+    options = {
         name: getattr(widget, name)
-        for name in own
+        for name in traits
         if name in always or getattr(widget, name) != widget.traits()[name].default(widget)
     }
     if widget.selected or "selected" in always:
-        found.pop("selected", None)
-        found = {"selected": _heads(widget), **found}
+        options.pop("selected", None)
+        options = {"selected": _heads(widget), **options}
     if widget.head:
-        found = {key: value for key, value in found.items() if key not in ("layer", "stack")}
-    return found
+        options = {key: value for key, value in options.items() if key not in ("layer", "stack")}
+    return options
 
 
 def _heads(widget: Any) -> list[tuple[Any, ...]]:

@@ -107,11 +107,13 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         known = [name for name in self.trait_names() if not name.startswith("_")]
         # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
         foreign = anywidget.AnyWidget.class_trait_names()
-        own = [name for name in known if name not in foreign and self.traits()[name].help]
+        own_traits = [name for name in known if name not in foreign and self.traits()[name].help]
         for name in traits:
             if name not in known:
-                close = difflib.get_close_matches(name, own, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"options: {', '.join(own)}"
+                close = difflib.get_close_matches(name, own_traits, n=1)
+                hint = (
+                    f"did you mean {close[0]!r}?" if close else f"options: {', '.join(own_traits)}"
+                )
                 raise TypeError(f"{type(self).__name__} has no option {name!r}; {hint}")
 
     def code(self) -> str:
@@ -217,19 +219,19 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         """
         if not isinstance(sync_data, dict):
             raise traitlets.TraitError(f"a page changes options by name, got {sync_data!r}")
-        own = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
-        asked = {name: value for name, value in sync_data.items() if name not in own}
-        kept = {name: getattr(self, name) for name in asked if name in self.keys}
+        private = [name for name in sync_data if name in self.keys and not self._page_sets(name)]
+        forwarded = {name: value for name, value in sync_data.items() if name not in private}
+        kept = {name: getattr(self, name) for name in forwarded if name in self.keys}
         try:
-            super().set_state(asked)
+            super().set_state(forwarded)
         except traitlets.TraitError:
             # What equals the old value, as False does 0, is not rolled back.
             self._trait_values.update(kept)
-            own += [name for name in asked if name in self.keys]
+            private += [name for name in forwarded if name in self.keys]
             raise
         finally:
-            if own:
-                self.send_state(own)
+            if private:
+                self.send_state(private)
 
     def _page_sets(self, name: str) -> bool:
         """Whether the page may change a trait; all other traits report the kernel's state."""

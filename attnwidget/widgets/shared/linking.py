@@ -39,7 +39,7 @@ class FigureLink:
         If the first widget lacks the trait, a widget that it is linked to has the value.
         """
         for widget in self.widgets:
-            of = next((one for one in circle_of(widget, name) if one._takes(name)), None)
+            of = next((linked for linked in circle_of(widget, name) if linked._takes(name)), None)
             # If this widget has no selection, try the next widget.
             if of is not None and (of.selected or name not in ("selected", "layer")):
                 self._give(widget, name, getattr(of, name))
@@ -146,7 +146,7 @@ def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink
     for name in names or ():
         for widget in widgets:
             if not widget.has_trait(name):
-                shared = [one for one in SHARED if all(w.has_trait(one) for w in widgets)]
+                shared = [trait for trait in SHARED if all(w.has_trait(trait) for w in widgets)]
                 raise ValueError(
                     f"{type(widget).__name__} has no trait {name!r}; all have {', '.join(shared)}"
                 )

@@ -116,10 +116,10 @@ class MetricChoice(HeadWidget):
         Raises:
             ValueError: no such head, no head selected, no metrics for its stack, or `n` below 1.
         """
-        given = self.head if head is None else head
-        if given is None:
+        head_of = self.head if head is None else head
+        if head_of is None:
             raise ValueError("no head is selected: pass one, similar((layer, head))")
-        wanted = self._named(given)
+        wanted = self._named(head_of)
         metrics = self._measured.get(wanted.stack)
         if not metrics:
             raise ValueError(

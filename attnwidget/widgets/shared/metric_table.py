@@ -47,9 +47,12 @@ def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Met
         >>> {stack: list(titles) for stack, titles in metrics.items()}
         {'self': ['entropy']}
     """
-    read = {stack: _of_stack(given) for stack, given in _by_stack(metrics, shapes).items()}
-    found = {stack: titles for stack, titles in read.items() if titles}
-    for stack, titles in found.items():
+    read = {
+        stack: _of_stack(metrics_of_stack)
+        for stack, metrics_of_stack in _by_stack(metrics, shapes).items()
+    }
+    known = {stack: titles for stack, titles in read.items() if titles}
+    for stack, titles in known.items():
         expected = shapes[stack] if shapes else next(iter(titles.values())).shape
         for title, values in titles.items():
             if values.shape != tuple(expected):
@@ -57,7 +60,7 @@ def read_metrics(metrics: object, shapes: Shapes | None = None) -> dict[str, Met
                     f"the metric {title!r} has the shape {list(values.shape)}; expected one number "
                     f"a head, {list(expected)} = [layers, heads] of {stack!r}"
                 )
-    return found
+    return known
 
 
 def _by_stack(metrics: object, shapes: Shapes | None) -> Mapping[str, object]:
@@ -77,7 +80,7 @@ def _by_stack(metrics: object, shapes: Shapes | None) -> Mapping[str, object]:
             f"metrics of the stacks {', '.join(map(repr, names))} were expected, got some of "
             f"{', '.join(map(repr, unknown))}"
         )
-    return {str(name): given for name, given in metrics.items()}
+    return {str(name): metrics_of_stack for name, metrics_of_stack in metrics.items()}
 
 
 def _only(names: list[str]) -> str:
@@ -89,20 +92,22 @@ def _only(names: list[str]) -> str:
     return names[0]
 
 
-def _of_stack(given: object) -> Metrics:
-    measured = isinstance(given, Measured)
-    arrays = given.heads() if isinstance(given, Measured) else given
+def _of_stack(metrics: object) -> Metrics:
+    measured = isinstance(metrics, Measured)
+    arrays = metrics.heads() if isinstance(metrics, Measured) else metrics
     if not isinstance(arrays, Mapping):
         raise TypeError(
             "the metrics of a stack are a mapping of titles to arrays [layers, heads], got "
             f"{type(arrays).__name__}"
         )
-    found = {str(title): _array(title, values) for title, values in arrays.items()}
+    arrays_by_title = {str(title): _array(title, values) for title, values in arrays.items()}
     if measured:
-        found = {title: v for title, v in found.items() if not np.isnan(v).all()}
-    for title, values in found.items():
+        arrays_by_title = {
+            title: v for title, v in arrays_by_title.items() if not np.isnan(v).all()
+        }
+    for title, values in arrays_by_title.items():
         _refuse_missing(title, values)
-    return found
+    return arrays_by_title
 
 
 def _array(title: object, values: ArrayLike) -> NDArray[np.float64]:

@@ -65,7 +65,7 @@ def figure(name: str) -> Figure:
         >>> figure("head_grid").label
         'all heads'
     """
-    return next(one for one in FIGURES if one.name == name)
+    return next(kind for kind in FIGURES if kind.name == name)
 
 
 def page_of(widget: object) -> Page:
@@ -74,9 +74,9 @@ def page_of(widget: object) -> Page:
     Raises:
         TypeError: it is none of the figures.
     """
-    for one in FIGURES:
-        if one.shows(widget):
-            page: Page = import_module(f"attnwidget.widgets.{one.name}.page").page(widget)
+    for kind in FIGURES:
+        if kind.shows(widget):
+            page: Page = import_module(f"attnwidget.widgets.{kind.name}.page").page(widget)
             return page
-    kinds = ", ".join(one.class_name for one in FIGURES)
+    kinds = ", ".join(kind.class_name for kind in FIGURES)
     raise TypeError(f"a page shows one of {kinds}, got {type(widget).__name__}")

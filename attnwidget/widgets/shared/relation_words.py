@@ -22,14 +22,14 @@ def relation_names(sentences: Sequence[Sentence]) -> list[str]:
         >>> relation_names([Sentence.from_lists(words, [3, 3, 0], relations)])
         ['nmod (all)', 'nmod', 'nmod:poss', 'root']
     """
-    counts = Counter(label for one in sentences for label in one.relations)
+    counts = Counter(label for sentence in sentences for label in sentence.relations)
     bases: dict[str, list[str]] = {}
     for label in counts:
         bases.setdefault(label.partition(":")[0], []).append(label)
     pooled = {
-        base + _POOLED: sum(counts[label] for label in own)
-        for base, own in bases.items()
-        if len(own) > 1
+        base + _POOLED: sum(counts[label] for label in subtypes)
+        for base, subtypes in bases.items()
+        if len(subtypes) > 1
     }
     counts.update(pooled)
     return sorted(counts, key=lambda name: (-counts[name], name))
@@ -51,13 +51,13 @@ def checked_sentences(sentences: object) -> tuple[Sentence, ...]:
     given = [sentences] if isinstance(sentences, Sentence) else sentences
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         given = [given]
-    found = tuple(given)
-    if not found:
+    listed = tuple(given)
+    if not listed:
         raise ValueError("there are no sentences to show: pass those of a treebank")
-    for one in found:
-        if not isinstance(one, Sentence):
+    for sentence in listed:
+        if not isinstance(sentence, Sentence):
             raise TypeError(
-                f"'sentences' are Sentences, got {type(one).__name__}: read them with "
+                f"'sentences' are Sentences, got {type(sentence).__name__}: read them with "
                 "load_treebank(path), or make one with Sentence.from_lists(...)"
             )
-    return found
+    return listed

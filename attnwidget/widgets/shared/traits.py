@@ -107,13 +107,13 @@ class Subset(traitlets.List[str]):
 
     def validate(self, obj: Any, value: Any) -> list[str]:
         """The value in canonical order."""
-        given = [value] if isinstance(value, str) else value
-        if not isinstance(given, (list, tuple)):
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, (list, tuple)):
             raise traitlets.TraitError(
                 f"{self.name!r} takes a list of {', '.join(map(repr, self.choices))}, got {value!r}"
             )
-        if unknown := [name for name in given if name not in self.choices]:
+        if unknown := [name for name in names if name not in self.choices]:
             raise traitlets.TraitError(
                 f"{self.name!r} takes some of {', '.join(map(repr, self.choices))}, got {unknown}"
             )
-        return [name for name in self.choices if name in given]
+        return [name for name in self.choices if name in names]

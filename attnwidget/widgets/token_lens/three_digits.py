@@ -26,18 +26,18 @@ def three_digits(values: NDArray[np.floating[Any]]) -> tuple[NDArray[np.uint8], 
         >>> packed.nbytes, decade
         (6, -1)
     """
-    given = np.asarray(values, np.float64).reshape(-1)
-    given = np.append(given, np.zeros(given.size % 2))
-    positive = given > 0
+    numbers = np.asarray(values, np.float64).reshape(-1)
+    numbers = np.append(numbers, np.zeros(numbers.size % 2))
+    positive = numbers > 0
     # Ranks go on from 999 of one decade to 100 of the next: what rounds up to 1000 is there.
-    exponents = np.floor(np.log10(given, where=positive, out=np.zeros_like(given)))
-    digits = np.rint(given / 10.0 ** (exponents - 2))
+    exponents = np.floor(np.log10(numbers, where=positive, out=np.zeros_like(numbers)))
+    digits = np.rint(numbers / 10.0 ** (exponents - 2))
     ranks = np.where(positive, exponents * _STEPS + digits - 100, -np.inf)
     largest = ranks.max(initial=-np.inf, where=positive)
     decade = int(largest // _STEPS) if np.isfinite(largest) else 0
     # 0 is NaN, 1 is 0, 2 anything that is too small for the others.
     codes = np.clip(ranks - (decade + 1) * _STEPS + 1 + _LAST, 1 + positive, _LAST)
-    codes = np.where(np.isnan(given), 0, codes).astype(np.uint16).reshape(-1, 2)
+    codes = np.where(np.isnan(numbers), 0, codes).astype(np.uint16).reshape(-1, 2)
     first, second = codes.T
     packed = np.stack([first >> 4, (first & 15) << 4 | second >> 8, second & 255], 1)
     return packed.astype(np.uint8).reshape(-1), decade

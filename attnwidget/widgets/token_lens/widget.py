@@ -94,8 +94,8 @@ class TokenLens(StackChoice):
         if query is None or key is None:
             return []
         weights, goes = self._pair(query, key)
-        found = [Head(int(i), int(j), self.stack) for i, j in np.argwhere(goes)]
-        return sorted(found, key=lambda head: -weights[head.layer, head.head])
+        heads = [Head(int(i), int(j), self.stack) for i, j in np.argwhere(goes)]
+        return sorted(heads, key=lambda head: -weights[head.layer, head.head])
 
     @traitlets.observe("tokens", "of", "stack", "quantity", "unit", "hidden")
     def _other_token(self, change: object) -> None:
@@ -120,15 +120,15 @@ class TokenLens(StackChoice):
     def _asked(self) -> tuple[int | None, int | None]:
         """The last locked query and the last locked key; the first word where none is locked."""
         kinds = {side: self._axis(side).special for side in ("query", "key")}
-        asked: dict[str, int | None] = {"query": None, "key": None}
+        locked: dict[str, int | None] = {"query": None, "key": None}
         for side, index in self.tokens:
             if index < len(kinds[side]) and kinds[side][index] not in self.hidden:
-                asked[side] = index
-        if asked["query"] is None and asked["key"] is None:
+                locked[side] = index
+        if locked["query"] is None and locked["key"] is None:
             seen = [i for i, kind in enumerate(kinds["query"]) if kind not in self.hidden]
             words = [i for i in seen if not kinds["query"][i]]
-            asked["query"] = next(iter(words + seen), None)
-        return asked["query"], asked["key"]
+            locked["query"] = next(iter(words + seen), None)
+        return locked["query"], locked["key"]
 
     def _of(self, side: str, index: int, layer: int | None = None) -> NDArray[np.float32]:
         return self.attention.of_token(
