@@ -35,9 +35,9 @@ function choices({ drawn, words, weights }: HeldWindow, index: number, all: numb
     Array.from({ length: count }, (__, row) => (row * VARIANTS.length + variant) * all + index),
   );
   const shape = [VARIANTS.length, count];
-  const own = Int32Array.from(places, (place) => chosen[place] ?? -1);
+  const choices = Int32Array.from(places, (place) => chosen[place] ?? -1);
   const ownWeights = Float32Array.from(places, (place) => behind[place] ?? 0);
-  return { words: wire(own, shape), weights: wire(ownWeights, shape) };
+  return { words: wire(choices, shape), weights: wire(ownWeights, shape) };
 }
 
 const EMPTY = { name: "", start: 0, length: 0, words: [], mentions: [], evaluated: [] };
@@ -68,10 +68,10 @@ export const pageModel: Kernel<CoreferenceState, OwnCoreference> = (
   }
 
   function draw(): void {
-    const found = held.find(
+    const entry = held.find(
       ({ drawn }) => drawn.document === now.document && drawn.window === now.window,
     );
-    model.set("_drawn", found ? read(found) : missing());
+    model.set("_drawn", entry ? read(entry) : missing());
   }
 
   function jump(): void {

@@ -108,12 +108,12 @@ export function isRightToLeft(words: string[]): boolean {
 
 /** Words that no line may part. */
 function groups<T extends { text: string }>(words: T[]): T[][] {
-  const found: T[][] = [];
+  const lines: T[][] = [];
   for (const [i, word] of words.entries())
     if (i && (CLOSING.test(word.text) || OPENING.test(words[i - 1]?.text ?? "")))
-      found.at(-1)?.push(word);
-    else found.push([word]);
-  return found;
+      lines.at(-1)?.push(word);
+    else lines.push([word]);
+  return lines;
 }
 
 /** The mentions whose number stands before a word; longer ones open first, as brackets would. */
@@ -203,16 +203,16 @@ export function layoutPassage(
 
 /** Pieces of some words that stand side by side on one line. */
 function runs({ pieces }: PassageLayout, words: number[]) {
-  const found: Pick<Piece, "line" | "outer" | "start" | "end">[] = [];
+  const pieceRanges: Pick<Piece, "line" | "outer" | "start" | "end">[] = [];
   let last = -2;
   for (const [i, { word, line, outer, start, end }] of pieces.entries()) {
     if (!words.includes(word)) continue;
-    const run = found.at(-1);
+    const run = pieceRanges.at(-1);
     if (run && last === i - 1 && run.line === line) run.end = end;
-    else found.push({ line, outer, start, end });
+    else pieceRanges.push({ line, outer, start, end });
     last = i;
   }
-  return found;
+  return pieceRanges;
 }
 
 /** A passage in its places. */

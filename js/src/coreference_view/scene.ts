@@ -86,15 +86,15 @@ export interface Scene {
 export function sceneOf(state: CoreferenceState): Scene | undefined {
   const { _drawn: drawn, variant, mention: wanted } = state;
   if (!drawn) return undefined;
-  const mentions = new Map(drawn.mentions.map((one) => [one.mention, one]));
+  const mentions = new Map(drawn.mentions.map((mention) => [mention.mention, mention]));
   const words = drawn.chosen && asInt32(drawn.chosen.words);
   const weights = drawn.chosen && asFloat32(drawn.chosen.weights);
   const first = VARIANTS.indexOf(variant) * drawn.evaluated.length;
-  const evaluated = drawn.evaluated.flatMap((one, i): Evaluated[] => {
-    const mention = mentions.get(one.mention);
+  const evaluated = drawn.evaluated.flatMap((entry, i): Evaluated[] => {
+    const mention = mentions.get(entry.mention);
     if (!mention) return [];
-    const antecedents = one.antecedents.flatMap((index) => mentions.get(index) ?? []);
-    const baselines = Object.entries(one.baselines).map(
+    const antecedents = entry.antecedents.flatMap((index) => mentions.get(index) ?? []);
+    const baselines = Object.entries(entry.baselines).map(
       ([rule, index]): Evaluated["baselines"][number] => [rule, mentions.get(index)],
     );
     if (!words || !weights) return [{ mention, antecedents, baselines, choice: undefined }];
@@ -178,13 +178,13 @@ export function captionOf(scene: Scene): Caption {
 /** The choices for the window's evaluated mentions, the selected mention first. */
 export function tableOf(scene: Scene): Table {
   const { drawn, evaluated, own } = scene;
-  const ordered = [...(own ? [own] : []), ...evaluated.filter((one) => one !== own)];
+  const ordered = [...(own ? [own] : []), ...evaluated.filter((mention) => mention !== own)];
   const listed = ordered.slice(0, MOST_ROWS);
-  const rows = listed.map((one) => [
-    mentionName(scene, one.mention),
-    ...(one.choice ? [chosenText(scene, one.choice), verdict(one.choice.right)] : []),
-    antecedentsText(scene, one),
-    ...ruleLines(scene, one).map(({ text }) => text),
+  const rows = listed.map((mention) => [
+    mentionName(scene, mention.mention),
+    ...(mention.choice ? [chosenText(scene, mention.choice), verdict(mention.choice.right)] : []),
+    antecedentsText(scene, mention),
+    ...ruleLines(scene, mention).map(({ text }) => text),
   ]);
   const head = drawn.head ? [headName(drawn.head), "right or wrong"] : [];
   const rules = evaluated[0]?.baselines.map(([rule]) => rule) ?? [];
@@ -203,7 +203,7 @@ const chosenText = ({ drawn }: Scene, { word, weight }: NonNullable<Evaluated["c
   `${drawn.words[word] ?? ""} (word ${drawn.start + word}) with weight ${digits(weight)}`;
 
 function antecedentsText(scene: Scene, { antecedents }: Evaluated): string {
-  const named = antecedents.slice(-MOST_NAMED).map((one) => mentionName(scene, one));
+  const named = antecedents.slice(-MOST_NAMED).map((antecedent) => mentionName(scene, antecedent));
   const more = antecedents.length - named.length;
   return [...named, ...(more > 0 ? [`${more} before these`] : [])].join(", ");
 }

@@ -81,7 +81,8 @@ function render(context: RenderContext<CoreferenceState>): void {
     counts: () => [model.get("_source").count, scene?.drawn.windows ?? 1],
     missed: ({ where = "" }) => `There is no other such mention${where}.`,
     letters: {
-      v: () => save(model, { variant: VARIANTS.find((one) => one !== model.get("variant")) }),
+      v: () =>
+        save(model, { variant: VARIANTS.find((variant) => variant !== model.get("variant")) }),
     },
     move: ({ target, key }) => figure.text.contains(target as Node) && step(key),
   });
@@ -103,7 +104,7 @@ function render(context: RenderContext<CoreferenceState>): void {
   let revealed: number | null | undefined;
 
   function controls({ row }: ReturnType<typeof controlRow>) {
-    const named = (one: Variant) => `${one === "words" ? "all" : "preceding"} ${one}`;
+    const named = (variant: Variant) => `${variant === "words" ? "all" : "preceding"} ${variant}`;
     const update = choice(
       row,
       "choose among",
@@ -131,11 +132,11 @@ function render(context: RenderContext<CoreferenceState>): void {
     scene = now;
     if (frame.update() || !now) return;
     const title = titleParts(now).filter(Boolean).join(" · ");
-    const found = readout(now);
+    const readoutLines = readout(now);
     drawText(now, look);
-    drawReadout(found);
+    drawReadout(readoutLines);
     caption.textContent = captionText(captionOf(now));
-    frame.tell(title, sentence(found) || `document ${now.drawn.document}: ${title}`);
+    frame.tell(title, sentence(readoutLines) || `document ${now.drawn.document}: ${title}`);
     reveal(now.state.mention);
   }
 
@@ -149,11 +150,11 @@ function render(context: RenderContext<CoreferenceState>): void {
     }
   }
 
-  function drawReadout(found: Line[]): void {
+  function drawReadout(shownLines: Line[]): void {
     lines.replaceChildren();
-    if (!found.length) element(lines, "p", { class: "attnw-muted" }, HINT);
+    if (!shownLines.length) element(lines, "p", { class: "attnw-muted" }, HINT);
     const list = element(lines, "dl");
-    for (const { label, text, outcome } of found) {
+    for (const { label, text, outcome } of shownLines) {
       const line = element(list, "div");
       element(line, "dt", {}, label);
       const value = element(line, "dd");
@@ -243,12 +244,12 @@ function coreferenceFigure(
     const antecedents = own?.antecedents.flatMap(({ words }) => words) ?? [];
     for (const node of text.querySelectorAll<HTMLElement>("[data-word]")) {
       const word = Number(node.dataset.word);
-      const found = [
+      const marks = [
         antecedents.includes(word) ? "antecedent" : "",
         marked?.words.includes(word) ? "own" : "",
         chosen?.word === word ? (chosen.right ? "right" : "wrong") : "",
       ].filter(Boolean);
-      if (found.length) node.dataset.marks = found.join(" ");
+      if (marks.length) node.dataset.marks = marks.join(" ");
       else delete node.dataset.marks;
     }
   }

@@ -129,9 +129,9 @@ function governorName(tree: Tree, { governor }: Arc, widths: Widths) {
  * where there are others.
  */
 function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 0): Row {
-  const own = tree.annotated.filter(({ dependent }) => dependent >= start && dependent < end);
+  const annotated = tree.annotated.filter(({ dependent }) => dependent >= start && dependent < end);
   const isWithin = ({ governor }: Arc) => governor >= start && governor < end;
-  const places = ports(tree, start, end, own);
+  const places = ports(tree, start, end, annotated);
   const offset = (word: number, arc: Arc) => places[word - start]?.offsets.get(arc.dependent) ?? 0;
   const needed = ({ relation }: Annotated) => widths.relation(relation) + 2 * BESIDE;
 
@@ -146,7 +146,7 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
     const word = start + i;
     const half = (sizes[i] ?? 0) / 2;
     let x = taken + GAP + Math.max(half, left);
-    for (const arc of own.filter((one) => Math.max(one.dependent, one.governor) === word)) {
+    for (const arc of annotated.filter((arc) => Math.max(arc.dependent, arc.governor) === word)) {
       const other = arc.governor === word ? end1(arc) : isWithin(arc) ? end0(arc) : nameEnd(arc);
       x = Math.max(x, other - offset(word, arc) + needed(arc));
     }
@@ -158,15 +158,15 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
   const width = Math.max(
     taken + EDGE,
     hasRoot ? rootEnd : 0,
-    ...own
+    ...annotated
       .filter(({ governor }) => governor >= end)
       .map((arc) => end1(arc) + needed(arc) + nameEnd(arc)),
   );
 
   const levels = arcLevels(
-    own.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]),
+    annotated.map((arc) => [arc.dependent, Math.min(Math.max(arc.governor, start - 1), end)]),
   );
-  const arcs = own.map((arc, i): PlacedArc => {
+  const arcs = annotated.map((arc, i): PlacedArc => {
     const x1 = end1(arc);
     const height = LOWEST + (levels[i] ?? 0) * STEP;
     if (isWithin(arc)) {
@@ -198,8 +198,8 @@ function rowOf(tree: Tree, start: number, end: number, widths: Widths, across = 
  * reach to either side. The longer an arc, the nearer to the middle of all; the arrow that comes in
  * points at the middle of the word.
  */
-function ports(tree: Tree, start: number, end: number, own: Annotated[]) {
-  const shortFirst = [...own].sort((a, b) => length(a) - length(b));
+function ports(tree: Tree, start: number, end: number, annotated: Annotated[]) {
+  const shortFirst = [...annotated].sort((a, b) => length(a) - length(b));
   return tree.words.slice(start, end).map((_, i) => {
     const word = start + i;
     const before = shortFirst.filter((arc) => Math.max(arc.dependent, arc.governor) === word);
@@ -218,15 +218,15 @@ function ports(tree: Tree, start: number, end: number, own: Annotated[]) {
 
 /** The predicted arcs of a row. */
 export function hangingIn(tree: Tree, row: Row, arcs: Predicted[], widths: Widths): HangingArc[] {
-  const own = arcs.filter(({ dependent }) => isIn(row, dependent));
-  const far = own.filter(({ governor }) => !isIn(row, governor));
+  const inRow = arcs.filter(({ dependent }) => isIn(row, dependent));
+  const far = inRow.filter(({ governor }) => !isIn(row, governor));
   const levels = arcLevels(
     far.map(({ dependent, governor }) => [
       dependent,
       governor < row.start ? row.start - 1 : row.end,
     ]),
   );
-  return own.map((arc): HangingArc => {
+  return inRow.map((arc): HangingArc => {
     const x1 = centreOf(row, arc.dependent);
     if (isIn(row, arc.governor)) {
       const governor = centreOf(row, arc.governor);

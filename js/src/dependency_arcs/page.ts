@@ -62,31 +62,31 @@ function ofHead({ drawn, predicted }: HeldSentence, index: number) {
   const { governors, weights, maps } = predicted.read;
   const bytes = maps.subarray(index * m * m, (index + 1) * m * m);
   const map = decodedBytes(bytes, predicted.maxima[index] ?? 0);
-  const own = Int32Array.from(governors.subarray(index * 2 * m, (index + 1) * 2 * m));
-  for (const [at, governor] of own.entries()) {
+  const headGovernors = Int32Array.from(governors.subarray(index * 2 * m, (index + 1) * 2 * m));
+  for (const [at, governor] of headGovernors.entries()) {
     const word = at % m;
     const other = governor - 1;
     map[at < m ? word * m + other : other * m + word] = weights[index * 2 * m + at] ?? 0;
   }
-  return { governors: wire(own, [2, m]), map: wire(map, [m, m]) };
+  return { governors: wire(headGovernors, [2, m]), map: wire(map, [m, m]) };
 }
 
 /** How often a head is right on a relation, where that was measured. */
 function measuredOf(
-  found: OwnArcs["measured"],
+  measured: OwnArcs["measured"],
   head: Head | null,
   { relation, direction }: ArcsState,
 ): ArcsState["_measured"] {
-  const r = found?.relations.indexOf(relation) ?? -1;
-  if (!found || !head || r < 0) return null;
-  const [, heads = 0, ways = 2, count = 0] = found.correct.shape;
+  const r = measured?.relations.indexOf(relation) ?? -1;
+  if (!measured || !head || r < 0) return null;
+  const [, heads = 0, ways = 2, count = 0] = measured.correct.shape;
   const way = DIRECTIONS.indexOf(direction);
   const place = ((head[0] * heads + head[1]) * ways + way) * count + r;
   return {
-    correct: asInt32(found.correct)[place] ?? 0,
-    n: asInt32(found.counts)[r] ?? 0,
-    baseline: asFloat32(found.baseline)[r] ?? 0,
-    offset: asInt32(found.offsets)[r] ?? 0,
+    correct: asInt32(measured.correct)[place] ?? 0,
+    n: asInt32(measured.counts)[r] ?? 0,
+    baseline: asFloat32(measured.baseline)[r] ?? 0,
+    offset: asInt32(measured.offsets)[r] ?? 0,
   };
 }
 
@@ -96,8 +96,8 @@ const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32A
 function pageOfProbe(state: ArcsState, drawn: Record<string, DrawnSentence>) {
   const model = localModel(state);
   const show = () => {
-    const found = drawn[model.get("layer")];
-    if (found) model.set("_drawn", found);
+    const layerTree = drawn[model.get("layer")];
+    if (layerTree) model.set("_drawn", layerTree);
   };
   model.on("change:layer", show);
   show();
@@ -136,20 +136,20 @@ export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { 
   /** Show the next sentence that fits; returns whether there is one. */
   function show(step: number, fits: (sentence: HeldSentence) => boolean): boolean {
     const placeOf = ({ drawn }: HeldSentence) => [drawn.sentence];
-    const found = nextHeld(held, placeOf, [now.sentence], step).find(fits);
-    if (found) model.set("sentence", found.drawn.sentence);
-    return found !== undefined;
+    const next = nextHeld(held, placeOf, [now.sentence], step).find(fits);
+    if (next) model.set("sentence", next.drawn.sentence);
+    return next !== undefined;
   }
 
   function jump(): void {
     const { n = 0, outcome, step = 1 } = now._jump;
     const isRight = outcome === "right";
-    const found = show(step, (sentence) => {
+    const arrived = show(step, (sentence) => {
       const scene = sceneOf({ ...now, _drawn: drawn(sentence) });
       return scene?.shown.some(({ right }) => right === isRight) ?? false;
     });
     const where = held.length < now._source.count ? " on this page" : "";
-    model.set("_jumped", { n, found, left: 0, where });
+    model.set("_jumped", { n, found: arrived, left: 0, where });
   }
 
   function follow(): void {

@@ -201,11 +201,11 @@ const OTHERS = 0.12;
  * held.
  */
 export const pointing = (shapes: Shape[], word: number | undefined): Shape[] =>
-  shapes.map((one) => {
-    const { "data-dependent": dependent, "data-governor": governor } = one.attributes;
+  shapes.map((shape) => {
+    const { "data-dependent": dependent, "data-governor": governor } = shape.attributes;
     const pale =
       word !== undefined && dependent !== undefined && dependent !== word && governor !== word;
-    return pale ? { ...one, attributes: { ...one.attributes, opacity: OTHERS } } : one;
+    return pale ? { ...shape, attributes: { ...shape.attributes, opacity: OTHERS } } : shape;
   });
 
 /** Under each word, centred at `x`, its share of what the held word gives. */

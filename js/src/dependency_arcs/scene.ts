@@ -127,8 +127,8 @@ function readingOfProbe(
 function votesText({ heads, places, values, sums }: Votes, word: number): string {
   const count = places.shape[1] ?? 0;
   const print = signedValue(figures);
-  const own = [...asFloat32(values).subarray(word * count, (word + 1) * count)];
-  const named = own.map((value, i) => {
+  const wordVotes = [...asFloat32(values).subarray(word * count, (word + 1) * count)];
+  const named = wordVotes.map((value, i) => {
     const place = asInt32(places)[word * count + i] ?? 0;
     const head = place >> 1;
     const back = place & 1;
@@ -175,8 +175,8 @@ export function sceneOf(state: ArcsState): Scene | undefined {
   // A link that is not annotated has no relation.
   const isOwn = ({ dependent, isLink, right }: Predicted) =>
     isLink && !right ? relation === ALL : hasRelation(relation, tree.relations[dependent] ?? "");
-  const own = (reading?.predicted ?? []).filter(isOwn);
-  const shown = own.filter(({ weight }) => weight >= threshold);
+  const predicted = (reading?.predicted ?? []).filter(isOwn);
+  const shown = predicted.filter(({ weight }) => weight >= threshold);
   const layer = reading?.structure ? ` · layer ${reading.structure.layer}` : "";
   const probe = state._source.probe && state._source.probe + layer;
   const [head, arcs] = drawn.head
@@ -187,14 +187,14 @@ export function sceneOf(state: ArcsState): Scene | undefined {
   const title = [head, relation === ALL ? "all relations" : relation, arcs].join(" · ");
   const outcomes = reading?.structure
     ? foundIn(tree, reading.structure, relation)
-    : own.map(({ right }) => right);
+    : predicted.map(({ right }) => right);
   const rightness = reading ? rightnessText(outcomes, state._measured) : "";
-  return { state, drawn, tree, reading, own, shown, title, rightness };
+  return { state, drawn, tree, reading, own: predicted, shown, title, rightness };
 }
 
 /** Of the words of a relation that count: whether a structural probe found what they hang on. */
 const foundIn = ({ relations }: Tree, { found }: Distances, relation: string): boolean[] =>
-  relations.flatMap((own, word) => (hasRelation(relation, own) ? (found(word) ?? []) : []));
+  relations.flatMap((label, word) => (hasRelation(relation, label) ? (found(word) ?? []) : []));
 
 const verdict = (right: boolean) => (right ? "right" : "wrong");
 
@@ -311,8 +311,8 @@ export function tableOf(scene: Scene, brief = false): Table {
   const structure = reading?.structure;
   if (structure) {
     const rows = listed(scene).map((i) => {
-      const found = structure.found(i);
-      const outcome = found === undefined ? "not counted" : verdict(found);
+      const isRight = structure.found(i);
+      const outcome = isRight === undefined ? "not counted" : verdict(isRight);
       const linked = linkedTo(reading, i).map(governor).join(", ");
       return [
         word(i),
@@ -337,11 +337,11 @@ export function tableOf(scene: Scene, brief = false): Table {
   const print = alignedWeights(Math.max(...[...predicted.values()].map(({ weight }) => weight), 0));
   const rows = listed(scene).map((i) => {
     const arc = predicted.get(i);
-    const found = arc
+    const readoutLines = arc
       ? [governor(arc.governor), print(arc.weight), verdict(arc.right)]
       : ["", "", ""];
     const annotated = [word(i), tree.relations[i] ?? "", word(tree.governors[i])];
-    return reading ? [...annotated, ...found] : annotated;
+    return reading ? [...annotated, ...readoutLines] : annotated;
   });
   const what = scene.state._source.probe ? "probability" : "weight";
   const more = reading ? ["predicted", what, "right or wrong"] : [];
@@ -379,10 +379,11 @@ export function wordTexts({ tree, reading }: Scene, word: number, other?: number
       to: nearestText(tree, structure, word),
     };
   }
-  const found = reading.predicted.find(({ dependent }) => dependent === word);
-  const to = found && (found.governor < 0 ? ROOT : textOf(found.governor));
+  const prediction = reading.predicted.find(({ dependent }) => dependent === word);
+  const to = prediction && (prediction.governor < 0 ? ROOT : textOf(prediction.governor));
   const predicted =
-    found && ` · predicted ${to} with ${digits(found.weight)}, ${verdict(found.right)}`;
+    prediction &&
+    ` · predicted ${to} with ${digits(prediction.weight)}, ${verdict(prediction.right)}`;
   if (reading.votes)
     return {
       arc: annotated + (predicted ?? ""),

@@ -31,7 +31,7 @@ export function readingOfStructure(sent: Structure, tree: Tree): Reading {
   const gold = asInt32(sent.gold);
   const distances = asFloat32(sent.distances);
   const depths = asFloat32(sent.depths);
-  const found = asInt32(sent.found);
+  const rightness = asInt32(sent.found);
   const links = asInt32(sent.links);
   const predicted = Array.from({ length: links.length / 3 }, (_, i): Predicted => {
     const [a = 0, b = 0, right = 0] = links.subarray(3 * i, 3 * i + 3);
@@ -49,7 +49,8 @@ export function readingOfStructure(sent: Structure, tree: Tree): Reading {
     gold: (a, b) => gold[a * m + b] ?? 0,
     predicted: (a, b) => distances[a * m + b] ?? 0,
     depth: (word) => depths[word] ?? 0,
-    found: (word) => (found[word] === undefined || found[word] < 0 ? undefined : found[word] === 1),
+    found: (word) =>
+      rightness[word] === undefined || rightness[word] < 0 ? undefined : rightness[word] === 1,
     most: Math.max(1, ...gold, ...distances),
   };
   return { predicted: [...predicted, root], weight: structure.predicted, structure };

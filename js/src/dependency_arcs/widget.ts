@@ -93,8 +93,8 @@ function render(context: RenderContext<ArcsState>): void {
   const readout = element(body, "div", { class: "attnw-arcs-readout" });
   const lines = [element(readout, "p"), element(readout, "p"), element(readout, "p")];
   const legend = element(body, "p", { class: "attnw-arcs-legend" });
-  const outcomes = (["right", "wrong"] as const).map((one) =>
-    element(legend, "span", { class: `attnw-${one}` }),
+  const outcomes = (["right", "wrong"] as const).map((outcome) =>
+    element(legend, "span", { class: `attnw-${outcome}` }),
   );
   const shading = element(legend, "span", { class: "attnw-arcs-shading" });
   const distances = distancesFigure(body, signal, { point, pin });
@@ -310,13 +310,13 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
     const now = JSON.stringify([tree, drawn.spaces, font]);
     if (now === laidOut) return row;
     laidOut = now;
-    const found = rowsOf(tree, widths, Number.POSITIVE_INFINITY)[0];
-    stage.style.width = `${Math.ceil(found?.width ?? 0)}px`;
+    const firstRow = rowsOf(tree, widths, Number.POSITIVE_INFINITY)[0];
+    stage.style.width = `${Math.ceil(firstRow?.width ?? 0)}px`;
     words.replaceChildren();
     let end = 0;
     spans = tree.words.map((word, i) => {
-      const centre = found?.centres[i] ?? 0;
-      const width = found?.widths[i] ?? 0;
+      const centre = firstRow?.centres[i] ?? 0;
+      const width = firstRow?.widths[i] ?? 0;
       const span = element(words, "span", { role: "option", id: `${prefix}-${i}` }, word);
       span.dataset.word = String(i);
       span.style.width = `${width}px`;
@@ -327,7 +327,7 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
       return span;
     });
     scroller.scrollLeft = 0;
-    return found;
+    return firstRow;
   }
 
   function fill(svg: SVGSVGElement, height: number, name: string): void {
@@ -340,10 +340,12 @@ function arcsFigure(parent: HTMLElement, signal: AbortSignal, actions: FigureAct
     fill(above, at.height, figureNames(scene).annotated);
     relations = annotatedArcs(at, scene, widths, look.theme).flatMap((arc) => {
       const node = placed(above, arc).querySelector("[data-relation]");
-      const found = at.arcs.find(({ dependent }) => dependent === arc.attributes["data-dependent"]);
-      if (!node || !found) return [];
-      const half = widths.relation(found.relation) / 2 + CLEAR;
-      const [start = 0, end = 0] = [found.x0, found.x1].sort((a, b) => a - b);
+      const chosenArc = at.arcs.find(
+        ({ dependent }) => dependent === arc.attributes["data-dependent"],
+      );
+      if (!node || !chosenArc) return [];
+      const half = widths.relation(chosenArc.relation) / 2 + CLEAR;
+      const [start = 0, end = 0] = [chosenArc.x0, chosenArc.x1].sort((a, b) => a - b);
       return [{ node, low: start + half, high: end - half, half }];
     });
     placeRelations();

@@ -78,14 +78,14 @@ export function explorerPanel(
   async function mount(reference: string): Promise<void> {
     child.abort();
     child = new AbortController();
-    const own = child.signal;
+    const childSignal = child.signal;
     slot.replaceChildren();
     failure = "";
     try {
       const widget = await host.getWidget(reference);
-      if (!own.aborted) await widget.render({ el: slot, signal: own });
+      if (!childSignal.aborted) await widget.render({ el: slot, signal: childSignal });
     } catch (error) {
-      if (own.aborted) return;
+      if (childSignal.aborted) return;
       failure = `This panel could not be drawn: ${error instanceof Error ? error.message : error}`;
       update(last);
     }

@@ -44,7 +44,7 @@ function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
   if (plan === "three") return [[...columns, beside], [below]];
   const [first = [], ...others] = columns;
   return plan === "broad"
-    ? [[first], ...others.map((one) => [one]), [beside]]
+    ? [[first], ...others.map((sheet) => [sheet]), [beside]]
     : [[first], [...others, beside]];
 }
 
@@ -61,8 +61,15 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     if (!panel) return [];
     // On the page the table scrolls in a box of its first rows.
     const brief = request.brief || name === "table";
-    const own = { ...request, width, brief, caption: false, letter: "", rasters: sheet.rasters };
-    const made = FIGURES[name](panel.state, own);
+    const childRequest = {
+      ...request,
+      width,
+      brief,
+      caption: false,
+      letter: "",
+      rasters: sheet.rasters,
+    };
+    const made = FIGURES[name](panel.state, childRequest);
     drawn[name] = made;
     return [made.sheet];
   };

@@ -163,8 +163,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   update({ width: el.clientWidth || USUAL_WIDTH });
   const grid = model.get("grid");
   if (grid !== null)
-    void host.getModel(grid).then((found) => {
-      if (!signal.aborted) bar.join(found as GridModel, invalidate);
+    void host.getModel(grid).then((gridModel) => {
+      if (!signal.aborted) bar.join(gridModel as GridModel, invalidate);
     });
 
   /** The kernel measures the rest once there is something to see. */

@@ -60,8 +60,8 @@ export function gridControls(
   on(more, "click", () => setOpen(more.getAttribute("aria-expanded") !== "true"));
 
   const pick = (of_two: OfTwo) => save(model, { of_two });
-  const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (one) =>
-    ofTwoText(one, model.get("_compared")),
+  const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (choiceName) =>
+    ofTwoText(choiceName, model.get("_compared")),
   );
   const stack = trait("stack");
   const quantity = trait("quantity");

@@ -18,8 +18,8 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
   const model = localModel<GridState>({ ...state, _metrics: null, _thumbnails: null });
   const draw = () => {
     const stack = model.get("stack");
-    const found = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
-    if (!found) return;
+    const heldMaps = mapsIn(held.maps ?? [], stack, model.get("unit"), model.get("quantity"));
+    if (!heldMaps) return;
     model.set("_metrics", own.metrics.find((of) => of.stack === stack) ?? null);
     const now = {
       stack,
@@ -39,11 +39,11 @@ export const pageModel: Kernel<GridState, Own> = ({ state, own }, held) => {
     const of_two = model.get("of_two");
     const other =
       of_two === "second" ? mapsIn(held.second ?? [], stack, now.unit, now.quantity) : undefined;
-    model.set("_axes", (other ?? found).axes);
+    model.set("_axes", (other ?? heldMaps).axes);
     const differs = versus && isHeld && of_two === "difference";
     const made = differs
       ? difference
-      : { ...thumbnails(other ?? found, now.hidden), signed: false, common: null };
+      : { ...thumbnails(other ?? heldMaps, now.hidden), signed: false, common: null };
     model.set("_thumbnails", { ...made, ...edited, of_two, changes });
   };
   for (const name of ["stack", "unit", "hidden", "quantity", "versus", "of_two"])

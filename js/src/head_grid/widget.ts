@@ -241,15 +241,15 @@ function render(context: RenderContext<GridState>): void {
         focused: shown,
         scrolled: [box.scrollLeft, box.scrollTop],
       });
-    const own = headIn(order, focused);
-    const pair = maps && own ? strongest(maps, state._axes, own) : undefined;
+    const focusedHead = headIn(order, focused);
+    const pair = maps && focusedHead ? strongest(maps, state._axes, focusedHead) : undefined;
     const isSelected = selected.some((at) => sameCell(at, focused));
     const words = describe(
-      own,
+      focusedHead,
       pair,
-      own ? metricText(metric, own, cols) : "",
+      focusedHead ? metricText(metric, focusedHead, cols) : "",
       isSelected,
-      own && editText(scene, own),
+      focusedHead && editText(scene, focusedHead),
     );
     setCursor(focused, rows, cols, words, isSelected);
     const peeked = passedBy ? undefined : pointed;

@@ -80,12 +80,12 @@ export function groupNames(
 }
 
 /** The heads around the medoid, the head nearest to all heads of the group. */
-function coreOf(own: Point[]): Point[] {
+function coreOf(points: Point[]): Point[] {
   const away = (to: Point) =>
-    own.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);
-  const middle = own.reduce((best, point) => (away(point) < away(best) ? point : best));
-  const nearest = [...own].sort((a, b) => distance(a, middle) - distance(b, middle));
-  return nearest.slice(0, Math.max(2, Math.round(CORE * own.length)));
+    points.reduce((sum, { x, y }) => sum + Math.hypot(x - to.x, y - to.y), 0);
+  const middle = points.reduce((best, point) => (away(point) < away(best) ? point : best));
+  const nearest = [...points].sort((a, b) => distance(a, middle) - distance(b, middle));
+  return nearest.slice(0, Math.max(2, Math.round(CORE * points.length)));
 }
 
 const distance = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y);

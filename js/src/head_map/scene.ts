@@ -202,8 +202,8 @@ export const selectedOf = ({ selected }: MapState, points: Point[]): Point[] =>
 
 const touching = (points: Point[], reach: number): Set<Point> =>
   new Set(
-    points.filter((one, i) =>
-      points.slice(0, i).some(({ x, y }) => (one.x - x) ** 2 + (one.y - y) ** 2 < reach ** 2),
+    points.filter((point, i) =>
+      points.slice(0, i).some(({ x, y }) => (point.x - x) ** 2 + (point.y - y) ** 2 < reach ** 2),
     ),
   );
 

@@ -60,7 +60,7 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
   // Rows are named once: their names' room goes to the cells of all.
   const matrix = scene.state.mode === "matrix";
   const saved = matrix ? arrangeMatrix({ ...scene, room: share }).rowLabel : 0;
-  const own = share + Math.floor((saved * (columns - 1)) / columns);
+  const cellWidth = share + Math.floor((saved * (columns - 1)) / columns);
   const panels: Panel[] = [];
   let x = 0;
   let y = 0;
@@ -71,7 +71,14 @@ export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Besid
     const above = panels[i - columns];
     if (column === 0) [x, y] = [0, above ? above.y + above.height + GAP : 0];
     const reach = member.signed ? member : map.most;
-    const part: Scene = { ...scene, map: member, reach, several: undefined, room: own, slim: true };
+    const part: Scene = {
+      ...scene,
+      map: member,
+      reach,
+      several: undefined,
+      room: cellWidth,
+      slim: true,
+    };
     if (several?.names) part.absent = absentIn(i, scene.axes, member);
     const labelled = { query: column === 0, key: row === 0 };
     const at = matrix

@@ -31,8 +31,8 @@ export function besideFigure(
   let top = 0;
 
   function place(index: number): Place {
-    const found = places[index];
-    if (found) return found;
+    const place = places[index];
+    if (place) return place;
     const holder = element(box, "div", { class: "attnw-panel" });
     const name = element(holder, "button", { type: "button", class: "attnw-name" });
     const made = { holder, name, lines: linesFigure(holder), matrix: matrixFigure(holder) };

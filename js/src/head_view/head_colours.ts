@@ -57,7 +57,7 @@ export function tablesOf({
   map,
 }: Pick<Scene, "theme" | "colours" | "map">): Tables {
   if (!colours) return tables(theme, map.signed);
-  const found = made.get(colours) ?? headTables(theme, colours);
-  made.set(colours, found);
-  return found;
+  const headTable = made.get(colours) ?? headTables(theme, colours);
+  made.set(colours, headTable);
+  return headTable;
 }

@@ -47,7 +47,7 @@ export function linesFigure(parent: HTMLElement): Figure {
     const now = [state, theme, font, density, at.width, at.scrollTop, at.labelWidth, at.pitch];
     if (chosen && now.every((value, i) => value === drawn[i])) return chosen;
     drawn = now;
-    const found = chooseLines(scene, at);
+    const listed = chooseLines(scene, at);
     stage.style.height = `${HEADING + at.fullHeight}px`;
     const scrolls = at.fullHeight > at.height;
     scroller.classList.toggle("attnw-scrolls", scrolls);
@@ -56,8 +56,8 @@ export function linesFigure(parent: HTMLElement): Figure {
     const over = fresh(headings, at.width, HEADING);
     if (over) paintHeadings(over, at, scene);
     const context = fresh(base, at.width, at.height);
-    if (context) paintAllLines(context, at, found.all, scene);
-    return found;
+    if (context) paintAllLines(context, at, listed.all, scene);
+    return listed;
   }
 
   return {

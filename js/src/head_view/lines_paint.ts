@@ -62,8 +62,8 @@ function linesOf(
   const toLevel = levelOf(state.scale, maximum, map.signed);
   const sight = rowsInSight(at);
   return together(
-    drawnMaps(map).map((one, i) =>
-      linesInView(one, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus),
+    drawnMaps(map).map((drawnMap, i) =>
+      linesInView(drawnMap, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus),
     ),
   );
 }
@@ -100,9 +100,9 @@ export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene)
 
 /** All lines; where tokens are highlighted the others are pale. */
 export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Scene, fade = 1) {
-  const found = tablesOf(scene);
+  const tables = tablesOf(scene);
   const some = scene.highlighted.query.size + scene.highlighted.key.size > 0;
-  const base = some ? { ...found, first: found.faded } : found;
+  const base = some ? { ...tables, first: tables.faded } : tables;
   const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
   paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
 }
@@ -118,8 +118,8 @@ export function paintOverLines(
   scene: Scene,
 ) {
   const { active, theme } = scene;
-  const found = tablesOf(scene);
-  if (focused) paintBoth(pen, at, focused, found, scene);
+  const tables = tablesOf(scene);
+  if (focused) paintBoth(pen, at, focused, tables, scene);
   if (isPair(active)) {
     pen.strokeStyle = theme.accent;
     pen.lineWidth = 2.5;
@@ -127,8 +127,8 @@ export function paintOverLines(
     traceLine(pen, at, active.query, active.key, true);
     pen.stroke();
   }
-  paintColumns(pen, at, scene, found.first);
-  if (scene.colours) paintHeadCells(pen, at, scene, found.first);
+  paintColumns(pen, at, scene, tables.first);
+  if (scene.colours) paintHeadCells(pen, at, scene, tables.first);
 }
 
 /** Add one line to the pen's path. */
@@ -173,24 +173,30 @@ function paintLines(
 }
 
 /** Highlighted tokens' lines in the second colour, over all others in the first. */
-function paintBoth(pen: Pen, layout: LinesLayout, lines: Lines, found: Tables, scene: Scene): void {
+function paintBoth(
+  pen: Pen,
+  layout: LinesLayout,
+  lines: Lines,
+  tables: Tables,
+  scene: Scene,
+): void {
   const { highlighted, theme } = scene;
   const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
   const some = highlighted.query.size + highlighted.key.size > 0;
   if (scene.dense) {
     const curved = lines.count <= MOST_CURVES;
-    const raster = rasterLines(layout, lines, found, theme, some ? lit : undefined, {
+    const raster = rasterLines(layout, lines, tables, theme, some ? lit : undefined, {
       curved,
       density: scene.density,
     });
     paintRaster(pen, raster, layout.x0, 0, layout.x1 - layout.x0, layout.height);
     return;
   }
-  paintLines(pen, layout, lines, found.first, (query, key) => !lit(query, key));
+  paintLines(pen, layout, lines, tables.first, (query, key) => !lit(query, key));
   if (!some) return;
   // The second colours come last, so that a pale line never cuts through a strong line of the first
   // colour.
   pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
-  paintLines(pen, layout, lines, found.second, lit, true);
+  paintLines(pen, layout, lines, tables.second, lit, true);
   pen.globalCompositeOperation = "source-over";
 }

@@ -20,8 +20,8 @@ export function paintLinks(pen: Pen, at: LongLayout, scene: LongScene, clipped: 
   const { theme, state, head, links, link, part } = scene;
   const table = ramp(theme);
   const level = levelOf(state.scale, head.maximum);
-  const trace = (one: Link) => {
-    const [from, to] = ends(at, part, one).map((y) => y - at.y0) as [number, number];
+  const trace = (link: Link) => {
+    const [from, to] = ends(at, part, link).map((y) => y - at.y0) as [number, number];
     pen.beginPath();
     for (const [i, [across, along]] of EASED.entries())
       pen[i ? "lineTo" : "moveTo"](across * at.across, from + along * (to - from));
@@ -34,9 +34,9 @@ export function paintLinks(pen: Pen, at: LongLayout, scene: LongScene, clipped: 
   pen.fillRect(at.across, 0, 1, at.down);
   clipped(at.across, at.down, () => {
     pen.lineWidth = 1.25;
-    for (const one of [...(links ?? [])].reverse()) {
-      pen.strokeStyle = cssWord(table[level(one[2])]);
-      trace(one);
+    for (const link of [...(links ?? [])].reverse()) {
+      pen.strokeStyle = cssWord(table[level(link[2])]);
+      trace(link);
     }
     const chosen = link === undefined ? undefined : links?.[link];
     if (!chosen) return;
@@ -58,14 +58,14 @@ export function linkAt(
   if (right < 0 || right > 1) return undefined;
   const along = alongAt(EASED, right);
   let best = NEAR;
-  let found = undefined as number | undefined;
+  let nearest = undefined as number | undefined;
   for (const [i, one] of (links ?? []).entries()) {
     const [from, to] = ends(at, part, one);
     const away = Math.abs(from + along * (to - from) - y) / Math.hypot(1, (to - from) / at.across);
     if (away < best) {
       best = away;
-      found = i;
+      nearest = i;
     }
   }
-  return found;
+  return nearest;
 }

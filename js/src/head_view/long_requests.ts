@@ -23,7 +23,7 @@ export function longRequests(
   let timer: ReturnType<typeof setTimeout> | undefined;
   let late: ReturnType<typeof setTimeout> | undefined;
   /** The window that is asked for; none where nothing is. */
-  let asked: string | undefined;
+  let requested: string | undefined;
   /**
    * The wanted window, and the last window that the page sent or received: a kernel repeats values
    * later.
@@ -38,14 +38,14 @@ export function longRequests(
     if (now() === has()) return;
     // A page without a kernel has what it has.
     if (!model.send) return;
-    asked = known = now();
+    requested = known = now();
     clearTimeout(late);
     late = setTimeout(end, LATE);
     model.set("window", wanted);
     model.save_changes();
   }
   function end(): void {
-    asked = undefined;
+    requested = undefined;
     clearTimeout(late);
     answered();
     const part = inSight();
@@ -54,10 +54,10 @@ export function longRequests(
   }
   function wait(): void {
     clearTimeout(timer);
-    timer = setTimeout(() => asked === undefined && send(), STILL);
+    timer = setTimeout(() => requested === undefined && send(), STILL);
   }
   const arrived = () => {
-    if (asked !== undefined && has() === asked) end();
+    if (requested !== undefined && has() === requested) end();
   };
   model.on("change:_tile", arrived);
   signal.addEventListener("abort", () => {
@@ -71,18 +71,18 @@ export function longRequests(
     show(window: ViewState["window"]): void {
       wanted = window;
       const part = inSight();
-      if (!part || asked !== undefined) return;
+      if (!part || requested !== undefined) return;
       if (lacks(model.get("_tile"), part)) send();
       else wait();
     },
     /** Whether the window differs from the page's choice and therefore comes from elsewhere. */
     isMoved(): boolean {
-      const found = JSON.stringify(model.get("window"));
-      if (found === known) return false;
+      const stored = JSON.stringify(model.get("window"));
+      if (stored === known) return false;
       wanted = model.get("window");
-      known = found;
+      known = stored;
       return true;
     },
-    isOpen: () => asked !== undefined,
+    isOpen: () => requested !== undefined,
   };
 }

@@ -263,7 +263,7 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
         of: now.state.mode === "lines" ? "strongest links in sight" : "strongest links of the head",
         listed: links
           .slice(0, MOST_LISTED)
-          .map((one) => ({ label: linkLabel(one), weight: now.print(one[2], links[0]?.[2]) })),
+          .map((link) => ({ label: linkLabel(link), weight: now.print(link[2], links[0]?.[2]) })),
       },
       (i) => links[i] && go({ query: links[i][0], key: links[i][1] }),
     );
@@ -397,8 +397,8 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   function pictured(cells: (now: LongScene) => LongScene["tile"]) {
     let now: LongScene | undefined;
     const made = remembered((_: unknown) => {
-      const found = now && cells(now);
-      return found && now ? pixelsOf(found, now) : null;
+      const cell = now && cells(now);
+      return cell && now ? pixelsOf(cell, now) : null;
     });
     let last: unknown[] = [];
     return (next: LongScene) => {

@@ -183,8 +183,8 @@ export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: n
   }
   const col = Math.floor((x - x0) / cellWidth);
   if (!rowHit || col >= cols) return {};
-  const found = strongestInPixel(layout, map, { query: row, key: col });
-  return { query: top + found.query, key: left + found.key };
+  const strongest = strongestInPixel(layout, map, { query: row, key: col });
+  return { query: top + strongest.query, key: left + strongest.key };
 }
 
 function strongestInPixel(

@@ -32,9 +32,9 @@ export function inSightOf({ rows, cols }: VisibleMap, window: Window): InSight {
     };
   };
   const [q0, q1, k0, k1] = window;
-  const found = { query: span(rows, q0, q1), key: span(cols, k0, k1) };
-  const empty = found.query.start >= found.query.end || found.key.start >= found.key.end;
-  return empty ? whole : found;
+  const spans = { query: span(rows, q0, q1), key: span(cols, k0, k1) };
+  const empty = spans.query.start >= spans.query.end || spans.key.start >= spans.key.end;
+  return empty ? whole : spans;
 }
 
 /** The window that shows these rows and columns; null where they are all. */
@@ -89,10 +89,10 @@ export function stepped(at: MatrixLayout, by: 1 | -1, place: Place): InSight {
     key: (place.key - now.key.start) / (now.key.end - now.key.start),
   };
   const cells = ({ query, key }: InSight) => (query.end - query.start) * (key.end - key.start);
-  const found = (by > 0 ? sides : sides.reverse()).map((side) =>
+  const sidesOf = (by > 0 ? sides : sides.reverse()).map((side) =>
     fitting(at, side / dpr, place, share),
   );
-  return found.find((each) => (cells(each) - cells(now)) * by < 0) ?? now;
+  return sidesOf.find((each) => (cells(each) - cells(now)) * by < 0) ?? now;
 }
 
 /** The rows and columns between two positions, with as many neighbours as fit. */

@@ -26,16 +26,19 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
     }
     const head = model.get("selected").at(-1);
     const unit = model.get("unit");
-    const found = head && mapsIn(maps, head[2], unit, model.get("quantity"));
-    if (!found) return model.set("_map", null);
+    const heldMaps = head && mapsIn(maps, head[2], unit, model.get("quantity"));
+    if (!heldMaps) return model.set("_map", null);
     const other = mapsIn(others, head[2], unit, model.get("quantity"));
     if (only) model.set("arrangement", "one");
-    model.set("_maps", other ? twoMaps([found, other], head) : only ? null : severalMaps(found));
+    model.set(
+      "_maps",
+      other ? twoMaps([heldMaps, other], head) : only ? null : severalMaps(heldMaps),
+    );
     const { query, key } =
       own.highlighted.find((of) => of.stack === head[2] && of.unit === unit) ?? none;
-    model.set("_axes", found.axes);
+    model.set("_axes", heldMaps.axes);
     model.set("_highlighted", { query, key });
-    model.set("_map", other ? null : attentionMap(found, head));
+    model.set("_map", other ? null : attentionMap(heldMaps, head));
   };
   for (const name of ["selected", "layer", "unit", "quantity", "arrangement"])
     model.on(`change:${name}`, draw);

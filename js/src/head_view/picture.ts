@@ -121,10 +121,10 @@ function readOut(sheet: Sheet, scene: Scene): void {
     sheet.text(text, style);
     sheet.gap();
   }
-  const found = scene.several ? undefined : strongestOf(scene);
-  if (!found) return;
-  sheet.text(found.of);
-  const listed = found.listed.map(({ label, weight }) => `${label} ${weight}`);
+  const strongest = scene.several ? undefined : strongestOf(scene);
+  if (!strongest) return;
+  sheet.text(strongest.of);
+  const listed = strongest.listed.map(({ label, weight }) => `${label} ${weight}`);
   // A narrow column has a line for each.
   for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"])
     sheet.text(text, style);
@@ -209,6 +209,6 @@ function besideDrawing(sheet: Sheet, scene: Scene): Drawing {
       pen.restore();
     }
   };
-  const notes = [...new Set(drawings.flatMap((one) => one.notes))];
+  const notes = [...new Set(drawings.flatMap((drawing) => drawing.notes))];
   return { width: all.width, height: all.height, paint, notes };
 }

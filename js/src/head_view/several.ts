@@ -92,7 +92,9 @@ interface Asked extends Choice, Pick<SharedState, "quantity" | "unit"> {
 export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several | undefined {
   const two = isTwo(state);
   const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
-  const places = heads.map((one, i) => (two && maps?.heads.length === 2 ? i : placeOf(one, maps)));
+  const places = heads.map((heldHead, i) =>
+    two && maps?.heads.length === 2 ? i : placeOf(heldHead, maps),
+  );
   const agrees =
     maps?.quantity === state.quantity &&
     maps.unit === state.unit &&
@@ -130,8 +132,8 @@ const known = new WeakMap<Maps, (Float32Array | undefined)[]>();
 function valuesOf(maps: Maps, place: number): Float32Array {
   const made = known.get(maps) ?? [];
   known.set(maps, made);
-  const found = made[place];
-  if (found) return found;
+  const tables = made[place];
+  if (tables) return tables;
   const [, rows = 0, cols = 0] = maps.values.shape;
   const all = maps.exact ? asFloat32(maps.values) : asUint8(maps.values);
   const part = all.subarray(place * rows * cols, (place + 1) * rows * cols);
@@ -145,11 +147,11 @@ export function severalMap(
   { arrangement, values, last, names }: Several,
   visible: (values: Float32Array) => VisibleMap,
 ): VisibleMap {
-  const own = values.map(visible);
-  const maximum = Math.max(...own.map((map) => map.maximum));
+  const visibleParts = values.map(visible);
+  const maximum = Math.max(...visibleParts.map((map) => map.maximum));
   const mean = (share: (map: VisibleMap) => number) =>
-    own.reduce((sum, map) => sum + share(map), 0) / own.length;
-  const alike = own.map((map) => ({ ...map, maximum }));
+    visibleParts.reduce((sum, map) => sum + share(map), 0) / visibleParts.length;
+  const alike = visibleParts.map((map) => ({ ...map, maximum }));
   const members = names ? withDifference(alike) : alike;
   const { values: largest, strongest } = strongestOf(alike);
   const shown = {

@@ -17,15 +17,15 @@ export function goList(parent: HTMLElement, signal: AbortSignal) {
   const list = element(box, "ol");
   let last = "";
   let goTo: (index: number) => void = () => {};
-  return (found: Listing | undefined, go: (index: number) => void): void => {
-    box.hidden = !found;
+  return (listing: Listing | undefined, go: (index: number) => void): void => {
+    box.hidden = !listing;
     goTo = go;
-    const text = JSON.stringify(found);
-    if (!found || text === last) return;
+    const text = JSON.stringify(listing);
+    if (!listing || text === last) return;
     last = text;
-    heading.textContent = found.of;
+    heading.textContent = listing.of;
     list.replaceChildren();
-    for (const [i, { label, weight }] of found.listed.entries()) {
+    for (const [i, { label, weight }] of listing.listed.entries()) {
       const name = {
         type: "button",
         class: "attnw-strongest-go",
@@ -50,8 +50,8 @@ export function strongestList(
 ) {
   const update = goList(parent, signal);
   return (scene: Scene | undefined): boolean => {
-    const found = scene && strongestOf(scene);
-    update(found, (i) => go(found?.listed[i]?.target ?? {}));
-    return found !== undefined;
+    const listing = scene && strongestOf(scene);
+    update(listing, (i) => go(listing?.listed[i]?.target ?? {}));
+    return listing !== undefined;
   };
 }

@@ -51,8 +51,8 @@ export function ownPart(
   const rows = kept(query);
   const cols = kept(key);
   const nKeys = key.text.length;
-  const own = rows.flatMap((row) => cols.map((col) => values[row * nKeys + col] ?? Number.NaN));
-  return { values: Float32Array.from(own), nKeys: cols.length };
+  const cells = rows.flatMap((row) => cols.map((col) => values[row * nKeys + col] ?? Number.NaN));
+  return { values: Float32Array.from(cells), nKeys: cols.length };
 }
 
 /** Which tokens one of the two has alone; "" where there are none. */

@@ -49,7 +49,13 @@ export function viewControls(
   );
   renormalise.input.dataset.control = "renormalise";
   const draw = (arrangement: Arrangement) => save(model, { arrangement });
-  const arrangement = choice<Arrangement>(row, "heads", signal, draw, (one) => NAMES[one]);
+  const arrangement = choice<Arrangement>(
+    row,
+    "heads",
+    signal,
+    draw,
+    (arrangementName) => NAMES[arrangementName],
+  );
   const whole = tick(row, "all heads of the layer", signal, (on) =>
     save(model, { of: on ? "layer" : "selected" }),
   );

@@ -59,7 +59,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
     return { shown: last, busy: false };
   const nKeys = axes.key.text.length;
   const values = several.values[several.last] ?? new Float32Array();
-  const own = several.names ? ownPart(values, axes) : { values, nKeys };
+  const part = several.names ? ownPart(values, axes) : { values, nKeys };
   const sums = several.values.map((of) => rowSumRange(of, nKeys));
   const shown: Shown = {
     head,
@@ -72,7 +72,7 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
     several,
     source,
     rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
-    mask: [aloneText(axes), maskName(own.values, own.nKeys)].filter(Boolean).join(" · "),
+    mask: [aloneText(axes), maskName(part.values, part.nKeys)].filter(Boolean).join(" · "),
   };
   return { shown, busy: false };
 }

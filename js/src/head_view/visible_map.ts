@@ -32,14 +32,14 @@ export interface VisibleMap {
 
 /** The special tokens that can be hidden, with their texts on both axes. */
 export function hideable(axes: Axes): Map<Special, string[]> {
-  const found = new Map<Special, string[]>();
+  const hiddenTokens = new Map<Special, string[]>();
   for (const special of SPECIALS) {
     const texts = [axes.query, axes.key].flatMap((axis) =>
       axis.text.filter((_, i) => axis.special[i] === special),
     );
-    if (texts.length) found.set(special, [...new Set(texts)]);
+    if (texts.length) hiddenTokens.set(special, [...new Set(texts)]);
   }
-  return found;
+  return hiddenTokens;
 }
 
 export function twoSentences(axes: Axes): boolean {

@@ -111,8 +111,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       body.say(NO_SELECTION);
       return;
     }
-    const found = shownHeads(state, head, selected);
-    selected = found.shown;
+    const shownNow = shownHeads(state, head, selected);
+    selected = shownNow.shown;
     const peek = peeked && peekShown(state, selected, peeked);
     shown = peek?.shown ?? selected;
     const { several } = shown ?? {};
@@ -121,7 +121,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       controls.name(severalTitle(several, state.quantity, state.unit), shareOf(several));
     else controls.name(title(head, state.quantity, state.unit), keyGroup(stackOf(head), head));
     body.say("");
-    body.setBusy(found.busy && !peek);
+    body.setBusy(shownNow.busy && !peek);
     if (state.arrangement === "one" || isTwo(state)) body.chips([], () => "");
     if (shown) showMap(peek?.state ?? state, shown, look);
     showFigure();
@@ -148,7 +148,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     });
     const { several, colours } = scene;
     const colourOf = (head: Head) =>
-      colours?.[several?.heads.findIndex((one) => sameHead(one, head)) ?? -1] ?? "";
+      colours?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
     if (state.arrangement !== "one" && !isTwo(state)) body.chips(chipsOf(state), colourOf);
     body.setHighlight(secondOf(of));
     figure().element.setAttribute("aria-label", name);

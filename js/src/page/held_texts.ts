@@ -25,11 +25,14 @@ function compare(a: number[], b: number[]): number {
  */
 export function nextHeld<T>(
   held: T[],
-  placeOf: (one: T) => number[],
+  placeOf: (item: T) => number[],
   here: number[],
   step: number,
 ): T[] {
-  const ahead = (one: T) => step * compare(placeOf(one), here);
+  const ahead = (item: T) => step * compare(placeOf(item), here);
   const ordered = [...held].sort((a, b) => step * compare(placeOf(a), placeOf(b)));
-  return [...ordered.filter((one) => ahead(one) > 0), ...ordered.filter((one) => ahead(one) < 0)];
+  return [
+    ...ordered.filter((item) => ahead(item) > 0),
+    ...ordered.filter((item) => ahead(item) < 0),
+  ];
 }

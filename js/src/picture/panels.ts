@@ -35,14 +35,14 @@ export const drawPanels =
         const draw = figures[panel.figure];
         if (!draw) throw new Error(`there is no figure ${panel.figure}`);
         const { title, letter } = panel;
-        const own = {
+        const panelRequest = {
           ...request,
           width: widths[i] ?? whole,
           title,
           letter,
           rasters: sheet.rasters,
         };
-        const made = draw(panel.state, own);
+        const made = draw(panel.state, panelRequest);
         all.push([panel, made]);
         return [made.sheet];
       });
@@ -65,10 +65,10 @@ const nameOf = ({ letter }: Panel, index: number) => letter || `panel ${index + 
 function captionOf(all: [Panel, Drawn][]): Caption {
   const models = new Set(all.map(([, { caption }]) => caption.model));
   const shared = models.size === 1 ? ([...models][0] ?? "") : "";
-  const own = (said: Caption) => captionText(shared ? { ...said, model: "" } : said);
+  const captionOf = (said: Caption) => captionText(shared ? { ...said, model: "" } : said);
   return caption(`Figure of ${all.length} ${all.length === 1 ? "panel" : "panels"}`, {
     model: shared,
-    notes: all.map(([panel, { caption }], i) => `${nameOf(panel, i)}: ${own(caption)}`),
+    notes: all.map(([panel, { caption }], i) => `${nameOf(panel, i)}: ${captionOf(caption)}`),
   });
 }
 

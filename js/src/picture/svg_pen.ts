@@ -16,22 +16,22 @@ export const number = (x: number): string => String(Math.round(x * 1000) / 1000 
 
 /** A shape as text. */
 function elementText({ tag, attributes, inside }: Shape): string {
-  const own = Object.entries(attributes)
+  const listed = Object.entries(attributes)
     .filter(([name]) => !/^(class$|data-)/.test(name))
     .map(([name, value]) => {
       const text = typeof value === "number" ? number(value) : escaped(value);
       return ` ${name}="${text}"`;
     });
   const inner = typeof inside === "string" ? escaped(inside) : inside.map(elementText).join("");
-  return `<${tag}${own.join("")}>${inner}</${tag}>`;
+  return `<${tag}${listed.join("")}>${inner}</${tag}>`;
 }
 
 const RGB = /^rgb\((\d+)[ ,]+(\d+)[ ,]+(\d+)\)$/;
 /** Readers of SVG files know "#rrggbb" better than newer notations. */
 function hex(colour: string): string {
-  const found = RGB.exec(colour);
-  if (!found) return escaped(colour);
-  const channels = found.slice(1, 4).map((x) => Number(x).toString(16).padStart(2, "0"));
+  const match = RGB.exec(colour);
+  if (!match) return escaped(colour);
+  const channels = match.slice(1, 4).map((x) => Number(x).toString(16).padStart(2, "0"));
   return `#${channels.join("")}`;
 }
 

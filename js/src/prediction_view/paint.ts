@@ -173,7 +173,7 @@ function paintNames(
   const step = (size: number) =>
     [1, 2, 5, 10, 20].find((every) => every * (cell + 1) >= size) ?? 50;
   const marked = (side: 0 | 1) =>
-    new Set([...selected.slice(-1), ...(at ? [at] : [])].map((one) => one[side]));
+    new Set([...selected.slice(-1), ...(at ? [at] : [])].map((cell) => cell[side]));
   const name = (text: string, place: [number, number], strong: boolean, align: CanvasTextAlign) => {
     pen.font = labelFont(font, strong, AXIS_LABEL_SIZE);
     write(pen, text, place, strong ? theme.text : theme.muted, align);
@@ -181,7 +181,7 @@ function paintNames(
   const across = step(16);
   const heads = marked(1);
   const nearHead = (col: number) =>
-    [...heads].some((one) => one !== col && Math.abs(one - col) < across);
+    [...heads].some((other) => other !== col && Math.abs(other - col) < across);
   const line = mapTop + HEADER + NUMBERS / 2;
   name("head", [map.x0 - GAP, line], false, "right");
   for (let col = 0; col < cols; col++)
@@ -190,7 +190,7 @@ function paintNames(
   const down = step(12);
   const layers = marked(0);
   const nearLayer = (row: number) =>
-    [...layers].some((one) => one !== row && Math.abs(one - row) < down);
+    [...layers].some((other) => other !== row && Math.abs(other - row) < down);
   for (let row = 0; row < rows; row++)
     if (layers.has(row) || (row % down === 0 && !nearLayer(row)))
       name(

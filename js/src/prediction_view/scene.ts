@@ -158,7 +158,7 @@ export const effectAt = ({ values, map }: Scene, [row, col]: Cell): number | und
   values?.[row * map.cols + col];
 
 export const isOff = ({ answered }: Scene, head: Head): boolean =>
-  answered.off.some((one) => sameHead(one, head));
+  answered.off.some((other) => sameHead(other, head));
 
 /** The answer whose row is at a place of the canvas. */
 export function barAt({ bars, row, columns }: Scene, x: number, y: number): Bar | undefined {

@@ -88,7 +88,7 @@ function render(context: RenderContext<PredictionState>): void {
     const { rows = [], name = "" } = model.get("_predictions") ?? {};
     if (token === LIKELIEST)
       return model.get("answer") === null ? `the likeliest: ${name}` : "the likeliest";
-    return rows.find((one) => one.token === token)?.answer ?? token;
+    return rows.find((row) => row.token === token)?.answer ?? token;
   }
 
   /** Ask about a token; again, and the question is what it was by itself. */
@@ -106,7 +106,7 @@ function render(context: RenderContext<PredictionState>): void {
     const head = asks && scene ? headAt(scene, cell) : undefined;
     if (!head) return false;
     const before = model.get("disabled");
-    const others = before.filter((one) => !sameHead(one, head));
+    const others = before.filter((cell) => !sameHead(cell, head));
     const off = others.length === before.length;
     save(model, { disabled: off ? [...before, head] : others });
     live.announce(`layer ${head[0]} head ${head[1]} switched ${off ? "off" : "on"}`);
@@ -164,7 +164,7 @@ function render(context: RenderContext<PredictionState>): void {
     if (pen) paintPredictions(pen, scene, { hovered: place.hovered, focused });
     const at = place.hovered ?? focused ?? scene.selected.at(-1);
     readout.textContent = at ? describe(scene, at) : HINT;
-    const isSelected = scene.selected.some((one) => sameCell(one, place.focused));
+    const isSelected = scene.selected.some((cell) => sameCell(cell, place.focused));
     setCursor(place.focused, rows, cols, describe(scene, place.focused), isSelected);
   }
 }

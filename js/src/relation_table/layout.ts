@@ -163,13 +163,13 @@ export const directionOf = (direction: string, { short }: { short: boolean }) =>
 
 /** The richest table that fits in its room; numbers that need more make it wider. */
 function tableLayout(scene: Scene, ground: Room): TableLayout {
-  let found: TableLayout | undefined;
+  let widest: TableLayout | undefined;
   for (const look of LOOKS) {
     if (ground.whole < look.from) continue;
-    found = arranged(scene, ground, look);
-    if (found.width <= ground.room) break;
+    widest = arranged(scene, ground, look);
+    if (widest.width <= ground.room) break;
   }
-  return found as TableLayout;
+  return widest as TableLayout;
 }
 
 function arranged(scene: Scene, { room, font, ruler }: Room, look: RowLook): TableLayout {
@@ -304,8 +304,8 @@ export function arrange(
   const layers = scene.heat?.layers ?? 0;
   const heads = scene.heat?.heads ?? 0;
   const arranged = (rest: number): Arranged => {
-    const own = room - gutter - rest;
-    const table = tableLayout(scene, { room: own, whole: room, ...type });
+    const available = room - gutter - rest;
+    const table = tableLayout(scene, { room: available, whole: room, ...type });
     const aside = rest && room - gutter - table.width - SPACE;
     return { table, aside, heat: heatLayout(aside || room, layers, heads, density) };
   };

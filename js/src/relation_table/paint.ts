@@ -78,14 +78,14 @@ export function paintTable(
   function paintHeadings(): void {
     for (const name of layout.shown) {
       const { left, right } = layout.columns[name];
-      const own = scene.state.sort === name;
-      const colour = own ? theme.text : theme.muted;
+      const sorts = scene.state.sort === name;
+      const colour = sorts ? theme.text : theme.muted;
       const ends = layout.toTheRight.has(name);
       const text = layout.headings[name];
       const x = ends ? right : left + (name === "relation" ? NAME : 0);
-      pen.font = labelFont(font, own, AXIS_LABEL_SIZE);
+      pen.font = labelFont(font, sorts, AXIS_LABEL_SIZE);
       write(pen, text, [x, MIDDLE], colour, ends ? "right" : "left");
-      if (!own) continue;
+      if (!sorts) continue;
       const length = pen.measureText(text).width + ARROW / 2;
       const at = [ends ? x - length : x + length, MIDDLE + BASELINE * AXIS_LABEL_SIZE] as const;
       pen.font = labelFont(font, true, ARROW_SIZE);

@@ -28,8 +28,8 @@ const OWN = 984;
 export const drawPicture: DrawPicture<TableState> = (state, request) => {
   const sheet = new Sheet(request, OWN);
   const { theme } = request;
-  const found = state._numbers ? decodeRelations(state._numbers) : undefined;
-  const scene = sceneOf(state, found, request.brief);
+  const relations = state._numbers ? decodeRelations(state._numbers) : undefined;
+  const scene = sceneOf(state, relations, request.brief);
   const at = arrange(scene, sheet.look);
   sheet.title(FIGURE + ofStack(scene.stack), state._source.model);
   const { width, height } = at.table;

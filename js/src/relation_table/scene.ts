@@ -194,8 +194,8 @@ export interface Scene {
 /**
  * The rows of a state: all requested rows, or in the short form the first rows and the chosen row.
  */
-export function sceneOf(state: TableState, found: Decoded | undefined, brief = false): Scene {
-  const all = found?.rows ?? [];
+export function sceneOf(state: TableState, relations: Decoded | undefined, brief = false): Scene {
+  const all = relations?.rows ?? [];
   const chosen = all.find(({ relation }) => relation === state.relation);
   const whole = chosenRows(all, state);
   const rows = brief ? firstRows(whole, chosen) : whole;
@@ -206,9 +206,9 @@ export function sceneOf(state: TableState, found: Decoded | undefined, brief = f
     state,
     rows,
     chosen,
-    stack: found?.stack ?? "self",
+    stack: relations?.stack ?? "self",
     said: said.filter(Boolean).join(" · "),
-    heat: found && chosen && heatOf(state, found, chosen),
+    heat: relations && chosen && heatOf(state, relations, chosen),
   };
 }
 
@@ -225,10 +225,10 @@ function wishes({ search, min_count, significant, sort, descending }: TableState
   ];
 }
 
-function heatOf(state: TableState, found: Decoded, row: Row): Heat {
-  const { layers, heads, stack } = found;
+function heatOf(state: TableState, relations: Decoded, row: Row): Heat {
+  const { layers, heads, stack } = relations;
   const scores = Array.from({ length: layers * heads }, (_, i) =>
-    found.score(row, Math.floor(i / heads), i % heads, state.direction),
+    relations.score(row, Math.floor(i / heads), i % heads, state.direction),
   );
   return {
     layers,

@@ -81,9 +81,9 @@ export function watchAnswers<T>(
   }
 
   function send(): void {
-    const asked = question;
+    const sent = question;
     const lost = () => {
-      if (open && question === asked) settle("lost", LOST);
+      if (open && question === sent) settle("lost", LOST);
     };
     const status = ({ content }: { content: { execution_state: string } }) => {
       // A kernel that is through with the question and did not answer does not know the figure.
@@ -96,7 +96,7 @@ export function watchAnswers<T>(
       // gone out.
       else
         model.send?.(
-          { asked },
+          { asked: sent },
           Object.assign(() => {}, { iopub: { status } }),
         );
     } catch {

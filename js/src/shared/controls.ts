@@ -23,7 +23,7 @@ export function choice<T extends string>(
   select.addEventListener("change", () => onPick(select.value as T), { signal });
   return (offered: readonly T[], value: T): void => {
     label.hidden = offered.length < 2;
-    const options = offered.map((one) => [one, print(one)]);
+    const options = offered.map((value) => [value, print(value)]);
     if (
       options.join("\n") !==
       [...select.options].map((option) => [option.value, option.text]).join("\n")
@@ -77,7 +77,9 @@ export function hideTicks(
     const parts = tick(group, kind, signal, (checked) => {
       const before = model.get("hidden");
       save(model, {
-        hidden: SPECIALS.filter((one) => (one === kind ? checked : before.includes(one))),
+        hidden: SPECIALS.filter((special) =>
+          special === kind ? checked : before.includes(special),
+        ),
       });
     });
     parts.input.dataset.hide = kind;
@@ -123,9 +125,9 @@ export function controlRow(parent: HTMLElement, signal: AbortSignal) {
     const number = element(label, "input", { type: "number", min: 0, step: 1 });
     const last = element(label, "span", { class: "attnw-muted" });
     const onChange = () => {
-      const asked = number.valueAsNumber;
+      const entered = number.valueAsNumber;
       number.value = String(index);
-      if (Number.isInteger(asked)) go(asked);
+      if (Number.isInteger(entered)) go(entered);
     };
     number.addEventListener("change", onChange, { signal });
     const on = button(place, "›", `next ${name}`, () => go(index + 1));
@@ -146,13 +148,13 @@ export function controlRow(parent: HTMLElement, signal: AbortSignal) {
    */
   function jumps(what: string, which: string, jump: (outcome: Outcome, step: 1 | -1) => void) {
     const buttons = (["right", "wrong"] as const).flatMap((outcome) => {
-      const one = `${what} ${which} is ${outcome}`;
-      const place = group(one.replace(what, `${what}s`));
+      const sentence = `${what} ${which} is ${outcome}`;
+      const place = group(sentence.replace(what, `${what}s`));
       const mark = { class: `attnw-${outcome}`, "aria-hidden": "true" };
       element(place, "span", mark, MARKS[outcome]);
-      const back = button(place, "‹", `previous ${one}`, () => jump(outcome, -1));
+      const back = button(place, "‹", `previous ${sentence}`, () => jump(outcome, -1));
       place.append(outcome);
-      return [back, button(place, "›", `next ${one}`, () => jump(outcome, 1))];
+      return [back, button(place, "›", `next ${sentence}`, () => jump(outcome, 1))];
     });
     return (allowed: boolean): void => {
       for (const node of buttons) node.disabled = !allowed;

@@ -66,7 +66,7 @@ const HISTORY = 100;
  * Heads that are off once `heads` are switched: on again where all of them are off, else off too.
  */
 export function switchedOff(before: Head[], heads: Head[]): Head[] {
-  const among = (some: Head[], head: Head) => some.some((one) => sameHead(one, head));
+  const among = (some: Head[], head: Head) => some.some((other) => sameHead(other, head));
   const others = before.filter((head) => !among(heads, head));
   const isOff = heads.every((head) => among(before, head));
   return isOff ? others : [...others, ...heads];

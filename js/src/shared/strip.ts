@@ -72,9 +72,9 @@ function paintTicks(pen: Pen, theme: Theme, places: number[], height: number): v
  * for a single value.
  */
 export function percentile(values: Float32Array, index: number): number {
-  const own = values[index] ?? 0;
+  const shown = values[index] ?? 0;
   let below = 0;
   for (const [i, value] of values.entries())
-    if (i !== index) below += value < own ? 1 : value === own ? 0.5 : 0;
+    if (i !== index) below += value < shown ? 1 : value === shown ? 0.5 : 0;
   return (100 * below) / (values.length - 1);
 }

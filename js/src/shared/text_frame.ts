@@ -78,11 +78,11 @@ export function textFrame<T extends TextState>(
   const noHead = `Select a head: click one in a linked figure, or set ${set}.`;
   let drawn: T["_drawn"] = null;
   /** The number of the jump that is under way. */
-  let asked = 0;
+  let latest = 0;
   let spoken = "";
 
   const placeOf = (i: number) => model.get(places[i] as keyof T) as number;
-  const isJumping = () => asked > 0 && model.get("_jumped").n !== asked;
+  const isJumping = () => latest > 0 && model.get("_jumped").n !== latest;
   const isStale = () =>
     !drawn ||
     places.some((place) => drawn?.[place as never] !== model.get(place)) ||
@@ -98,9 +98,9 @@ export function textFrame<T extends TextState>(
 
   function jump(outcome: Outcome, step: 1 | -1): void {
     if (!isAnswering() || isJumping()) return;
-    asked = (model.get("_jump").n ?? 0) + 1;
+    latest = (model.get("_jump").n ?? 0) + 1;
     own.onJump?.(outcome);
-    save(model, { _jump: { n: asked, outcome, step } } as Partial<T>);
+    save(model, { _jump: { n: latest, outcome, step } } as Partial<T>);
     invalidate();
   }
 
@@ -145,7 +145,7 @@ export function textFrame<T extends TextState>(
     /** Show the title, and what is to be known beside it; `said` is read aloud when it is new. */
     tell(text: string, said: string): void {
       const jumped = model.get("_jumped");
-      const missed = asked > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";
+      const missed = latest > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";
       title.textContent = text;
       title.hidden = !text;
       note.textContent = missed || drawn?.problem || (isAnswering() ? "" : noHead);
@@ -153,7 +153,7 @@ export function textFrame<T extends TextState>(
       body.hidden = Boolean(drawn?.problem);
       if (isBusy()) return;
       if (missed || (spoken && said !== spoken)) live.textContent = missed || said;
-      asked = 0;
+      latest = 0;
       spoken = said;
     },
   };

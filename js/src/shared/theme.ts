@@ -87,8 +87,8 @@ function backgroundLuminance(el: Element): number | undefined {
       continue;
     }
     if (node instanceof Element) {
-      const found = luminance(getComputedStyle(node).backgroundColor);
-      if (found !== undefined) return found;
+      const brightness = luminance(getComputedStyle(node).backgroundColor);
+      if (brightness !== undefined) return brightness;
     }
     node = node.parentNode;
   }
@@ -123,11 +123,11 @@ function forcedTheme(el: HTMLElement, theme: Theme): Theme {
     name,
     resolved(el, system, theme[name as keyof typeof SYSTEM]),
   ]);
-  const found = { ...theme, ...Object.fromEntries(colours), forced: true } as Theme;
+  const forced = { ...theme, ...Object.fromEntries(colours), forced: true } as Theme;
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) =>
-    Number.parseInt(found.background.slice(at, at + 2), 16),
+    Number.parseInt(forced.background.slice(at, at + 2), 16),
   );
-  return { ...found, dark: 0.299 * r + 0.587 * g + 0.114 * b < 128 };
+  return { ...forced, dark: 0.299 * r + 0.587 * g + 0.114 * b < 128 };
 }
 
 function read(el: HTMLElement): Theme {

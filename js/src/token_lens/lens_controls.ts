@@ -32,7 +32,7 @@ function offered(axis: Axis, hidden: LensState["hidden"]): string[] {
 export function lensControls(
   parent: HTMLElement,
   { model, signal }: RenderContext<LensState>,
-  lock: (asked: Asked) => void,
+  lock: (question: Asked) => void,
   step: (layer: number) => void,
 ) {
   const { row, stepper, help } = controlRow(parent, signal);
@@ -80,16 +80,16 @@ export function lensControls(
     keys,
     /** Put the second row under what is there by now. */
     under: (at: HTMLElement) => at.append(below),
-    update(state: LensState, asked: Asked, scene: Scene | undefined): void {
-      now = asked;
+    update(state: LensState, question: Asked, scene: Scene | undefined): void {
+      now = question;
       const { query, key } = state._axes;
       const show = (put: typeof from, axis: Axis | undefined, index: number | null) => {
         const values = axis ? offered(axis, state.hidden) : [];
         put([ALL, ...values], values.find((value) => Number.parseInt(value, 10) === index) ?? ALL);
       };
-      show(from, query, asked.query);
-      show(to, key, asked.key);
-      const single = asked.query === null || asked.key === null;
+      show(from, query, question.query);
+      show(to, key, question.key);
+      const single = question.query === null || question.key === null;
       of(single ? ["layer", "model"] : [], state.of);
       sort(single ? ["head", "weight"] : [], state.sort);
       const shown = state._stacks.find(({ name }) => name === state.stack);

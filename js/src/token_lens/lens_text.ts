@@ -61,8 +61,8 @@ export function titleOf(scene: Scene): string {
 
 /** The heads that go from the first token to the second, the largest weight first. */
 export function goers({ heads, goes, values }: Scene): Head[] {
-  const found = [...heads.keys()].filter((i) => goes?.[i]);
-  return found.sort((a, b) => (values[b] ?? 0) - (values[a] ?? 0)).map((i) => heads[i] as Head);
+  const targets = [...heads.keys()].filter((i) => goes?.[i]);
+  return targets.sort((a, b) => (values[b] ?? 0) - (values[a] ?? 0)).map((i) => heads[i] as Head);
 }
 
 /** A cell in words: both tokens, the weight, the head. */

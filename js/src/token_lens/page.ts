@@ -8,16 +8,18 @@ import type { Lens, LensState } from "./state.js";
 export const pageModel: Kernel<LensState> = ({ state }, { maps = [] }) => {
   const model = localModel<LensState>({ ...state, _lens: null });
   const draw = () => {
-    const found = mapsIn(maps, model.get("stack"), model.get("unit"), model.get("quantity"));
-    if (!found) return model.set("_lens", null);
+    const heldMaps = mapsIn(maps, model.get("stack"), model.get("unit"), model.get("quantity"));
+    if (!heldMaps) return model.set("_lens", null);
     const hidden = model.get("hidden");
-    const asked = askedOf({ tokens: model.get("tokens"), hidden }, found.axes);
+    const question = askedOf({ tokens: model.get("tokens"), hidden }, heldMaps.axes);
     const layer =
-      model.get("of") === "layer" ? Math.min(model.get("layer"), found.shape[0] - 1) : null;
-    model.set("_axes", found.axes);
+      model.get("of") === "layer" ? Math.min(model.get("layer"), heldMaps.shape[0] - 1) : null;
+    model.set("_axes", heldMaps.axes);
     model.set(
       "_lens",
-      asked.query === null && asked.key === null ? null : lensOf(found, asked, layer, hidden),
+      question.query === null && question.key === null
+        ? null
+        : lensOf(heldMaps, question, layer, hidden),
     );
   };
   for (const name of ["layer", "stack", "of", "tokens", "unit", "quantity", "hidden"])
@@ -60,9 +62,9 @@ function lensOf(
   if (query !== null && key !== null) {
     const all = Array.from({ length: layers * heads }, (_, head) => head);
     const goes = all.map((head) => {
-      const own = at(head, query, key);
+      const weight = at(head, query, key);
       const others = [...axes.key.text.keys()].filter((k) => !isHidden(axes.key, k, hidden));
-      return Number(own > 0 && others.every((k) => at(head, query, k) <= own));
+      return Number(weight > 0 && others.every((k) => at(head, query, k) <= weight));
     });
     const shape = [layers, heads];
     const values = all.map((head) => [at(head, query, key)]);

@@ -153,7 +153,7 @@ function paintHeadLabels(
     const step = [1, 2, 5, 10].find((every) => every * cell >= 16) ?? 20;
     const near = (col: number) =>
       [...marked].some(
-        (one) => one !== undefined && one !== col && Math.abs(one - col) * cell < 16,
+        (other) => other !== undefined && other !== col && Math.abs(other - col) * cell < 16,
       );
     for (const [col, [, head]] of heads.entries())
       if (marked.has(col) || (col % step === 0 && !near(col)))
@@ -187,17 +187,17 @@ function paintTokenLabels(
   pen.fillStyle = theme.background;
   if (x && y) pen.fillRect(x, y, x0 - 1, y0 - 1);
   // The token's own row, as a reference for the sides of the remaining rows.
-  const own =
+  const value =
     scene.lens.stack === "cross"
       ? -1
       : tokens.indexOf((side === "query" ? lens.query : lens.key) ?? -1);
-  const shown = labelled(scene, [hovered?.[0], focused?.[0], own]);
+  const shown = labelled(scene, [hovered?.[0], focused?.[0], value]);
   const first = y ? Math.ceil(y / pitch) : 0;
   for (let row = first; row < rows; row++) {
     if (!shown.has(row)) continue;
     const token = tokens[row] ?? -1;
     const strong = row === hovered?.[0] || row === focused?.[0];
-    const locked = row === own;
+    const locked = row === value;
     pen.font = labelFont(scene.font, strong || locked, AXIS_LABEL_SIZE);
     pen.fillStyle = locked
       ? theme.accent
@@ -220,8 +220,8 @@ function labelled({ layout, values }: Scene, first: (number | undefined)[]): Set
   const all = Array.from({ length: rows }, (_, row) => row);
   if (pitch >= LINE) return new Set(all);
   const strength = all.map((row) => largestOf(values.subarray(row * cols, (row + 1) * cols)));
-  const given = first.filter((row): row is number => row !== undefined && row >= 0);
-  const order = [...given, ...all.sort((a, b) => (strength[b] ?? 0) - (strength[a] ?? 0))];
+  const drawn = first.filter((row): row is number => row !== undefined && row >= 0);
+  const order = [...drawn, ...all.sort((a, b) => (strength[b] ?? 0) - (strength[a] ?? 0))];
   const reach = Math.ceil(LINE / pitch);
   const taken = new Uint8Array(rows);
   const shown = new Set<number>();

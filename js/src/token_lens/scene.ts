@@ -81,7 +81,7 @@ export function isCurrent(
 ): boolean {
   const { query, key } = lockedOf(state, state._axes);
   const none = query === null && key === null;
-  const asked = none
+  const question = none
     ? lens.query === null || lens.key === null
     : lens.query === query && lens.key === key;
   const pair = lens.query !== null && lens.key !== null;
@@ -92,7 +92,7 @@ export function isCurrent(
     stack === state.stack &&
     quantity === state.quantity &&
     unit === state.unit &&
-    asked &&
+    question &&
     ofLayer &&
     sameHidden
   );
@@ -124,7 +124,7 @@ export function sceneOf(state: LensState, { lens, values: all, goes }: Found, pa
   const layout = side
     ? tokenLayout(room, tokens.length, heads.length, widestLabel(measure, other, tokens), density)
     : pairLayout(room, layers, nHeads, density);
-  const at = (head: Head) => heads.findIndex((one) => sameHead(one, head));
+  const at = (head: Head) => heads.findIndex((other) => sameHead(other, head));
   const selected = state.selected.flatMap((head): Cell[] => {
     const index = at(head);
     if (index < 0) return [];

@@ -71,7 +71,7 @@ function render(context: RenderContext<LensState>): void {
   let scene: Scene | undefined;
   /** The row whose token is pointed at. */
   let pointed: number | undefined;
-  const found = remembered((lens: Lens | null) => lens && decode(lens));
+  const lens = remembered((lens: Lens | null) => lens && decode(lens));
   const { choose, undo } = undoable<Choice>(
     () => snapshot(model as never, ["selected", "tokens"]),
     (choice) => {
@@ -183,7 +183,7 @@ function render(context: RenderContext<LensState>): void {
 
   function update(look: Look): void {
     const state = snapshot(model, WATCHED);
-    const answer = found(state._lens);
+    const answer = lens(state._lens);
     scene = answer ? sceneOf(state, answer, look) : undefined;
     const stale = scene ? !isCurrent(scene.lens, state) : false;
     const empty = !scene?.values.length;
@@ -222,8 +222,8 @@ function render(context: RenderContext<LensState>): void {
     const at = place.hovered ?? shown;
     const whole = pointed === undefined ? "" : `lock ${labelOf(scene.other, pointed)} too`;
     readout.textContent = whole || describe(scene, at ?? leadCell(scene));
-    const isSelected = scene.selected.some((one) =>
-      scene?.side ? one[1] === focused[1] : sameCell(one, focused),
+    const isSelected = scene.selected.some((cell) =>
+      scene?.side ? cell[1] === focused[1] : sameCell(cell, focused),
     );
     setCursor(focused, rows, cols, describe(scene, focused), isSelected);
   }
