@@ -12,7 +12,7 @@ import attnwidget
 from attnwidget import charts, demo, metrics
 from attnwidget.studies.results import HeadResult
 
-# What each room of the package offers, in the order of the reference's index.
+# What each folder of the package offers, in the order of the reference's index.
 SECTIONS = {
     "widgets": "Widgets",
     "capture": "Models and attention",
@@ -60,9 +60,11 @@ def public_names() -> list[str]:
 
 def type_paths() -> list[str]:
     """Full names of the types with a page of their own, by their short names."""
-    for room in ("studies", "probes"):
-        for module in pkgutil.iter_modules(importlib.import_module(f"attnwidget.{room}").__path__):
-            importlib.import_module(f"attnwidget.{room}.{module.name}")
+    for folder in ("studies", "probes"):
+        for module in pkgutil.iter_modules(
+            importlib.import_module(f"attnwidget.{folder}").__path__
+        ):
+            importlib.import_module(f"attnwidget.{folder}.{module.name}")
     results = (f"{kind.__module__}.{kind.__qualname__}" for kind in _below(HeadResult))
     public = {_identifier(name) for name in public_names()}
     return sorted({*results, *TYPES} - public, key=lambda path: path.rpartition(".")[2])
@@ -98,10 +100,10 @@ def trait_rows(kind: type[Any]) -> list[tuple[str, str, str, str]]:
 
 def sections() -> dict[str, list[str]]:
     """The public names of each section of the index."""
-    rooms = {name: _identifier(name).split(".")[1] for name in public_names()}
+    folders = {name: _identifier(name).split(".")[1] for name in public_names()}
     found = {
-        title: [n for n in rooms if rooms[n] == room and n not in _MODULE_OF]
-        for room, title in SECTIONS.items()
+        title: [n for n in folders if folders[n] == folder and n not in _MODULE_OF]
+        for folder, title in SECTIONS.items()
     }
     found |= {title: module.__all__ for title, module in MODULES.items()}
     return {title: sorted(names, key=str.casefold) for title, names in found.items()}

@@ -29,3 +29,9 @@ def updates(widget: ipywidgets.Widget) -> list[tuple[dict[str, Any], list[Any]]]
         for kind, data, buffers in widget.comm.sent
         if kind == "comm_msg" and data.get("method") == "update"
     ]
+
+
+def on_page(widget: ipywidgets.Widget, name: str) -> Any:
+    """The value that the page has of the trait `_name`, which users do not set."""
+    assert f"_{name}" in widget.keys, f"the page of {type(widget).__name__} has no _{name}"
+    return getattr(widget, f"_{name}")

@@ -219,7 +219,7 @@ def test_layers_that_cannot_be_replayed_are_noticed() -> None:
     assert "give other results" in found.note
 
 
-def test_the_model_is_as_before_and_other_threads_see_it_intact() -> None:
+def test_the_model_is_unchanged_and_other_threads_see_it_intact() -> None:
     model = load_model(device="cpu")
     given = model.tokenizer(MASKED[0][0], return_tensors="pt")
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Imports run one way: a room knows the rooms below it, and no file imports itself by a detour."""
+"""Imports run one way: a folder imports from the folders below it, and no import is circular."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BELOW = {
     # The model as data, and the scripts that made it, which nobody imports.
     "demo": {"text", "kernels", "capture", "charts", "studies", "probes"},
 }
-# What a room stays free of, so that it can be read and tested without it.
+# Libraries that a folder does not import, so that it can be read and tested without them.
 FOREIGN = {
     "text": {"torch", "transformers", "anywidget", "ipywidgets"},
     "kernels": {"transformers", "anywidget", "ipywidgets", "pandas"},
@@ -89,7 +89,7 @@ def circles(package: Path) -> list[set[str]]:
     return [set(part) for part in parts]
 
 
-def test_no_file_imports_itself_by_a_detour_not_even_for_type_checkers() -> None:
+def test_no_import_is_circular_not_even_for_type_checkers() -> None:
     assert circles(PACKAGE) == []
 
 
@@ -97,12 +97,12 @@ def violations(package: Path) -> list[str]:
     """One line for each import that goes up, sideways or outside."""
     found = []
     for source in sorted(package.glob("*/**/*.py")):
-        room = source.relative_to(package).parts[0]
+        folder = source.relative_to(package).parts[0]
         for name in imports(source, package):
             top, _, rest = name.partition(".")
             target = rest.partition(".")[0]
-            above = top == package.name and target not in {room, *BELOW.get(room, ())}
-            if above or top in FOREIGN.get(room, ()):
+            above = top == package.name and target not in {folder, *BELOW.get(folder, ())}
+            if above or top in FOREIGN.get(folder, ()):
                 found.append(f"{source.relative_to(package)} imports {name}")
     return found
 
@@ -111,9 +111,9 @@ def test_imports_run_one_way() -> None:
     assert violations(PACKAGE) == []
 
 
-def test_every_module_lives_in_a_known_room() -> None:
-    rooms = {source.relative_to(PACKAGE).parts[0] for source in PACKAGE.glob("*/**/*.py")}
-    assert rooms <= BELOW.keys(), "a new room: say in BELOW what it may import"
+def test_every_module_is_in_a_known_folder() -> None:
+    folders = {source.relative_to(PACKAGE).parts[0] for source in PACKAGE.glob("*/**/*.py")}
+    assert folders <= BELOW.keys(), "new folder: add to BELOW what it may import"
     assert {source.name for source in PACKAGE.glob("*.py")} == {
         "__init__.py",
         "metrics.py",
@@ -122,7 +122,7 @@ def test_every_module_lives_in_a_known_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "line"),
+    ("folder", "line"),
     [
         ("text", "from attnwidget.kernels.word_maps import word_map"),
         ("kernels", "import attnwidget.text.tokens"),
@@ -133,10 +133,10 @@ def test_every_module_lives_in_a_known_room() -> None:
         ("text", "import torch.nn"),
     ],
 )
-def test_a_wrong_import_is_found(tmp_path: Path, room: str, line: str) -> None:
+def test_a_wrong_import_is_found(tmp_path: Path, folder: str, line: str) -> None:
     package = tmp_path / "attnwidget"
-    (package / room).mkdir(parents=True)
-    (package / room / "wrong.py").write_text(line)
+    (package / folder).mkdir(parents=True)
+    (package / folder / "wrong.py").write_text(line)
     assert len(violations(package)) == 1
 
 
@@ -200,11 +200,15 @@ def test_no_figure_imports_another() -> None:
     widgets = PACKAGE / "widgets"
     found = []
     for source in sorted(widgets.glob("*/**/*.py")):
-        room = source.relative_to(widgets).parts[0]
+        folder = source.relative_to(widgets).parts[0]
         for name in imports(source, PACKAGE):
             top, _, rest = name.removeprefix("attnwidget.").partition(".")
             other = rest.partition(".")[0]
-            if top == "widgets" and other not in {room, "pages", "shared"} and room != "explorer":
+            if (
+                top == "widgets"
+                and other not in {folder, "pages", "shared"}
+                and folder != "explorer"
+            ):
                 found.append(f"{source.relative_to(widgets)} imports {name}")
     assert found == []
 

@@ -118,7 +118,7 @@ def test_weights_of_ones_own_are_named_and_not_written() -> None:
     assert 'Attention.from_weights(weights, ["a", "b", "c"], model_name="mine")' in code
 
 
-def test_a_model_of_ones_own_and_inputs_of_it() -> None:
+def test_a_user_s_model_and_its_inputs() -> None:
     module = zoo.build("llama")
     inputs = zoo.inputs("llama", batch=1, padded=0)
     view = HeadView(load_model(module).attend(inputs), 1, 1)
@@ -163,7 +163,7 @@ def test_measurements_are_named_and_not_written() -> None:
     assert 'color="layer"' in assert_same(plane, **given)
 
 
-def test_figures_that_begin_with_the_best_head_say_another_one() -> None:
+def test_code_of_figures_that_open_on_the_best_head_names_other_heads() -> None:
     model = load_model()
     found = probe_relations(model, [SENTENCE], progress=False)
     given = {"sentences": [SENTENCE], "accuracies": found}
@@ -202,7 +202,7 @@ def test_an_explorer_and_the_options_of_its_figures() -> None:
 @pytest.mark.parametrize(
     "value", ["a\"b'c\\n\n\t\x00é\u2028😀", [("query", 7)], (0.5, 1.0), (1,), {"a": [None, True]}]
 )
-def test_what_is_written_is_what_it_is(value: Any) -> None:
+def test_literals_evaluate_to_their_value(value: Any) -> None:
     assert ast.literal_eval(literal(value) or "") == value
 
 

@@ -149,7 +149,7 @@ def test_an_interruption_leaves_what_all_models_have_read(
         np.testing.assert_array_equal(found.segments[title], values[..., read_places], title)
 
 
-def test_what_cannot_be_loaded_one_at_a_time(folders: list[Path], tmp_path: Path) -> None:
+def test_models_in_memory_are_refused_with_resident_1(folders: list[Path], tmp_path: Path) -> None:
     model = load_model(folders[0])
     with pytest.raises(TypeError, match=r"'seed-0', .*\) is in memory already: .* pass names"):
         run(folders[1], model, resident=1)

@@ -31,7 +31,7 @@ from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.widget import Explorer
-from recording import from_page
+from recording import from_page, on_page
 from vocabularies import word_tokenizer
 
 ONE = "The cat sits on the mat."
@@ -91,8 +91,8 @@ def test_the_page_gets_both_maps_on_common_axes(
 ) -> None:
     view = CompareView(*pair, 2, 3, unit=unit)
     view.open()
-    axes = view._axes
-    maps = floats(view._maps["values"])
+    axes = on_page(view, "axes")
+    maps = floats(on_page(view, "maps")["values"])
     text = axes["query"]["text"]
     assert text == ["[CLS]", "the", "cat", "sits", "cats", "sit", *text[6:]]
     assert axes["query"]["alone"] == axes["key"]["alone"] == ([2, 3], [4, 5, 9, 10])
@@ -104,23 +104,32 @@ def test_the_page_gets_both_maps_on_common_axes(
     difference = view.difference
     assert difference is not None
     assert np.array_equal(difference, maps[0] - maps[1], equal_nan=True)
-    assert view._map is None and view._compared == [ONE.lower(), OTHER.lower()]
+    assert on_page(view, "map") is None and on_page(view, "compared") == [
+        ONE.lower(),
+        OTHER.lower(),
+    ]
     view.close()
 
 
-def test_of_one_text_the_axes_are_its_own(model: AttentionModel, tuned: AttentionModel) -> None:
+def test_two_attentions_of_one_text_share_its_axes(
+    model: AttentionModel, tuned: AttentionModel
+) -> None:
     attention = model.attend(ONE)
     other = tuned.attend(ONE)
     view = CompareView(attention, other, 5, 4)
     view.open()
-    assert view._axes["query"]["text"] == attention.tokens
-    assert view._axes["query"]["alone"] == ([], [])
+    assert on_page(view, "axes")["query"]["text"] == attention.tokens
+    assert on_page(view, "axes")["query"]["alone"] == ([], [])
     assert np.array_equal(view.difference, attention.weights(5, 4) - other.weights(5, 4))
-    assert view._compared == [attention.model_name, other.model_name]
+    assert on_page(view, "compared") == [attention.model_name, other.model_name]
     assert 'versus=load_model("attnwidget/genre").attend("The cat sits on the mat.")' in view.code()
     exec(view.code())
     view.versus = None
-    assert view._compared == [] and view._maps is None and view._map["head"] == 4
+    assert (
+        on_page(view, "compared") == []
+        and on_page(view, "maps") is None
+        and on_page(view, "map")["head"] == 4
+    )
     view.close()
 
 
@@ -145,7 +154,7 @@ def test_thumbnails_differ_between_the_tokens_that_both_have(
         for one, at in zip(pair, rows, strict=True)
     ]
     expected, maxima = quantise_signed(farthest_pool(maps[0] - maps[1]))
-    sent = grid._thumbnails
+    sent = on_page(grid, "thumbnails")
     assert bytes(sent["values"]["view"]) == expected.numpy().tobytes()
     assert np.array_equal(floats(sent["maxima"]), maxima.numpy())
     assert sent["common"] == [6, 6] and sent["signed"] and sent["versus"] == "other"
@@ -157,10 +166,10 @@ def test_thumbnails_differ_between_the_tokens_that_both_have(
     for of_two, shown in (("first", pair[0]), ("second", pair[1])):
         from_page(grid, {"of_two": of_two})
         assert (
-            bytes(grid._thumbnails["values"]["view"])
+            bytes(on_page(grid, "thumbnails")["values"]["view"])
             == shown.thumbnails(hidden=["cls"]).values.tobytes()
         )
-        assert grid._axes["query"]["text"] == shown.tokens
+        assert on_page(grid, "axes")["query"]["text"] == shown.tokens
     grid.close()
 
 
@@ -186,18 +195,20 @@ def test_change_is_a_metric_while_there_is_something_to_compare(
     grid.attention = tuned.attend(OTHER)
     assert not np.allclose(grid._changes("self"), changes)
     grid.versus = None
-    assert grid.metric is None and grid._metrics is None and grid._compared == []
+    assert (
+        grid.metric is None and on_page(grid, "metrics") is None and on_page(grid, "compared") == []
+    )
     grid.close()
 
 
 def test_heads_switched_off_are_compared_with_the_intact_ones(model: AttentionModel) -> None:
     view = HeadView(model.attend(ONE), 3, 5, disabled=[(1, 2)], versus="intact")
     view.open()
-    assert view._compared == ["without L1 H2 (uniform)", "intact"]
+    assert on_page(view, "compared") == ["without L1 H2 (uniform)", "intact"]
     intact = view.attention.intact
     assert np.array_equal(view.difference, view.attention.weights(3, 5) - intact.weights(3, 5))
     view.disabled = []
-    assert view._compared == [] and view._map is not None
+    assert on_page(view, "compared") == [] and on_page(view, "map") is not None
     view.close()
 
 
@@ -234,7 +245,7 @@ def test_what_cannot_be_compared_is_refused(
     assert grid.versus is pair[1]
     # What is shown next has nothing in common with it.
     grid.attention = small.attend("w1 w2")
-    assert grid.versus is None and not grid._thumbnails["signed"]
+    assert grid.versus is None and not on_page(grid, "thumbnails")["signed"]
     grid.close()
 
 
@@ -248,7 +259,7 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     table = view._table()
     assert list(table.columns) == ["from", "to", "A", "B", "A − B"]
     where = np.nanargmax(np.abs(view.difference[1]))
-    assert table.iloc[0]["to"] == view._axes["key"]["text"][where]
+    assert table.iloc[0]["to"] == on_page(view, "axes")["key"]["text"][where]
     grid = HeadGrid(pair[0], versus=pair[1])
     said = str(grid.caption)
     assert "A − B" in said and "differences between the 7 tokens that both have" in said
@@ -308,15 +319,15 @@ def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -
 def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
     explorer = explore(model, ONE, versus_text=OTHER, treebank=False)
     try:
-        assert explorer.view._axes["query"]["alone"] == ([2, 3], [4, 5, 9, 10])
+        assert on_page(explorer.view, "axes")["query"]["alone"] == ([2, 3], [4, 5, 9, 10])
         assert f'versus_text="{OTHER}"' in explorer.code()
         assert Explorer.from_state(explorer.to_state()).versus_text == OTHER
         with pytest.raises(ValueError, match="no common token"):
             explorer.text = "xyz"
-        assert explorer._shown["text"] == ONE
+        assert on_page(explorer, "shown")["text"] == ONE
         explorer.text = ONE
         explorer.versus_text = None
-        assert explorer.view.versus is None and not explorer.grid._thumbnails["signed"]
+        assert explorer.view.versus is None and not on_page(explorer.grid, "thumbnails")["signed"]
     finally:
         explorer.close()
     with pytest.raises(ValueError, match="no common token"):

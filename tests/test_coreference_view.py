@@ -103,7 +103,7 @@ def test_later_windows_count_words_and_rows_from_their_own_first(
     np.testing.assert_array_equal(np.concatenate(rows), choices.words[:, 1, 2, 7])
 
 
-def test_a_mention_that_the_page_asks_for_is_the_kernels_and_sends_nothing(
+def test_a_mention_chosen_on_the_page_sends_nothing_back(
     found: CoreferenceAccuracies,
 ) -> None:
     view = CoreferenceView(found)

@@ -90,7 +90,7 @@ def test_unigram_scores_are_those_of_frequencies(model: AttentionModel) -> None:
     assert score_unigram(counts, prose).accuracy == 0
 
 
-def test_masked_scores_are_the_models_own_and_padding_changes_none(
+def test_masked_scores_equal_the_model_s_and_padding_does_not_matter(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prose = encode(PROSE, model.tokenizer)

@@ -119,7 +119,7 @@ def test_the_paper_s_numbers_of_parameters() -> None:
     assert 0.95 * reach < float(named["weights"].abs().max()) <= reach
 
 
-def test_with_words_that_say_nothing_it_is_the_probe_of_attention() -> None:
+def test_zero_word_vectors_give_the_attention_probe() -> None:
     form, named, maps, vectors, _ = example("attention+words")
     alone = Form("attention", 6).scores(
         {"weights": named["bias"], "root": named["root"]}, maps, None
@@ -176,7 +176,7 @@ def test_words_find_it_too_and_stand_beside_distances(monkeypatch: pytest.Monkey
 DIRECTION = "weight, dependent to governor"
 
 
-def test_where_nothing_is_to_be_found_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_finds_no_structure_in_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = planted(monkeypatch, None)(control=True, description_length=True)
     assert probe.selectivity is not None and probe.control is not None and probe.code is not None
     assert probe.uas < 0.3
@@ -376,7 +376,7 @@ def test_another_model_is_refused(probe: DependencyProbe, tmp_path: Path) -> Non
         load_probe(tmp_path / "other.npz")
 
 
-def test_the_probe_of_the_package_says_what_it_said_when_it_was_judged() -> None:
+def test_the_probe_of_the_package_repeats_its_stored_scores() -> None:
     probe = demo_probe()
     dev = demo_treebank()[90:]
     hits = [probe.predictions(one).governors == np.array(one.governors) for one in dev]

@@ -217,7 +217,7 @@ def _stack(name: str) -> str | None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "mpnet"])
-def test_other_threads_compute_what_they_did(name: str) -> None:
+def test_other_threads_compute_the_same_numbers(name: str) -> None:
     model = wrapped(name)
     given = zoo.inputs(name)
     found: list[Tensor] = []
@@ -289,7 +289,7 @@ def test_references_may_be_texts_segments_and_attentions() -> None:
     np.testing.assert_allclose(same.weights(5), pair.weights(5), atol=1e-6)
 
 
-def test_patching_all_heads_of_a_layer_with_their_own_input_changes_nothing() -> None:
+def test_patching_with_outputs_of_the_same_input_changes_nothing() -> None:
     for name in ("bert", "mpnet", "gpt2"):
         model = wrapped(name)
         given = other_inputs(name)
@@ -433,7 +433,7 @@ def test_wrong_edits_are_refused_before_the_block(options: dict[str, Any], messa
 def test_edits_that_do_not_fit_an_input_are_refused() -> None:
     model = load_model(device="cpu")
     patch = model.disabled((0, 1), method="patch", reference="Short.")
-    with patch, pytest.raises(ValueError, match="tokens, but the batch has 1 of 9"):
+    with patch, pytest.raises(ValueError, match="tokens, but the batch has 1 input of 9"):
         model.attend(SENTENCE)
     with model.disabled((0, 1), edges=[(40, 1)]), pytest.raises(ValueError, match="9 queries"):
         model.attend(SENTENCE)

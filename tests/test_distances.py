@@ -159,7 +159,7 @@ def test_an_embedding_is_seeded_and_warns_of_nothing() -> None:
     assert f"stress {first.stress:.2f}" in result.chart().to_dict()["title"]["subtitle"][0]
 
 
-def test_heads_that_are_all_alike_are_embedded_in_one_place() -> None:
+def test_equal_heads_are_placed_at_the_same_point() -> None:
     embedding = made(np.zeros((4, 4)), layers=2).embed()
     assert embedding.stress == 0
     np.testing.assert_allclose(embedding.positions, 0, atol=1e-9)

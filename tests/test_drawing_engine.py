@@ -32,7 +32,7 @@ def test_many_threads_draw_the_same() -> None:
     assert len(bodies) == 1
 
 
-def test_it_draws_within_a_running_event_loop_and_outside_it_afterwards() -> None:
+def test_the_engine_draws_inside_and_outside_an_event_loop() -> None:
     code = (
         "import asyncio\n"
         "from attnwidget.drawing.engine import draw\n"

@@ -349,7 +349,7 @@ def test_a_shard_that_fails_is_tried_again_and_named_when_given_up(tmp_path: Pat
     Failing.left = 0
 
 
-def test_an_interrupt_cancels_what_is_queued_and_returns_what_is_done() -> None:
+def test_an_interrupt_cancels_queued_shards_and_returns_finished_shards() -> None:
     model = small()
     segments = random_segments(40)
     executor = Queueing(2, KeyboardInterrupt())
@@ -391,7 +391,7 @@ def first_of(model: Any) -> Any:
     return make_segments(["The cat sat."], model)[0]
 
 
-def test_wrong_inputs_are_said_as_one_process_says_them() -> None:
+def test_wrong_inputs_give_the_errors_of_a_single_process() -> None:
     model = small()
     segments = random_segments(4)
     wrong = [*segments, type(segments[0])(("cat",))]

@@ -25,7 +25,7 @@ from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances,
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.shared.background import Background
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 from svg_picture import elements, offset, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -70,8 +70,8 @@ def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: Attention
     assert explorer.wait(60)
     sent = [state for state, _ in updates(explorer)]
     assert {name for state in sent for name in state} >= {*PANELS[2:], "progress", "_notes"}
-    assert explorer.progress == {} and explorer._problems == {}
-    assert explorer._notes == dict.fromkeys(("strip", "head_map"), "of this text alone")
+    assert explorer.progress == {} and on_page(explorer, "problems") == {}
+    assert on_page(explorer, "notes") == dict.fromkeys(("strip", "head_map"), "of this text alone")
 
 
 def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) -> None:
@@ -83,7 +83,11 @@ def test_nothing_is_measured_before_the_page_has_drawn(model: AttentionModel) ->
 def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     explorer = measured(model, selected=[(1, 3)])
     assert list(explorer.children) == list(PANELS)
-    assert {one._circle for one in explorer.children.values()} == {explorer._circle} != {""}
+    assert (
+        {on_page(one, "circle") for one in explorer.children.values()}
+        == {on_page(explorer, "circle")}
+        != {""}
+    )
     from_page(explorer.grid, {"selected": [[3, 5, "self"]], "layer": 3})
     assert [one.selected for one in explorer.children.values()] == [[Head(3, 5)]] * len(PANELS)
     from_page(explorer.head_map, {"selected": [[1, 1, "self"], [2, 4, "self"]], "layer": 2})
@@ -95,7 +99,9 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
 
 
-def test_a_relation_brings_its_best_head_and_a_sentence_that_has_it(model: AttentionModel) -> None:
+def test_choosing_a_relation_selects_its_best_head_and_a_sentence_with_it(
+    model: AttentionModel,
+) -> None:
     explorer = measured(model)
     explorer.choose("obj")
     assert explorer.arcs.relation == explorer.relation == "obj"
@@ -131,7 +137,7 @@ def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
         "predictions",
     }
     explorer.wait(60)
-    assert explorer._notes == {} and (explorer.table, explorer.arcs) == (None, None)
+    assert on_page(explorer, "notes") == {} and (explorer.table, explorer.arcs) == (None, None)
     np.testing.assert_array_equal(explorer.head_map.positions, whole["distances"].embed().positions)
     kept = explorer.strip.metrics
     explorer.text = "Another text."
@@ -193,7 +199,7 @@ def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> Non
     assert "##9" in explorer.attention.tokens and explorer.selected == [Head(2, 4)]
     assert len(explorer._measured) <= 16
     n = len(explorer.attention.tokens)
-    assert explorer.view._map["values"]["shape"] == [n, n]
+    assert on_page(explorer.view, "map")["values"]["shape"] == [n, n]
     expected = text_metrics(explorer.attention)["self"]["entropy"]
     np.testing.assert_array_equal(explorer.strip.metrics["self"]["entropy"], expected)
 
@@ -203,7 +209,7 @@ def test_text_and_pair_are_read_together(model: AttentionModel) -> None:
     explorer.comm.sent.clear()
     from_page(explorer, {"text": "Who?", "pair": "The cat."})
     shown = {"text": "Who?", "pair": "The cat.", "target": None, "versus_text": None}
-    assert explorer._shown == shown
+    assert on_page(explorer, "shown") == shown
     assert set(explorer.attention.stacks["self"].query.segments) == {0, 1}
 
 
@@ -212,13 +218,13 @@ def test_a_text_that_cannot_be_read_leaves_the_picture(model: AttentionModel) ->
     shown = explorer.attention
     with pytest.raises(ValueError, match="602 tokens"):
         explorer.text = "word " * 600
-    assert explorer.attention is shown and explorer._shown["text"] == TEXT
+    assert explorer.attention is shown and on_page(explorer, "shown")["text"] == TEXT
     said = "too long: 602 tokens; this model reads 512 at most"
     assert explorer.get_state()["_error"] == said
     explorer.text = TEXT
     assert explorer.get_state()["_error"] == "" and explorer.attention is shown
     explorer.text = "The cat."
-    assert explorer._shown["text"] == "The cat."
+    assert on_page(explorer, "shown")["text"] == "The cat."
 
 
 def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
@@ -253,7 +259,7 @@ def test_a_text_that_is_asked_for_while_another_is_read_comes_next(
     explorer.text = "One."
     later[0].join(60)
     assert len(explorer.view.attention.tokens) == len(attend(model, "One and two.").tokens)
-    assert explorer._shown["text"] == explorer.text == "One and two."
+    assert on_page(explorer, "shown")["text"] == explorer.text == "One and two."
 
 
 # Failing and closing
@@ -270,7 +276,7 @@ def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
     monkeypatch.setattr("attnwidget.widgets.explorer.relation_panels.probe_in_parts", refuse)
     with pytest.raises(ValueError, match="no fast tokenizer"):
         explorer.wait(60)
-    assert explorer._problems == dict.fromkeys(("table", "arcs"), "no fast tokenizer")
+    assert on_page(explorer, "problems") == dict.fromkeys(("table", "arcs"), "no fast tokenizer")
     assert explorer.progress == {} and explorer.head_map is not None
 
 
@@ -428,7 +434,7 @@ def test_numbers_of_another_model_are_refused(found: RelationAccuracies) -> None
 
 
 @pytest.mark.parametrize("wrong", [{"layer": 99}, {"metrics": np.ones((6, 12))}, {"quantity": "x"}])
-def test_one_that_is_refused_leaves_nothing_to_complain(
+def test_a_refused_explorer_leaves_no_warning(
     model: AttentionModel, wrong: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     complaints: list[object] = []
@@ -467,7 +473,7 @@ def test_a_long_text_is_cut_in_the_picture(model: AttentionModel) -> None:
 
 
 @pytest.mark.parametrize("source", ["some-hub/name", "a-folder", None])
-def test_a_state_decides_neither_what_is_loaded_nor_what_it_is_called(
+def test_a_state_cannot_choose_the_model_or_its_name(
     model: AttentionModel, source: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.hf_model.save_pretrained(tmp_path / "a-folder")
@@ -569,13 +575,13 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
     assert explorer.grid.metric == title and now[1, 8] == 0 and not np.allclose(now, before)
     explorer.text = "The captain told his men."
     assert explorer.wait() and title not in explorer.grid.metrics["self"]
-    assert "no mask token" in view._message and explorer.grid.metric is None
+    assert "no mask token" in on_page(view, "message") and explorer.grid.metric is None
     explorer.tokens = [("query", 4)]
     assert view.predictions is not None and view.predictions.positions == (4,)
     given = Attention.from_weights(explorer.attention.weights(), explorer.attention.tokens)
     explorer.disabled = []
     explorer.attention = given
-    assert "another text" in explorer._problems["predictions"]
+    assert "another text" in on_page(explorer, "problems")["predictions"]
 
 
 def test_a_model_without_a_prediction_head_has_no_predictions() -> None:

@@ -12,7 +12,7 @@ from attnwidget.studies.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
 from attnwidget.widgets.explorer.widget import Explorer, explore
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 from vocabularies import word_tokenizer
 from zoo import build
 
@@ -27,7 +27,7 @@ def own() -> AttentionModel:
     return load_model("attnwidget/genre")
 
 
-def test_it_opens_on_the_first_example_and_says_what_is_to_be_seen(model: AttentionModel) -> None:
+def test_the_explorer_opens_on_the_first_example_with_its_story(model: AttentionModel) -> None:
     explorer = explore(model)
     demo = demo_texts()["pronouns"]
     assert (explorer.example, explorer.text, explorer.head) == ("pronouns", demo.text, Head(1, 3))
@@ -39,7 +39,7 @@ def test_it_opens_on_the_first_example_and_says_what_is_to_be_seen(model: Attent
     assert demo.look in str(explorer.caption)
 
 
-def test_an_example_is_one_pass_and_one_message_a_figure(
+def test_an_example_needs_one_pass_and_one_message_per_figure(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explorer = explore(model, treebank=False)
@@ -77,7 +77,7 @@ def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionMod
     explorer = explore(model, treebank=False)
     for name, demo in demo_texts().items():
         explorer.example = name
-        assert explorer.head == Head(*demo.head) and demo.look in explorer._look
+        assert explorer.head == Head(*demo.head) and demo.look in on_page(explorer, "look")
         ((side, place),) = explorer.tokens
         row = explorer.view.weights[place]
         words = explorer.attention.tokens
@@ -88,16 +88,16 @@ def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionMod
 
 def test_the_line_stands_while_its_head_and_its_text_are_shown(model: AttentionModel) -> None:
     explorer = explore(model, treebank=False)
-    told = explorer._look
+    told = on_page(explorer, "look")
     explorer.selected = [(2, 4)]
-    assert explorer._look == "" and explorer.example == "pronouns"
+    assert on_page(explorer, "look") == "" and explorer.example == "pronouns"
     explorer.selected = [(1, 3)]
-    assert explorer._look == told
+    assert on_page(explorer, "look") == told
     explorer.hidden = []
-    assert explorer._look == demo_texts()["pronouns"].look
+    assert on_page(explorer, "look") == demo_texts()["pronouns"].look
     explorer.hidden = ["cls", "sep"]
     explorer.text = "The cat sat."
-    assert (explorer.example, explorer._look, explorer.tokens) == (None, "", [])
+    assert (explorer.example, on_page(explorer, "look"), explorer.tokens) == (None, "", [])
     # What was hidden for the example is shown again, what a reader hides stays hidden.
     assert explorer.hidden == explorer.view.hidden == []
     explorer.hidden = ["sep"]
@@ -108,7 +108,7 @@ def test_the_line_stands_while_its_head_and_its_text_are_shown(model: AttentionM
     explorer.example = "objects"
     assert explorer.attention is before and explorer.head == Head(0, 4)
     explorer.attention = model.attend("Short.")
-    assert (explorer.example, explorer._look) == (None, "")
+    assert (explorer.example, on_page(explorer, "look")) == (None, "")
 
 
 def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
@@ -116,7 +116,7 @@ def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
         explore(model, example="poem")
     explorer = explore(model, example="passive", selected=[(0, 1)], hidden=["sep"], treebank=False)
     assert explorer.text.startswith("The letter") and explorer.head == Head(0, 1)
-    assert (explorer._look, explorer.tokens, explorer.hidden) == ("", [], ["sep"])
+    assert (on_page(explorer, "look"), explorer.tokens, explorer.hidden) == ("", [], ["sep"])
     with pytest.raises(traitlets.TraitError, match="got 'poem'"):
         explorer.example = "poem"
     with pytest.raises(ValueError, match="the example 'passive' has a text of its own"):
@@ -126,14 +126,18 @@ def test_an_example_of_another_name_is_refused(model: AttentionModel) -> None:
 def test_a_state_keeps_its_example(model: AttentionModel) -> None:
     explorer = explore(model, example="clauses", treebank=False)
     again = Explorer.from_state(explorer.to_state(), model)
-    assert (again.example, again._look, again.tokens) == ("clauses", explorer._look, [("query", 6)])
+    assert (again.example, on_page(again, "look"), again.tokens) == (
+        "clauses",
+        on_page(explorer, "look"),
+        [("query", 6)],
+    )
     assert again.to_state() == explorer.to_state()
     old = explorer.to_state()
     for name in ("tab", "example", "target"):
         del old["explorer"][name]
     old |= {"version": 1, "treebank": None}
     migrated = Explorer.from_state(old, model)
-    assert migrated.text == explorer.text and migrated._offer == ""
+    assert migrated.text == explorer.text and on_page(migrated, "offer") == ""
 
 
 def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
@@ -147,13 +151,13 @@ def planted(layer: int, head: int, n: int = 10) -> np.ndarray:
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 1)])
-def test_the_sharpest_head_looks_at_other_words_of_each_words_own(place: tuple[int, int]) -> None:
+def test_the_sharpest_head_looks_from_each_word_to_a_different_word(place: tuple[int, int]) -> None:
     found = sharpest_head(Attention.from_weights(planted(*place), TOKENS))
     assert found is not None and found.head == Head(*place)
     assert found.line.startswith(f"L{place[0]} H{place[1]}: of all heads the one that looks most")
 
 
-def test_special_tokens_that_drown_it_are_hidden() -> None:
+def test_special_tokens_with_most_of_the_attention_are_hidden() -> None:
     maps = planted(0, 0)
     most, least = (share * maps + (1 - share) * np.eye(10)[9] for share in (0.4, 0.9))
     for weights, hidden in ((most, ("cls", "sep")), (least, ())):
@@ -177,19 +181,19 @@ def test_long_texts_and_texts_without_words_are_read_too() -> None:
     assert sharpest_head(dots) is None
 
 
-def test_a_model_of_ones_own_opens_on_that_head(own: AttentionModel) -> None:
+def test_a_user_s_model_opens_on_the_sharpest_head(own: AttentionModel) -> None:
     explorer = explore(own)
     found = sharpest_head(explorer.attention)
     assert found is not None and explorer.head == explorer.view.head == found.head
-    assert explorer._look.startswith(found.line) and explorer.tokens == []
+    assert on_page(explorer, "look").startswith(found.line) and explorer.tokens == []
     assert tuple(explorer.hidden) == found.hidden
     assert explorer.example == "pronouns"
     # Nothing is known of its heads on an example: the one chosen stays.
     explorer.example = "passive"
-    assert explorer.head == found.head and explorer._look == ""
+    assert explorer.head == found.head and on_page(explorer, "look") == ""
     assert explore(own, "The cat sat.", layer=3).head == Head(3, 0)
     typed = explore(load_model(), "The rain fell on the hill, the rain fell on the town.")
-    assert typed.example is None and typed._look.startswith("L2 H9: of all heads")
+    assert typed.example is None and on_page(typed, "look").startswith("L2 H9: of all heads")
 
 
 def test_only_texts_that_a_model_reads_are_offered() -> None:
@@ -206,9 +210,9 @@ def test_an_encoder_decoder_reads_a_target_and_others_do_not(model: AttentionMod
     before = len(explorer.attention.stacks["decoder"].query)
     from_page(explorer, {"target": "w3 w4 w5 w6"})
     assert len(explorer.attention.stacks["decoder"].query) == before + 2
-    assert explorer._shown["target"] == "w3 w4 w5 w6"
+    assert on_page(explorer, "shown")["target"] == "w3 w4 w5 w6"
     again = Explorer.from_state(explorer.to_state(), translating)
-    assert again.target == "w3 w4 w5 w6" and again._shown == explorer._shown
+    assert again.target == "w3 w4 w5 w6" and on_page(again, "shown") == on_page(explorer, "shown")
     assert explore(model).get_state()["_second"] == "pair"
     causal = explore(load_model(build("gpt2"), word_tokenizer(template=False)), "w1 w2 w3")
     assert causal.get_state()["_second"] == ""
@@ -221,11 +225,11 @@ def test_an_encoder_decoder_reads_a_target_and_others_do_not(model: AttentionMod
 
 def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: AttentionModel) -> None:
     explorer = explore(own, "The cat sat.")
-    assert explorer._offer == "measure on the 115 demonstration sentences"
+    assert on_page(explorer, "offer") == "measure on the 115 demonstration sentences"
     assert explorer.to_state()["treebank"] is True and explorer.table is None
-    assert Explorer.from_state(explorer.to_state(), own)._offer == explorer._offer
+    assert Explorer.from_state(explorer.to_state(), own)._offer == on_page(explorer, "offer")
     from_page(explorer, {"_accepted": True})
-    assert explorer._offer == "" and set(explorer.progress) >= {"table", "arcs"}
+    assert on_page(explorer, "offer") == "" and set(explorer.progress) >= {"table", "arcs"}
     assert explorer.wait(120) and explorer.table is not None
     explorer.choose("obj")
     assert explorer.arcs.relation == "obj"
@@ -233,7 +237,7 @@ def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: Atten
     assert kept["treebank"]["source"] == "demo_treebank()"
     assert set(explore(own, "The cat sat.", treebank=True).progress) >= {"table", "arcs"}
     none = explore(own, "The cat sat.", treebank=False)
-    assert none._offer == "" and none.to_state()["treebank"] is False
+    assert on_page(none, "offer") == "" and none.to_state()["treebank"] is False
 
 
 def test_arcs_show_a_sentence_on_which_the_head_is_right(model: AttentionModel) -> None:
@@ -266,12 +270,12 @@ def test_the_sentence_of_the_arcs_can_be_read_in_all_figures(model: AttentionMod
     explorer.wait(120)
     explorer.arcs.sentence = 39
     from_page(explorer, {"_sentence_asked": 1})
-    assert explorer.text == demo_treebank()[39].text == explorer._shown["text"]
+    assert explorer.text == demo_treebank()[39].text == on_page(explorer, "shown")["text"]
     assert (explorer.pair, explorer.example) == (None, None)
     assert "flour" in explorer.view.attention.tokens
 
 
-def test_a_story_of_one_head_is_told_of_no_other(model: AttentionModel) -> None:
+def test_the_story_disappears_when_another_head_is_selected(model: AttentionModel) -> None:
     demo = demo_texts()["objects"]
     story = story_of(model.attend(demo.text), demo)
     assert story.told(Head(0, 4), []) == demo.look and story.told(Head(0, 5), []) == ""

@@ -170,7 +170,7 @@ def map_box(root: ET.Element, n: int) -> tuple[float, float, float, float]:
 
 
 @pytest.mark.parametrize("width", [None, 240, 512.5, 1200])
-def test_a_pdf_is_one_page_of_that_size_with_text_in_embedded_fonts(
+def test_a_pdf_has_one_page_of_the_stated_size_with_embedded_fonts(
     tmp_path: Path, width: float | None
 ) -> None:
     path = save(tmp_path, "figure.pdf", width=width)
@@ -310,7 +310,7 @@ def test_a_dark_figure_has_a_dark_ground(tmp_path: Path) -> None:
         ("nowhere/figure.svg", {}, FileNotFoundError, "no folder .*nowhere.*make it first"),
     ],
 )
-def test_what_is_refused_and_leaves_nothing(
+def test_refused_saves_leave_no_file(
     tmp_path: Path, name: str, options: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):

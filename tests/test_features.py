@@ -140,7 +140,7 @@ def test_a_killed_process_goes_on_to_the_same_bytes(
     assert data.read_bytes() == whole.path.read_bytes()
 
 
-def test_a_count_of_a_file_that_is_gone_counts_nothing(tmp_path: Path) -> None:
+def test_a_missing_feature_file_has_no_finished_batches(tmp_path: Path) -> None:
     found = extract_features(MODEL, SENTENCES, tmp_path, progress=False)
     first = found.path.read_bytes()
     index = found.path.with_name("index.json")

@@ -348,7 +348,7 @@ def test_altair_itself_is_left_as_it_was() -> None:
 
 
 @every_chart
-def test_nothing_in_it_is_fetched(name: str) -> None:
+def test_the_built_site_fetches_nothing(name: str) -> None:
     spec = CHARTS[name]().to_dict()
     del spec["$schema"]
     assert "://" not in json.dumps(spec) and '"url"' not in json.dumps(spec)

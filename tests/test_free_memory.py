@@ -48,7 +48,7 @@ def test_distances_say_which_batch_fits(
         measure(model, segments, ["distances"], batch_size=1, progress=False)
 
 
-def test_distances_of_one_text_say_how_long_it_may_be(
+def test_distances_of_a_long_text_state_the_limit(
     monkeypatch: pytest.MonkeyPatch, model: AttentionModel
 ) -> None:
     attention = model.attend(TEXTS[0] + TEXTS[1])

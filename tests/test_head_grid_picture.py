@@ -15,6 +15,7 @@ import zoo
 from attnwidget import Attention, HeadGrid, load_model
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.engine import ThemeName
+from recording import on_page
 from svg_picture import elements, fills, images, levels, number, offset, ramp_table, strokes, texts
 
 TEXT = "The captain told his men that he would not leave the unsinkable ship."
@@ -328,7 +329,7 @@ def test_what_could_not_be_computed_is_said_in_the_pictures_place(attention: Att
     with pytest.raises(ValueError, match="gradients"):
         grid.quantity = "gradients"
     picture = grid.figure()
-    assert grid._error in " ".join(texts(picture))
+    assert on_page(grid, "error") in " ".join(texts(picture))
     assert not images(picture) and picture.table.empty
 
 

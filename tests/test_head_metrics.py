@@ -295,7 +295,7 @@ def test_a_strip_follows_a_grid_through_its_stacks() -> None:
     assert strip.selected == []
 
 
-def test_other_metrics_keep_the_heads_that_they_have() -> None:
+def test_new_metrics_drop_selected_heads_that_do_not_exist() -> None:
     strip = MetricStrip(METRICS, selected=[(2, 1)])
     strip.metrics = {"norm": np.ones((2, 2))}
     assert (strip.selected, strip.layer, list(sent(strip))) == ([], 1, ["norm"])

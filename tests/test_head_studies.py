@@ -44,7 +44,7 @@ def same(first: Accumulator[Any], second: Accumulator[Any]) -> None:
 
 @kinds
 @given(seed=seeds, lengths=several_lengths, padding=st.integers(0, 3))
-def test_one_batch_is_many_batches_and_padding_changes_nothing(
+def test_results_depend_neither_on_batches_nor_on_padding(
     kind: str, seed: int, lengths: list[int], padding: int
 ) -> None:
     batch = random_batch(seed, lengths, padding=padding)

@@ -72,7 +72,7 @@ def attention(model: AttentionModel, inputs: dict[str, torch.Tensor]) -> Attenti
 
 
 class TestAttention:
-    def test_maps_are_the_models_own_under_its_own_number(
+    def test_maps_of_hybrid_models_have_the_layer_numbers_of_the_model(
         self, model: AttentionModel, inputs: dict[str, Any], attention: Attention
     ) -> None:
         with torch.no_grad():

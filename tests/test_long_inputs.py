@@ -193,7 +193,7 @@ def test_metrics_over_rows_are_those_over_whole_maps(
         )
 
 
-def test_what_by_rows_promises_is_what_metrics_say() -> None:
+def test_by_rows_tells_which_metrics_read_long_inputs() -> None:
     assert all(one.by_rows for one in (Position, Classes, Entropy, Confidence, Sinks))
 
 

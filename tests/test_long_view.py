@@ -19,7 +19,7 @@ from attnwidget import Attention, HeadGrid, HeadView, explore, link, load_model,
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.long_input import next_of, places_of
 from formula_attention import NEEDLES, FormulaAttention
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -96,8 +96,8 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
     n = len(causal.tokens)
     apart = whole.copy()
     apart[:, 0] = np.nan
-    tile = view._tile
-    head = view._long
+    tile = on_page(view, "tile")
+    head = on_page(view, "long")
     (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
     wanted = window or (0, n, 0, n)
     assert q0 <= wanted[0] and wanted[1] <= q1 and k0 <= wanted[2] and wanted[3] <= k1
@@ -128,7 +128,7 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
 def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
     view = HeadView(causal, 0, 1, tokens=[("key", 3), ("query", 900)])
     view.window = (0, 64, 0, 64)
-    row = view._row
+    row = on_page(view, "row")
     whole = masked(causal, 0, 1)[900]
     assert (row["query"], row["step"]) == (900, 2)
     assert row["first"] == pytest.approx(whole[0], rel=1e-6)
@@ -138,7 +138,7 @@ def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
     np.testing.assert_allclose(weights, sorted(np.nan_to_num(whole))[::-1][:8], rtol=1e-6)
     np.testing.assert_allclose(weights, whole[list(keys)], rtol=1e-6)
     view.tokens = [("key", 3)]
-    assert view._row is None
+    assert on_page(view, "row") is None
 
 
 def test_no_message_grows_with_the_input(long: FormulaAttention) -> None:
@@ -198,7 +198,7 @@ def test_a_token_is_found_and_brought_into_sight(long: FormulaAttention) -> None
     one, other = NEEDLES
     for n, (step, nth, at) in enumerate([(1, 1, one), (1, 2, other), (1, 1, one), (-1, 2, other)]):
         from_page(view, {"_jump": {"n": n, "text": " Needle", "side": "key", "step": step}})
-        assert view._jumped == {"n": n, "count": 2, "at": at, "nth": nth}
+        assert on_page(view, "jumped") == {"n": n, "count": 2, "at": at, "nth": nth}
         assert view.tokens == [("key", at)]
         q0, q1, k0, k1 = view.window
         assert (q1 - q0, k1 - k0) == (32, 32) and k0 <= at < k1
@@ -206,10 +206,10 @@ def test_a_token_is_found_and_brought_into_sight(long: FormulaAttention) -> None
     from_page(view, {"_jump": {"n": 9, "text": "needle", "side": "query", "step": -1}})
     q0, q1, k0, k1 = view.window
     assert q0 <= NEEDLES[1] < q1 and k0 <= NEEDLES[0] < k1
-    assert view._row["links"][0][::2] == [NEEDLES[0], "needle"]
+    assert on_page(view, "row")["links"][0][::2] == [NEEDLES[0], "needle"]
     before = view.window
     from_page(view, {"_jump": {"n": 10, "text": "nothing", "side": "query", "step": 1}})
-    assert view._jumped == {"n": 10, "count": 0}
+    assert on_page(view, "jumped") == {"n": 10, "count": 0}
     assert view.window == before
 
 
@@ -253,13 +253,17 @@ def test_another_input_is_long_or_short(above_100: None) -> None:
     model = load_model()
     short, long = (model.attend("The cat sat on the mat. " * n) for n in (2, 30))
     view = HeadView(short, 2, 1, unit="words", arrangement="overlay", hidden=["cls"])
-    assert view._long is None and view._maps is not None
+    assert on_page(view, "long") is None and on_page(view, "maps") is not None
     view.window = (0, 3, 0, 3)
     view.attention = long
     assert (view.unit, view.arrangement, view.hidden, view.window) == ("tokens", "one", [], None)
-    assert view._map is view._maps is None and view._tile["step"] == 1
+    assert (
+        on_page(view, "map") is on_page(view, "maps") is None and on_page(view, "tile")["step"] == 1
+    )
     view.attention = short
-    assert view._long is view._tile is None and view._map is not None
+    assert (
+        on_page(view, "long") is on_page(view, "tile") is None and on_page(view, "map") is not None
+    )
     view.unit = "words"
 
 
@@ -267,20 +271,20 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer = explore(text="The cat sat on the mat. " * 20, treebank=False)
     from_page(explorer, {"_painted": True})
     assert explorer.wait(60)
-    assert list(explorer._problems) == ["head_map"] and explorer.head_map is None
-    assert "need whole maps" in explorer._problems["head_map"]
+    assert list(on_page(explorer, "problems")) == ["head_map"] and explorer.head_map is None
+    assert "need whole maps" in on_page(explorer, "problems")["head_map"]
     explorer.hidden = ["cls"]
     assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], [])
     explorer.selected = [(2, 4)]
-    assert explorer.view._long["layer"] == 2
+    assert on_page(explorer.view, "long")["layer"] == 2
     with pytest.raises(ValueError, match="a comparison needs whole maps"):
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
     explorer.text = "The cat sat."
-    assert explorer.view._long is None and explorer._problems == {}
+    assert on_page(explorer.view, "long") is None and on_page(explorer, "problems") == {}
     assert explorer.wait(60) and explorer.head_map is not None
     explorer.text = "The dog ran. " * 40
-    assert len(explorer.view._tile["axes"]["query"]["text"]) > 100
+    assert len(on_page(explorer.view, "tile")["axes"]["query"]["text"]) > 100
     assert "long input" in explorer.view.caption.text()
     explorer.close()
 

@@ -72,7 +72,7 @@ def test_a_text_that_takes_long_is_said_to_be_read(
     assert lines(said) == ["Reading the text …", ""]
 
 
-def test_what_is_quick_says_nothing(
+def test_quick_work_shows_no_progress(
     said: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bars, "_PATIENCE", 60.0)

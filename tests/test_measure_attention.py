@@ -32,7 +32,7 @@ def metrics(causal: bool) -> list[Any]:
 
 @pytest.mark.parametrize("pair", [None, PAIR])
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "gpt2", "t5"])
-def test_it_is_measure_on_that_segment(name: str, pair: str | None) -> None:
+def test_measure_attention_equals_measure_on_one_segment(name: str, pair: str | None) -> None:
     torch.manual_seed(0)
     model = load_model(build(name), word_tokenizer())
     causal = name == "gpt2"

@@ -51,7 +51,7 @@ def test_a_causal_model_sums_over_the_sentence() -> None:
         assert found.bad[index] == pytest.approx(model.predict(pair.bad).log_probability)
 
 
-def test_batches_change_nothing_and_results_say_what_was_off() -> None:
+def test_batches_change_no_score_and_results_name_disabled_heads() -> None:
     model = load_model(device="cpu")
     one, all_ = (score_pairs(model, PAIRS, batch_size=n, progress=False) for n in (1, 32))
     np.testing.assert_allclose(one.good, all_.good, atol=1e-5)

@@ -141,7 +141,7 @@ def test_batches_of_pairs(embedded: AttentionModel) -> None:
 def test_a_list_of_texts_is_asked_about(embedded: AttentionModel, texts: list[str]) -> None:
     with pytest.raises(TypeError, match=r"are they texts or words\? .*attend_batch\("):
         embedded.attend(texts)
-    with pytest.raises(TypeError, match=r"pair is a list of \d with spaces"):
+    with pytest.raises(TypeError, match=r"pair is a list of \d items? with spaces"):
         embedded.attend("One.", texts)
     assert len(embedded.attend(["New York", "is", "big"]).words()) == 5
 

@@ -71,7 +71,7 @@ def test_batches_and_blocks_of_keys_change_nothing(seed: int) -> None:
         torch.testing.assert_close(value_products(value[item, :, 2:3], projections), alone[2:3])
 
 
-def test_heads_that_cancel_leave_nothing() -> None:
+def test_outputs_of_opposite_heads_cancel() -> None:
     value = torch.ones(2, 1, 1)
     products = value_products(value, torch.tensor([[[1.0, 2.0]], [[-1.0, -2.0]]]))
     half = torch.full((2, 1, 1), 0.5)
@@ -154,7 +154,7 @@ def test_models_without_such_vectors_say_why(model: Any, said: str) -> None:
     assert not any(own._forward_hooks for own in projections._modules.values())
 
 
-def test_a_projection_that_was_changed_after_the_check_is_read_as_it_is() -> None:
+def test_a_projection_changed_after_the_check_is_used() -> None:
     model = zoo.build("bert")
     projections = Projections(model)
     with torch.no_grad():

@@ -162,7 +162,7 @@ def test_charts_and_tables_carry_every_class(model: Any) -> None:
     found["gradients"].chart().to_dict()
 
 
-def test_own_classes_leave_the_others(model: Any) -> None:
+def test_custom_token_classes_stand_beside_the_other_tokens(model: Any) -> None:
     own = {"nouns": {"cat", "mat", "ship"}}
     found = measure(model, SEGMENTS, [Norms(own)], progress=False)["norms"]
     assert found.classes == ("[CLS]", "[SEP]", ". ,", "nouns", "other tokens")

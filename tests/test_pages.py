@@ -34,6 +34,7 @@ from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.registry import FIGURES, figure
 from attnwidget.widgets.token_lens.widget import TokenLens
+from recording import on_page
 from vocabularies import word_tokenizer
 from zoo import build
 
@@ -263,7 +264,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     assert not (tmp_path / "grid.html").exists()
 
 
-def test_a_grid_holds_what_was_off_and_the_difference_where_it_is_shown(
+def test_a_page_of_a_grid_has_disabled_heads_and_differences(
     attention: Attention, tmp_path: Path
 ) -> None:
     grid = HeadGrid(attention, disabled=[(1, 3)], versus="intact")
@@ -387,7 +388,7 @@ def test_an_explorer_is_its_panels_and_its_text(
     assert list(data) == ["head_grid", "head_view", "dependency_arcs"]
     page = path.read_text("utf-8")
     assert "<h1>Cats &amp; mats</h1>" in page
-    assert '<p class="attnw-page-text">The cat sat.\n' in page and explorer._look in page
+    assert '<p class="attnw-page-text">The cat sat.\n' in page and on_page(explorer, "look") in page
     assert "the page has no model: another text needs a notebook" in caption(path)
     assert data["dependency_arcs"]["own"]["follows"]
 

@@ -144,7 +144,7 @@ def test_each_relation_is_found_by_its_head() -> None:
     assert confusion.sum() == counts[1] and np.trace(confusion) == accuracies[1, 0, 0] * counts[1]
 
 
-def test_maps_that_know_nothing_are_at_chance() -> None:
+def test_a_probe_on_random_maps_is_at_chance() -> None:
     random = np.random.default_rng(0)
     parts = []
     for seed, n in ((1, 120), (2, 100)):

@@ -96,7 +96,7 @@ def test_what_is_held_out_was_never_trained_on() -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_other_made_maps_are_named_as_they_were_made(pattern: str) -> None:
+def test_the_network_recognises_generated_maps(pattern: str) -> None:
     maps = [made_map(pattern, np.random.default_rng(2 * 10**6 + k)) for k in range(100)]
     hits = np.equal(labels_of(maps), by_network(maps))
     assert hits.mean() >= 0.85

@@ -19,7 +19,7 @@ from attnwidget import (
     link,
     load_model,
 )
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 from svg_picture import texts
 from test_predict import words
 
@@ -51,7 +51,7 @@ def test_answers_before_and_after_are_those_of_the_model(
     for row in frame.itertuples():
         assert row.before == pytest.approx(before.probability(row.id), abs=1e-6)
         assert row.after == pytest.approx(after.probability(row.id), abs=1e-6)
-    assert view._predictions["off"] == [[2, 3, "self"], [5, 8, "self"]]
+    assert on_page(view, "predictions")["off"] == [[2, 3, "self"], [5, 8, "self"]]
     assert view.after is not None and view.predictions is not None
     assert (view.after - view.predictions).to_frame()["id"][0] == frame["id"][0]
     view.method = "zero"
@@ -63,7 +63,7 @@ def test_answers_before_and_after_are_those_of_the_model(
     assert view.to_frame()["answer"].tolist() == before.to_frame()["answer"].tolist()
 
 
-def test_a_switch_is_one_pass_and_one_message(
+def test_switching_heads_off_sends_one_message(
     attention: Attention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = PredictionView(attention)
@@ -107,16 +107,16 @@ def test_effects_are_estimated_and_then_computed(
     assert "first-order estimate" in view.caption.text()
 
 
-def test_a_token_that_is_no_mask_is_masked_and_a_lock_chooses_it(model: AttentionModel) -> None:
+def test_a_locked_token_is_masked_and_predicted(model: AttentionModel) -> None:
     attention = model.attend("The woman washed her hands.")
     view = PredictionView(attention)
     other = HeadView(attention, 2, 3)
-    assert view.predictions is None and "choose a token" in view._message
+    assert view.predictions is None and "choose a token" in on_page(view, "message")
     assert "choose a token" in " ".join(texts(view.figure()))
     link(view, other)
     other.tokens = [("query", 3), ("query", 4)]
     assert view.predictions is not None and view.predictions.positions == (4,)
-    assert view._message == "" and "was masked for the question" in view.caption.text()
+    assert on_page(view, "message") == "" and "was masked for the question" in view.caption.text()
     assert view.to_frame()["before"][0] == pytest.approx(
         float(model.predict("The woman washed [MASK] hands.").probabilities.max()), abs=1e-6
     )
@@ -215,4 +215,4 @@ def test_pictures_tables_and_code(attention: Attention) -> None:
     assert table["answer or head"][len(frame)] == f"her without L{layer} H{head}"
     code = view.code()
     assert "PredictionView" in code and "disabled=[(2, 3" in code
-    assert view.to_frame().shape[0] == len(view._predictions["rows"])
+    assert view.to_frame().shape[0] == len(on_page(view, "predictions")["rows"])

@@ -26,7 +26,7 @@ from attnwidget.demo import demo_treebank
 from attnwidget.probes.dependency_results import DependencyProbe
 from attnwidget.probes.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.widget import Explorer
-from recording import from_page
+from recording import from_page, on_page
 
 SENTENCES = demo_treebank()[:46]
 SHOWN = SENTENCES[36:]
@@ -54,7 +54,7 @@ def test_the_page_gets_what_the_probe_answers(probe: DependencyProbe) -> None:
     view = ProbeView(probe, SHOWN, sentence=3)
     view.open()
     found = probe.predictions(SHOWN[3])
-    sent = view._drawn["predicted"]
+    sent = on_page(view, "drawn")["predicted"]
     assert (array(sent["governors"]) == found.governors).all()
     assert np.allclose(array(sent["map"]), found.probabilities[:, 1:])
     assert np.allclose(array(sent["root"]), found.probabilities[:, 0])
@@ -65,7 +65,10 @@ def test_the_page_gets_what_the_probe_answers(probe: DependencyProbe) -> None:
         assert np.allclose(own.ravel()[places[word]], values[word])
         assert np.isclose(np.abs(own).max(), abs(values[word, 0]))
         assert np.isclose(sums[word], found.scores[word, governor], atol=1e-5)
-    assert view._drawn["head"] is None and view._source["probe"] == "probe of attention"
+    assert (
+        on_page(view, "drawn")["head"] is None
+        and on_page(view, "source")["probe"] == "probe of attention"
+    )
     view.close()
 
 
@@ -84,9 +87,9 @@ def test_a_word_selects_the_heads_that_spoke_for_its_governor(probe: DependencyP
         assert title == f"vote for “{words[2]} → {words[governor - 1] if governor else 'root'}”"
         grid.metrics = view.vote_metric
         grid.metric = title
-        drawn = view._drawn
+        drawn = on_page(view, "drawn")
         grid.selected = [(0, 0)]
-        assert view.head[:2] == (0, 0) and view._drawn is drawn
+        assert view.head[:2] == (0, 0) and on_page(view, "drawn") is drawn
     view.sentence = 4
     assert view.word is None and view.votes is None and view.vote_metric == {}
     with pytest.raises(traitlets.TraitError, match="'word' is 0 to"):
@@ -158,7 +161,7 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
     for layer in (1, 2):
         view.layer = layer
         found = structural.predictions(SHOWN[3], layer=layer)
-        sent = view._drawn["structure"]
+        sent = on_page(view, "drawn")["structure"]
         assert (view.answers.layer, view.answers.rank, sent["layer"]) == (layer, 8, layer)
         links = array(sent["links"]).tolist()
         assert [tuple(link[:2]) for link in links] == list(found.edges)
@@ -169,16 +172,19 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
         assert np.allclose(array(sent["distances"]), found.distances, rtol=1e-6)
         assert (array(sent["found"]) == found.found).all() and sent["root"] == found.root
         value = 100 * structural.scores[-1, 0, 0, layer - 1]
-        assert view._source["note"].startswith(f"UUAS {value:.1f} %")
-    drawn = view._drawn
+        assert on_page(view, "source")["note"].startswith(f"UUAS {value:.1f} %")
+    drawn = on_page(view, "drawn")
     view.word = 4
-    assert view._drawn is drawn and view.votes is None and view.vote_metric == {}
+    assert on_page(view, "drawn") is drawn and view.votes is None and view.vote_metric == {}
     view.layer = 5
-    assert "layer is 1 or 2, got 5" in view._drawn["problem"] and view._source["note"] == ""
+    assert (
+        "layer is 1 or 2, got 5" in on_page(view, "drawn")["problem"]
+        and on_page(view, "source")["note"] == ""
+    )
     view.close()
 
 
-def test_words_that_are_found_are_those_whose_edge_is(structural: StructuralProbe) -> None:
+def test_found_words_are_words_with_a_right_edge(structural: StructuralProbe) -> None:
     for sentence in SHOWN:
         tree = structural.predictions(sentence)
         gold = {*tree.gold_edges}
@@ -254,6 +260,9 @@ def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: Structu
     with probe.model.disabled([(1, 2)]):
         view = ProbeView(probe, SHOWN)
         view.open()
-        assert "other weights" in view._drawn["problem"] and view._drawn["predicted"] is None
+        assert (
+            "other weights" in on_page(view, "drawn")["problem"]
+            and on_page(view, "drawn")["predicted"] is None
+        )
         view.close()
     assert issubclass(ProbeView, DependencyArcs)

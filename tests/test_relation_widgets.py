@@ -23,7 +23,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
 from attnwidget.widgets.shared.relation_words import words_of
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -160,7 +160,7 @@ def test_a_sentence_crosses_with_its_tree_and_one_heads_map(model: AttentionMode
     np.testing.assert_array_equal(arcs.predictions.governors, expected.governors)
 
 
-def test_a_change_is_one_message_and_a_filter_none(
+def test_a_metric_change_sends_one_message_and_a_filter_sends_none(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(2, 4)])
@@ -232,13 +232,13 @@ def test_the_page_asks_for_a_jump_and_is_answered(model: AttentionModel) -> None
     assert states[0]["sentence"] == arcs.sentence == states[0]["_drawn"]["sentence"] == 1
 
 
-def test_a_search_that_takes_too_long_says_what_is_left(
+def test_a_long_search_reports_the_remaining_sentences(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attnwidget.widgets.dependency_arcs.widget._PATIENCE", -1.0)
     arcs = DependencyArcs(model, SENTENCES, selected=[(0, 0)])
     from_page(arcs, {"_jump": {"n": 1, "outcome": "wrong", "step": 1}})
-    assert arcs._jumped == {"n": 1, "found": False, "left": 2}
+    assert on_page(arcs, "jumped") == {"n": 1, "found": False, "left": 2}
     assert arcs.sentence == 0
 
 
@@ -255,7 +255,7 @@ def test_a_sentence_that_cannot_be_read_is_said_in_its_place(model: AttentionMod
     assert problem.endswith(
         "too long: 900 words have 900 tokens; this model reads 510 at most beside the special ones"
     )
-    assert arcs._error == ""
+    assert on_page(arcs, "error") == ""
     assert arcs.jump("right") in (0, 1, 2)
     assert arcs.get_state()["_drawn"]["problem"] == ""
 
@@ -320,7 +320,7 @@ def test_callbacks_of_another_thread_wait_their_turn(model: AttentionModel) -> N
     arcs.selected = [(5, 11)]
     drawn = arcs.get_state()["_drawn"]
     assert tuple(drawn["head"]) == (5, 11, "self") and drawn["sentence"] == arcs.sentence
-    assert arcs._error == ""
+    assert on_page(arcs, "error") == ""
 
 
 # Links
@@ -361,7 +361,7 @@ def test_arcs_judge_possessors_as_the_probe_does(model: AttentionModel) -> None:
     np.testing.assert_array_equal(arcs._predictions.maps(0).governors, plain)
 
 
-def test_a_relation_goes_on_through_figures_that_show_none(
+def test_a_relation_passes_through_figures_without_relations(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
     table = RelationTable(found)
@@ -379,7 +379,7 @@ def test_a_relation_goes_on_through_figures_that_show_none(
     last.unlink()
     table.relation = "obj"
     assert arcs.relation == "det"
-    # One that has no word of a relation shows all, which is no news to bring back.
+    # A figure without words of the relation shows all words, and does not report that back.
     few = DependencyArcs(model, SENTENCES[1:2])
     link(view, few)
     table.relation = "det"
@@ -389,7 +389,7 @@ def test_a_relation_goes_on_through_figures_that_show_none(
     assert arcs.relation == "det"
 
 
-def test_a_relation_that_the_other_lacks_shows_all_there(
+def test_a_relation_missing_in_a_linked_figure_shows_all_words_there(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
     table = RelationTable(found)

@@ -37,7 +37,7 @@ def test_rollout_equals_the_reference(seed: int, layers: int, n: int, causal: bo
 
 
 @given(seed=seeds, n=st.integers(1, 6))
-def test_rollout_through_one_head_is_that_of_a_model_with_no_other(seed: int, n: int) -> None:
+def test_rollout_through_one_head_equals_a_model_with_a_single_head(seed: int, n: int) -> None:
     weights = maps(seed, 3, n)
     alone = weights.clone()
     alone[2, 0] = alone[2, 1]

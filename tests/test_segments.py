@@ -73,7 +73,7 @@ def test_chunks_close_when_they_are_full() -> None:
     assert sorted(found, key=lambda s: s.first) == expected_without_chance(document, 4)
 
 
-def test_a_paragraph_that_fills_a_segment_has_the_next_one_beside_it() -> None:
+def test_a_paragraph_that_fills_a_segment_is_paired_with_the_next() -> None:
     long = [f"t{i}" for i in range(9)]
     good = [["a", "b"], ["c", "d"]]
     assert len(cut_segments([[long, *good, long], [long]], max_tokens=7)) == 2

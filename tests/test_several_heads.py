@@ -14,7 +14,7 @@ from PIL import Image
 import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
 from attnwidget.widgets.head_view import several
-from recording import updates
+from recording import on_page, updates
 from svg_picture import texts
 
 pytestmark = pytest.mark.usefixtures("recording")
@@ -28,18 +28,20 @@ def attention() -> Attention:
     return load_model().attend(TEXT)
 
 
-def test_nothing_more_is_sent_of_one_head(attention: Attention) -> None:
+def test_a_single_head_sends_no_further_data(attention: Attention) -> None:
     view = HeadView(attention, selected=THREE)
-    assert view._maps is None
+    assert on_page(view, "maps") is None
     view.selected = [*THREE, (3, 3)]
     assert "_maps" not in updates(view)[-1][0]
 
 
 def test_maps_of_the_drawn_heads_cross_once_in_one_message(attention: Attention) -> None:
     view = HeadView(attention, selected=THREE, arrangement="beside")
-    assert view._maps["heads"] == [Head(*head, "self") for head in THREE]
-    assert view._maps["exact"] and view._maps["values"]["dtype"] == "<f4"
-    values = np.frombuffer(view._maps["values"]["view"], "<f4").reshape(3, *view.weights.shape)
+    assert on_page(view, "maps")["heads"] == [Head(*head, "self") for head in THREE]
+    assert on_page(view, "maps")["exact"] and on_page(view, "maps")["values"]["dtype"] == "<f4"
+    values = np.frombuffer(on_page(view, "maps")["values"]["view"], "<f4").reshape(
+        3, *view.weights.shape
+    )
     for one, head in zip(values, THREE, strict=True):
         np.testing.assert_array_equal(one, attention.weights(*head))
     # What the page has is not sent again.
@@ -55,14 +57,14 @@ def test_maps_of_the_drawn_heads_cross_once_in_one_message(attention: Attention)
     view.unit = "words"
     assert updates(view)[-1][0]["_maps"]["unit"] == "words"
     view.arrangement = "one"
-    assert view._maps is None
+    assert on_page(view, "maps") is None
     view.close()
 
 
 def test_another_input_sends_its_own_maps(attention: Attention) -> None:
     view = HeadView(attention, selected=THREE, arrangement="overlay")
     view.attention = load_model().attend("The cat sat.")
-    assert view._maps["values"]["shape"] == [3, 6, 6]
+    assert on_page(view, "maps")["values"]["shape"] == [3, 6, 6]
 
 
 def test_many_maps_are_bytes_with_their_maxima(
@@ -70,7 +72,7 @@ def test_many_maps_are_bytes_with_their_maxima(
 ) -> None:
     monkeypatch.setattr(several, "_EXACT_CELLS", 100)
     view = HeadView(attention, selected=THREE, arrangement="overlay")
-    maps = view._maps
+    maps = on_page(view, "maps")
     assert not maps["exact"] and maps["values"]["dtype"] == "|u1"
     expected = [attention.weights(*head) for head in THREE]
     assert maps["maxima"] == pytest.approx([one.max() for one in expected])
@@ -84,14 +86,14 @@ def test_many_maps_are_bytes_with_their_maxima(
 def test_masked_cells_are_masked_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     causal = load_model(zoo.build("llama")).attend(zoo.inputs("llama", batch=1, padded=0))
     view = HeadView(causal, selected=[(0, 1), (1, 1)], arrangement="beside")
-    shape = view._maps["values"]["shape"]
+    shape = on_page(view, "maps")["values"]["shape"]
     later = np.triu(np.ones(shape[1:], bool), 1)
-    values = np.frombuffer(view._maps["values"]["view"], "<f4").reshape(shape)
+    values = np.frombuffer(on_page(view, "maps")["values"]["view"], "<f4").reshape(shape)
     assert (np.isnan(values) == later).all()
     monkeypatch.setattr(several, "_EXACT_CELLS", 1)
     view._maps = None
     view.selected = [(1, 1), (0, 1)]
-    levels = np.frombuffer(view._maps["values"]["view"], "u1").reshape(shape)
+    levels = np.frombuffer(on_page(view, "maps")["values"]["view"], "u1").reshape(shape)
     assert ((levels == 0) == later).all()
     assert "causal mask" in view.caption.notes
 
@@ -179,4 +181,4 @@ def test_a_grid_selects_for_it(attention: Attention) -> None:
     view = HeadView(attention, arrangement="beside")
     with link(grid, view):
         grid.selected = THREE
-        assert view._maps["heads"] == [Head(*head, "self") for head in THREE]
+        assert on_page(view, "maps")["heads"] == [Head(*head, "self") for head in THREE]

@@ -26,7 +26,7 @@ from attnwidget.text.whole_file import write_whole
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared import exporting, warm
 from attnwidget.widgets.shared.options import options
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -120,13 +120,15 @@ def test_displaying_sends_nothing_to_the_page(strip: MetricStrip) -> None:
     assert len(updates(strip)) == sent
 
 
-def test_it_can_be_turned_off_and_then_costs_nothing(strip: MetricStrip, drawn: list[str]) -> None:
+def test_the_static_fallback_can_be_turned_off_and_then_costs_nothing(
+    strip: MetricStrip, drawn: list[str]
+) -> None:
     options.static_fallback = False
     data, metadata = DisplayFormatter().format(strip)
     assert set(data) == {VIEW, "text/plain"} and metadata == {} and drawn == []
 
 
-def test_a_picture_that_fails_leaves_the_live_view_and_one_warning(
+def test_a_failing_picture_leaves_the_live_view_and_one_warning(
     strip: MetricStrip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*state: Any, **how: Any) -> Drawing:
@@ -163,10 +165,13 @@ def test_a_cell_shows_the_view_and_then_the_picture(
     assert picture["metadata"]["image/png"]["alt"] == strip.caption.text()
     html = picture["data"]["text/html"]
     # The one is hidden by the name that the other has on the page.
-    assert f':root:has([data-figure="{strip._figure}"]) [data-kept="{strip._figure}"]' in html
+    figure = on_page(strip, "figure")
+    assert f':root:has([data-figure="{figure}"]) [data-kept="{figure}"]' in html
     assert html.count("<img") == 1 and "<script" not in html.lower()
     assert (
-        strip.get_state()["_figure"] == strip._figure != MetricStrip({"a": np.ones((2, 2))})._figure
+        strip.get_state()["_figure"]
+        == on_page(strip, "figure")
+        != MetricStrip({"a": np.ones((2, 2))})._figure
     )
 
 
@@ -196,7 +201,7 @@ def test_a_picture_that_fails_leaves_the_view_alone(
     assert [VIEW in output["data"] for output in notebook] == [True]
 
 
-def test_what_the_page_asks_is_answered_after_what_it_changed(strip: MetricStrip) -> None:
+def test_requests_of_the_page_are_answered_after_its_changes(strip: MetricStrip) -> None:
     before = len(strip.comm.sent)
     from_page(strip, {"selected": [[0, 1, "self"]]})
     question = {"data": {"method": "custom", "content": {"asked": 0.5}}}

@@ -27,7 +27,7 @@ from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
@@ -64,9 +64,11 @@ def test_changes_are_the_divergences_of_each_head_from_itself(attention: Attenti
 
 def test_a_grid_sends_how_far_heads_changed_only_while_some_are_off(attention: Attention) -> None:
     grid = HeadGrid(attention)
-    assert grid._thumbnails["changes"] is None and not grid._thumbnails["signed"]
+    assert (
+        on_page(grid, "thumbnails")["changes"] is None and not on_page(grid, "thumbnails")["signed"]
+    )
     grid.disabled = OFF
-    changes = floats(grid._thumbnails["changes"])
+    changes = floats(on_page(grid, "thumbnails")["changes"])
     wanted = attention.without(OFF).changes(attention)
     wanted[[1, 2], [3, 0]] = 0
     np.testing.assert_array_equal(changes, wanted)
@@ -74,7 +76,7 @@ def test_a_grid_sends_how_far_heads_changed_only_while_some_are_off(attention: A
     assert "without L1 H3, L2 H0 (uniform)" in caption and "struck through" in caption
     assert "Jensen-Shannon divergence up to" in caption
     grid.disabled = []
-    assert grid._thumbnails["changes"] is None and "outlined" not in grid.caption.text()
+    assert on_page(grid, "thumbnails")["changes"] is None and "outlined" not in grid.caption.text()
 
 
 @pytest.mark.parametrize(("unit", "hidden"), [("tokens", []), ("words", ["cls", "sep"])])
@@ -84,7 +86,7 @@ def test_versus_intact_sends_signed_differences(
     grid = HeadGrid(attention, disabled=OFF, method="zero", versus="intact")
     grid.unit = unit
     grid.hidden = hidden
-    sent = grid._thumbnails
+    sent = on_page(grid, "thumbnails")
     off = attention.without(OFF, "zero")
     values = np.frombuffer(bytes(sent["values"]["view"]), "u1").reshape(sent["values"]["shape"])
     kinds = [attention.stacks["self"].query, attention.stacks["self"].key]
@@ -120,7 +122,9 @@ def test_a_difference_of_many_tokens_keeps_the_farthest_of_each_cell() -> None:
 def test_with_nothing_off_versus_says_so_and_shows_the_maps(attention: Attention) -> None:
     plain = HeadGrid(attention)
     grid = HeadGrid(attention, versus="intact")
-    assert bytes(grid._thumbnails["values"]["view"]) == bytes(plain._thumbnails["values"]["view"])
+    assert bytes(on_page(grid, "thumbnails")["values"]["view"]) == bytes(
+        on_page(plain, "thumbnails")["values"]["view"]
+    )
     assert "no head is off" in grid.caption.text()
     with pytest.raises(traitlets.TraitError, match="versus"):
         grid.versus = "other"
@@ -162,9 +166,9 @@ def test_what_the_model_refuses_is_said_and_goes_back(attention: Attention) -> N
     with refuses, pytest.raises(ValueError, match="not seen"):
         grid.disabled = [(1, 3), (4, 4)]
     assert grid.disabled == view.disabled == [Head(1, 3)] and grid.attention is before
-    assert grid._refused == "its values are not seen" and grid._error == ""
+    assert on_page(grid, "refused") == "its values are not seen" and on_page(grid, "error") == ""
     grid.disabled = []
-    assert grid._refused == ""
+    assert on_page(grid, "refused") == ""
 
 
 def test_a_refusal_reaches_the_page_with_what_is_shown(
@@ -186,7 +190,9 @@ def spied(owner: type, name: str):
     return patch.object(owner, name, autospec=True, side_effect=getattr(owner, name))
 
 
-def test_a_switch_is_one_pass_and_one_computation_a_figure(explorer: Explorer) -> None:
+def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
+    explorer: Explorer,
+) -> None:
     grid = explorer.grid
     view = explorer.view
     lens = explorer.lens
@@ -203,26 +209,29 @@ def test_a_switch_is_one_pass_and_one_computation_a_figure(explorer: Explorer) -
 
 
 def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) -> None:
-    look = explorer._look
+    look = on_page(explorer, "look")
     tokens = explorer.tokens
     text = explorer.text
     intact = explorer.grid.metrics["self"]["entropy"]
-    assert explorer._notes["strip"] == "of this text alone"
+    assert on_page(explorer, "notes")["strip"] == "of this text alone"
     explorer.disabled = [(0, 3)]
     explorer.wait()
-    assert (explorer._look, explorer.tokens, explorer.text) == (look, tokens, text)
+    assert (on_page(explorer, "look"), explorer.tokens, explorer.text) == (look, tokens, text)
     assert explorer.example == "pronouns"
     off = explorer.grid.metrics["self"]["entropy"]
     assert not np.allclose(intact[3:], off[3:])
     for panel in ("strip", "head_map"):
-        assert explorer._notes[panel] == "of this text alone, without L0 H3 (uniform)"
+        assert on_page(explorer, "notes")[panel] == "of this text alone, without L0 H3 (uniform)"
     explorer.text = "Another text that the model reads."
     explorer.wait()
     assert explorer.grid.disabled == [Head(0, 3)] and "without" in explorer.attention.model_name
     explorer.disabled = []
     explorer.wait()
     assert explorer.attention is explorer.attention.intact is explorer.view.attention
-    assert explorer.text.startswith("Another") and explorer._notes["strip"] == "of this text alone"
+    assert (
+        explorer.text.startswith("Another")
+        and on_page(explorer, "notes")["strip"] == "of this text alone"
+    )
     explorer.example = "pronouns"
     explorer.wait()
     np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], intact)
@@ -236,7 +245,7 @@ def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
     try:
         assert again.disabled == again.grid.disabled == [Head(0, 3)] and again.method == "zero"
         assert "without L0 H3 (zero)" in again.grid.caption.text()
-        assert again.grid.versus == "intact" and again.grid._thumbnails["signed"]
+        assert again.grid.versus == "intact" and on_page(again.grid, "thumbnails")["signed"]
     finally:
         again.close()
     code = explorer.code()
@@ -244,7 +253,7 @@ def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
     assert 'explorer.grid.versus = "intact"' in code
 
 
-def test_an_attention_that_none_can_read_again_changes_nothing(explorer: Explorer) -> None:
+def test_an_attention_without_its_model_refuses_disabled_heads(explorer: Explorer) -> None:
     explorer.disabled = [(0, 3)]
     before = explorer.attention
     text = explorer.text
@@ -256,4 +265,7 @@ def test_an_attention_that_none_can_read_again_changes_nothing(explorer: Explore
 
 def test_a_page_of_given_weights_knows_why(attention: Attention) -> None:
     grid = HeadGrid(Attention.from_weights(attention.weights(), attention.tokens))
-    assert "given weights" in grid._source["fixed"] and HeadGrid(attention)._source["fixed"] == ""
+    assert (
+        "given weights" in on_page(grid, "source")["fixed"]
+        and HeadGrid(attention)._source["fixed"] == ""
+    )

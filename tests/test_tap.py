@@ -300,7 +300,7 @@ def test_taps_of_two_threads_leave_a_model_compiled_and_in_its_mode() -> None:
     assert all(module.training for module in model.modules())
 
 
-def test_other_models_stay_compiled_while_one_is_read() -> None:
+def test_reading_a_model_leaves_other_models_compiled() -> None:
     given = zoo.inputs("bert")
     backend = Counting()
     one, other = (compiled(zoo.build("bert"), "in place", backend) for _ in range(2))

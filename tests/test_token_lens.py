@@ -12,7 +12,7 @@ import traitlets
 import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, TokenLens, link, load_model
 from attnwidget.widgets.token_lens.three_digits import three_digits
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -94,7 +94,9 @@ def test_tokens_that_are_not_there_are_refused(attention: Attention) -> None:
         attention.of_token("key", 0, layer=99)
 
 
-def test_the_heads_that_go_are_those_whose_largest_weight_it_is(attention: Attention) -> None:
+def test_heads_are_listed_where_the_locked_link_has_the_largest_weight(
+    attention: Attention,
+) -> None:
     maps = full(attention, "self", "tokens", "weights")
     query = attention.tokens.index("he")
     key = attention.tokens.index("captain")
@@ -108,7 +110,7 @@ def test_the_heads_that_go_are_those_whose_largest_weight_it_is(attention: Atten
         rows[..., [kind in hidden for kind in attention.special]] = -1
         goes = [Head(int(i), int(j)) for i, j in np.argwhere(rows.argmax(-1) == key)]
         assert lens.heads == sorted(goes, key=lambda head: -weights[head[0], head[1]])
-        assert lens._lens["goes"]["view"].tobytes().count(1) == len(goes) > 0
+        assert on_page(lens, "lens")["goes"]["view"].tobytes().count(1) == len(goes) > 0
     lens.tokens = [("query", query)]
     assert lens.heads == []
 
@@ -129,7 +131,7 @@ def test_several_hidden_or_missing_locks_leave_the_last_that_is_there(attention:
     assert (lens.query, lens.key) == (None, 4)
     only = TokenLens(Attention.from_weights(np.ones((1, 1, 1, 1)), ["[CLS]"]), hidden=["cls"])
     only._refresh()
-    assert (only.query, only.values, only._lens) == (None, None, None)
+    assert (only.query, only.values, on_page(only, "lens")) == (None, None, None)
 
 
 def test_one_message_of_few_bytes_answers_a_lock() -> None:
@@ -155,8 +157,8 @@ def test_one_message_of_few_bytes_answers_a_lock() -> None:
     lens.of = "layer"
     np.testing.assert_allclose(lens.values, maps[3, :, 5])
     lens.layer = 4
-    assert lens._lens["layer"] == 4
-    sent = np.frombuffer(lens._lens["values"]["view"], "f4").reshape(12, 122)
+    assert on_page(lens, "lens")["layer"] == 4
+    sent = np.frombuffer(on_page(lens, "lens")["values"]["view"], "f4").reshape(12, 122)
     np.testing.assert_array_equal(sent, maps[4, :, 5])
 
 

@@ -57,7 +57,7 @@ def test_each_checkpoint_is_what_measure_finds(
 
 
 @pytest.mark.slow
-def test_checkpoints_that_are_named_are_loaded_one_at_a_time(
+def test_named_checkpoints_are_loaded_one_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = []

@@ -26,6 +26,7 @@ from attnwidget import (
 from attnwidget.capture.collect_long import shows_products
 from attnwidget.capture.weights_seen import WeightsSeen
 from planted_probes import sentences
+from recording import on_page
 from vocabularies import word_tokenizer
 
 TEXT = "w1 w2 [MASK] w4 w5"
@@ -59,7 +60,7 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_reads_again_is_refused_and_what_was_read_stays(change: str) -> None:
+def test_reading_again_is_refused_and_read_maps_stay(change: str) -> None:
     model = read()
     if not shows_products(model.hf_model):
         pytest.skip("this version of transformers shows the weights of BERT alone")
@@ -92,7 +93,7 @@ def test_what_reads_again_is_refused_and_what_was_read_stays(change: str) -> Non
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_model_that_was_closed_or_is_gone_changes_nothing() -> None:
+def test_disabling_heads_of_a_closed_model_changes_nothing() -> None:
     model = read()
     attention = model.attend(TEXT)
     before = [attention.weights(), attention.norms()]
@@ -181,7 +182,9 @@ def test_figures_say_it_in_their_place() -> None:
     ):
         with pytest.raises(RuntimeError, match="was trained, or its weights were changed"):
             setattr(figure, option, value)
-        assert "were changed otherwise" in getattr(figure, "_refused", "") + figure._error
+        assert "were changed otherwise" in getattr(figure, "_refused", "") + on_page(
+            figure, "error"
+        )
         figure.close()
 
 

@@ -14,7 +14,7 @@ import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
-from recording import from_page, updates
+from recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -91,7 +91,7 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
     assert second.scale == third.scale == "log"
     third.layer = 5
     assert first.selected == second.selected == [Head(5, 4)]
-    assert first._circle == second._circle == third._circle != ""
+    assert on_page(first, "circle") == on_page(second, "circle") == on_page(third, "circle") != ""
     together.unlink()
     first.selected = [(0, 0)]
     second.selected = [(1, 1)]
@@ -102,26 +102,31 @@ def test_any_number_of_widgets_is_linked_until_unlinked(attention: Attention) ->
         link(first, second, ["selected"])
 
 
-def test_figures_linked_through_others_are_one_circle(attention: Attention) -> None:
+def test_indirectly_linked_figures_form_one_circle(attention: Attention) -> None:
     grids = [HeadGrid(attention) for _ in range(5)]
     assert [grid.get_state()["_circle"] for grid in grids] == [""] * 5
     first, second, third, fourth, alone = grids
     pair = link(first, second)
     other = link(third, fourth)
     bridge = link(second, third)
-    assert len({one._circle for one in grids[:4]}) == 1
-    assert first._circle != alone._circle == ""
+    assert len({on_page(one, "circle") for one in grids[:4]}) == 1
+    assert on_page(first, "circle") != on_page(alone, "circle") == ""
     bridge.unlink()
-    assert first._circle == second._circle != third._circle == fourth._circle
+    assert (
+        on_page(first, "circle")
+        == on_page(second, "circle")
+        != on_page(third, "circle")
+        == on_page(fourth, "circle")
+    )
     again = link(first, second)
     pair.unlink()
-    assert first._circle == second._circle != ""
+    assert on_page(first, "circle") == on_page(second, "circle") != ""
     again.unlink()
     second.close()
     with link(first, third):
-        assert first._circle == fourth._circle
+        assert on_page(first, "circle") == on_page(fourth, "circle")
     other.unlink()
-    assert [one._circle for one in (first, third, fourth)] == [""] * 3
+    assert [on_page(one, "circle") for one in (first, third, fourth)] == [""] * 3
 
 
 def test_a_smaller_model_is_given_the_heads_it_has(attention: Attention) -> None:
@@ -215,7 +220,7 @@ def test_words_and_hidden_tokens_answer_from_the_kernel(attention: Attention) ->
 def test_highlighted_words_become_positions(model: AttentionModel) -> None:
     view = HeadView(model.attend("the gamekeeper saw it"), highlight=["gamekeeper", "it"])
     tokens = view.attention.stacks["self"].query
-    names = [tokens.raw[i] for i in view._highlighted["query"]]
+    names = [tokens.raw[i] for i in on_page(view, "highlighted")["query"]]
     assert names == ["game", "##keeper", "it"]
     with pytest.raises(traitlets.TraitError, match="'whale'"):
         view.highlight = ["whale"]
@@ -226,7 +231,7 @@ def test_masked_cells_are_nan_on_the_wire() -> None:
     maps /= maps.sum(-1, keepdims=True)
     attention = Attention.from_weights(maps[None, None], list("abcd"))
     view = HeadView(attention)
-    sent = np.frombuffer(view._map["values"]["view"], "<f4").reshape(4, 4)
+    sent = np.frombuffer(on_page(view, "map")["values"]["view"], "<f4").reshape(4, 4)
     assert np.isnan(sent[0, 1:]).all() and not np.isnan(np.tril(sent)).any()
 
 
@@ -235,8 +240,8 @@ def test_another_attention_keeps_what_it_can(model: AttentionModel, attention: A
     view.tokens = [("query", 3)]
     view.attention = model.attend("Short.")
     assert view.head == Head(5, 11) and view.tokens == []
-    assert view._map["values"]["shape"] == [len(view.attention.tokens)] * 2
-    assert len(view._axes["query"]["text"]) == len(view.attention.tokens)
+    assert on_page(view, "map")["values"]["shape"] == [len(view.attention.tokens)] * 2
+    assert len(on_page(view, "axes")["query"]["text"]) == len(view.attention.tokens)
 
 
 def of_length(n: int) -> Attention:
@@ -306,7 +311,7 @@ def test_absurd_widths_are_refused_with_the_range(attention: Attention, width: f
         HeadView(attention).figure(width=width)
 
 
-def test_one_token_is_one_token() -> None:
+def test_a_single_token_is_counted_in_the_singular() -> None:
     one = Attention.from_weights(np.ones((1, 1, 1, 1), "f4"), ["a"])
     assert repr(one) == "Attention(weights, self 1×1, 1 token, weights only)"
     grid = HeadGrid(one)

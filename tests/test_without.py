@@ -9,7 +9,7 @@ import traitlets
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
 
 
-def test_it_is_what_a_block_of_disabled_reads(model: AttentionModel) -> None:
+def test_without_equals_reading_in_a_disabled_block(model: AttentionModel) -> None:
     attention = model.attend("The woman washed her hands.", "She was clean.")
     off = attention.without([(1, 3), (2, 0)], "zero")
     with model.disabled([(2, 0), (1, 3)], method="zero"):

@@ -86,7 +86,7 @@ def test_of_equal_words_the_first_counts() -> None:
         ("3 2\na 1 2\nb 1 2\n", "says 3 words, it has 2: the file is cut short"),
     ],
 )
-def test_a_text_file_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_no_text_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "w.txt"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -134,7 +134,7 @@ class Trap:
         ({"names": np.array(["a", "b"]), "words": None}, "has no array 'words', only"),
     ],
 )
-def test_an_npz_that_is_none_is_refused(tmp_path: Path, arrays: Any, message: str) -> None:
+def test_a_file_that_is_no_npz_file_is_refused(tmp_path: Path, arrays: Any, message: str) -> None:
     given = {"words": np.array(["a", "b"]), "vectors": np.ones((2, 2))} | arrays
     path = tmp_path / "w.npz"
     np.savez(path, allow_pickle=True, **{k: v for k, v in given.items() if v is not None})

@@ -1,4 +1,4 @@
-"""Errors that reach pages, where nobody can follow advice about arguments of Python."""
+"""Errors shown on pages, whose readers cannot follow advice about Python arguments."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def changed(hf_model: Any, changes: Mapping[Head, Change]) -> AbstractContextMan
 
 
 def _unseen(_: LayerAttention) -> None:
-    """Nobody reads the maps of a block as such."""
+    """Ignore the maps of a layer: the edits alone are needed."""
 
 
 def intact_edits(hf_model: Any) -> Edits:

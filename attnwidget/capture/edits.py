@@ -18,6 +18,7 @@ from attnwidget.kernels.ablation import (
     uniform_weights,
     weights_without_edges,
 )
+from attnwidget.text.counted import counted
 
 EditMethod = Literal["uniform", "zero", "mean", "patch", "first"]
 METHODS: tuple[str, ...] = get_args(EditMethod)
@@ -107,8 +108,8 @@ class LayerChanges:
             if change.method == "patch" and (batch != 1 or len(replacement) != n_query):
                 raise ValueError(
                     f"patch inserts the outputs of one input of {len(replacement)} tokens, "
-                    f"but the batch has {batch} inputs of {n_query}: read single inputs of "
-                    f"{len(replacement)} tokens"
+                    f"but the batch has {counted(batch, 'input')} of {n_query}: "
+                    f"read single inputs of {len(replacement)} tokens"
                 )
             rows[head] = replacement.expand(rows[head].shape)
         return torch.stack(rows, 1)

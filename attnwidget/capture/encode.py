@@ -217,7 +217,8 @@ def _check_text(name: str, content: object) -> None:
         raise ValueError(f"{name} has empty words: pass at least one word, without empty words")
     elif all(len(word.split()) > 1 for word in content):
         raise TypeError(
-            f"{name} is a list of {len(content)} items with spaces, such as {content[0][:40]!r}: "
+            f"{name} is a list of {counted(len(content), 'item')} with spaces, such as "
+            f"{content[0][:40]!r}: "
             "are they texts or words? Write attend(text, pair) for two sentences of one input, "
             "attend_batch(texts) for separate texts, and a list of single words, such as "
             "text.split(), for words"

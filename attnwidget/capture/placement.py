@@ -22,7 +22,7 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def check_has_weights(model: nn.Module) -> None:
-    """ValueError for a model on the device "meta" whose weights nobody keeps."""
+    """Raise ValueError for a model on the device "meta" whose weights are not kept elsewhere."""
     if (
         any(p.device.type == "meta" for p in model.parameters())
         and next(_run_on(model), None) is None

@@ -28,7 +28,8 @@ def induction_targets(ids: Tensor, real: Tensor | None = None) -> Targets:
     As in Olsson et al. 2022, an induction head attends from a token to those that were preceded by
     the same token. A key is always before its query.
 
-    `ids` int64 [B, n]; `real` bool [B, n], False at padding, which is nobody's target and has none.
+    `ids` int64 [B, n]; `real` bool [B, n], False at padding, which is
+    never a target and has no target.
     Returns bool [B, n, n], rows are queries.
 
     Example:

@@ -44,7 +44,7 @@ def decoded_lines(path: Path) -> Iterator[str]:
 def refuse_no_file(path: Path) -> None:
     """OSError where a path names what cannot be read to its end: a folder, a pipe, a device.
 
-    Opening a named pipe would wait for whoever writes to it, for ever where nobody does.
+    Opening a named pipe would wait until another process writes to it, possibly for ever.
 
     Raises:
         ValueError: no file system has such a name.

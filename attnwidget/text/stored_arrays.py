@@ -95,7 +95,7 @@ def _seal_of(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _refuse_more_than_there_is(file: Any, size: int) -> None:
-    """Numpy makes room for an array before it reads it: for as much as the header says."""
+    """Refuse headers that promise too much: numpy allocates an array before reading its data."""
     with zipfile.ZipFile(file) as packed:
         for entry in packed.infolist():
             if entry.file_size > _PACKED * size:

@@ -114,7 +114,7 @@ def _from_binary(path: Path, limit: int | None) -> WordVectors:
         words = []
         rows = []
         for number in range(1, min(promised, limit or promised) + 1):
-            # More than the file has would be made room for before it is missed.
+            # Python would allocate the requested size, even if the file is shorter.
             word = _word(file)
             raw = file.read(min(4 * dimension, room))
             if word is None or len(raw) < 4 * dimension:

@@ -110,7 +110,7 @@ def test_twenty_runs_of_a_cell_leave_one_widget(in_lab: OpenNotebook) -> None:
     expect(notebook.page.locator(".attnw-root")).to_have_count(1)
 
 
-def test_one_widget_shown_twice_is_one_state(in_lab: OpenNotebook) -> None:
+def test_a_widget_shown_twice_shares_its_state(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP, "grid = HeadGrid(attention)\ngrid", "grid", "grid.selected"])
     for cell in range(3):
         notebook.run_cell(cell)

@@ -153,7 +153,9 @@ def test_a_view_alone_steps_through_the_layers(attention: Attention, opened: Ope
     expect(page.locator(".attnw-page-caption")).to_contain_text("maps rounded to 8 bits")
 
 
-def test_a_view_of_one_head_says_that_it_cannot_step(attention: Attention, opened: Opened) -> None:
+def test_a_page_with_a_single_head_says_that_it_cannot_step(
+    attention: Attention, opened: Opened
+) -> None:
     page = opened(HeadView(attention, layer=1, head=2), limit_mb=0.14)
     view = figure(page, "head_view")
     expect(page.locator(".attnw-page-caption")).to_contain_text("holds only L1 H2")
@@ -335,7 +337,7 @@ def test_no_violations_on_the_whole_page(
         seen.assert_quiet()
 
 
-def test_nothing_but_the_pages_own_script_runs(
+def test_only_the_scripts_of_the_page_run(
     attention: Attention, browser: Browser, tmp_path: Path
 ) -> None:
     path = write_page(HeadView(attention), tmp_path / "page.html")

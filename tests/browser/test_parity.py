@@ -87,7 +87,7 @@ def test_a_zoomed_matrix_is_saved_as_it_is_seen(
     )
 
 
-def test_what_a_model_wrote_is_saved_as_it_is_seen(desk: Desk) -> None:
+def test_generated_text_is_saved_as_it_is_seen(desk: Desk) -> None:
     model = load_model(zoo.build("llama"), word_tokenizer(template=False))
     written = model.generate("w1 w2 w3 w4", max_new_tokens=5)
     for mode in ("lines", "matrix"):
@@ -121,7 +121,7 @@ TEXTS = {"one text": "the cat sits on the mat .", "two texts": "the cats sit on 
 
 @pytest.mark.parametrize("mode", ["lines", "matrix"])
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_differs_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -> None:
+def test_a_comparison_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -> None:
     model = load_model()
     other = load_model("attnwidget/genre") if text == "one text" else model
     pair = model.attend(TEXTS["one text"]), other.attend(TEXTS[text])
@@ -190,7 +190,7 @@ def test_a_lens_is_saved_as_it_is_seen(
 
 
 @pytest.mark.parametrize("word", [None, 2])
-def test_what_a_probe_answers_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
+def test_probe_predictions_are_saved_as_they_are_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
     probe = train_dependency_probe(
         load_model(), demo_treebank()[:10], [cats], seeds=1, progress=False

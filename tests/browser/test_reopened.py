@@ -164,7 +164,7 @@ def test_a_busy_kernel_is_waited_for(in_notebook7: OpenNotebook) -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_long_says_so_until_it_is_done(in_lab: OpenNotebook) -> None:
+def test_long_work_shows_a_notice_until_it_is_done(in_lab: OpenNotebook) -> None:
     notebook = in_lab(
         [
             "from attnwidget.studies.progress_bar import said_when_slow\nimport time",

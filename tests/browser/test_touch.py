@@ -22,9 +22,7 @@ def tap(place: Locator, x: float, y: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_tap_on_a_head_goes_to_its_view_and_one_on_a_word_locks_it(
-    browser: Browser, lab: Server
-) -> None:
+def test_a_tap_selects_a_head_and_a_tap_on_a_word_locks_it(browser: Browser, lab: Server) -> None:
     cells = ["from attnwidget import explore", "explorer = explore()\nexplorer"]
     with watched(browser, touch=True) as seen:
         notebook = LiveNotebook(seen.page, lab, "lab/tree", "touch", cells)

@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from robustness.judging import said_by_the_house, said_in, where
+from robustness.judging import raised_by_the_package, said_in, where
 
 #: Seconds of computing and of waiting that one input may take; bytes beyond those at the start.
 SECONDS = 10
 WAITING = 120
 MEMORY = 2 * 2**30
-#: What errors of the house are.
+#: Types of errors that the package raises on purpose.
 REFUSALS = (ValueError, OSError)
 _SHOWN = 25
 PAGES = "messages of pages"
@@ -80,7 +80,7 @@ def judged(reader: Any, path: Path, kind: str) -> tuple[str, str]:
         lined = re.search(r":\d+: ", said) or "line " in said
         return "refused", "with a line" if lined else "without"
     except TypeError as error:
-        if not said_by_the_house(error):
+        if not raised_by_the_package(error):
             return "fell", f"{where(error)} TypeError: {said_in(error)}"
         return "refused", "without"
     except Hung as error:

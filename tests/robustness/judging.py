@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 
 
-def said_by_the_house(error: BaseException) -> bool:
+def raised_by_the_package(error: BaseException) -> bool:
     """Whether an error was raised by a line of the package, and not from within another one."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return "/attnwidget/" in frame.filename and (frame.line or "").startswith("raise ")

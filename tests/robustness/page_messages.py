@@ -38,8 +38,8 @@ from attnwidget import (
 )
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from recording import RecordingComm
-from robustness.judging import said_by_the_house, said_in, where
+from recording import RecordingComm, on_page
+from robustness.judging import raised_by_the_package, said_in, where
 from robustness.mutations import any_json, mutated_json
 from vocabularies import word_tokenizer
 from zoo import build
@@ -204,9 +204,9 @@ def judged(widget: HeadWidget, sent: dict[str, Any]) -> tuple[str, str]:
     outcome, said = _heard(widget, sent)
     took = time.process_time() - start
     error = _settled(widget)
-    if error is not None and error is not went_wrong and not said_by_the_house(error):
+    if error is not None and error is not went_wrong and not raised_by_the_package(error):
         return "fell", f"{where(error)} beside it: {type(error).__name__}: {said_in(error)}"
-    if outcome == "refused" and said and shown(widget) != before and not widget._error:
+    if outcome == "refused" and said and shown(widget) != before and not on_page(widget, "error"):
         return "fell", f"refused, and yet changed: {said}"
     if outcome == "taken" and took > SECONDS:
         return "fell", f"took {took:.1f} s"
@@ -224,7 +224,7 @@ def _heard(widget: HeadWidget, sent: dict[str, Any]) -> tuple[str, str]:
             return "fell", "an error without words"
         return "refused", f"{type(error).__name__} {str(error)[:150]}"
     except BaseException as error:
-        if said_by_the_house(error):
+        if raised_by_the_package(error):
             return "refused", ""
         return "fell", f"{where(error)} {type(error).__name__}: {said_in(error)}"
 

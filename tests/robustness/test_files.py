@@ -284,7 +284,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize(("content", "said"), ARRAYS.values(), ids=ARRAYS)
-def test_arrays_that_are_none(tmp_path: Path, content: bytes, said: str) -> None:
+def test_invalid_arrays_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=f"a.npz {said}"):
         load_vectors(put(tmp_path, "a.npz", content))
     assert Alive.woken == 0

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnwidget import Attention, HeadGrid, HeadView
-from robustness.judging import said_by_the_house
+from robustness.judging import raised_by_the_package
 
 N = 3
 GOOD = np.full((2, 2, N, N), 1 / N, np.float32)
@@ -57,7 +57,7 @@ REFUSED: dict[str, Any] = {
 def test_refused_in_words(given: Any) -> None:
     with pytest.raises((ValueError, TypeError)) as error:
         Attention.from_weights(given, WORDS)
-    assert said_by_the_house(error.value), "an error from within numpy or torch"
+    assert raised_by_the_package(error.value), "an error from within numpy or torch"
 
 
 EQUAL: dict[str, Any] = {
@@ -97,7 +97,7 @@ def test_one_token_is_drawn() -> None:
 @pytest.mark.parametrize(
     "tokens", ["abc", None, 3, ["a", "b"], ["a", "b", None], [["a"], ["b"], ["c"]], {}]
 )
-def test_tokens_that_are_none(tokens: Any) -> None:
+def test_invalid_tokens_are_refused(tokens: Any) -> None:
     with pytest.raises((ValueError, TypeError)) as error:
         Attention.from_weights(GOOD, tokens)
-    assert said_by_the_house(error.value)
+    assert raised_by_the_package(error.value)

@@ -37,7 +37,7 @@ class RelationPanels(RelationChoice, LinkedPanels):
         "The DependencyArcs, or the ProbeView of a probe that was given; None without sentences."
     ).tag(sync=True)
 
-    # What the page offers to measure where nobody gave a treebank; "" for nothing.
+    # What the page offers to measure if the user gave no treebank; "" for nothing.
     _offer = traitlets.Unicode().tag(sync=True)
     # Raised by the page when a reader takes the offer.
     _accepted = traitlets.Bool(False).tag(sync=True)

@@ -46,7 +46,7 @@ const CIRCLE = "page";
 
 /** Let models follow each other in all shared traits, like `attnwidget.link` in Python. */
 export function link(linked: Linked[]): void {
-  // A model may be given fewer heads than another has: that is no news to bring back.
+  // A model may accept fewer heads than another model has. Do not report that change back.
   let busy = false;
   const all = linked.map(({ model, ...limits }) => ({
     model: model as unknown as Model<Shared>,

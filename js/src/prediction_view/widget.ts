@@ -33,7 +33,7 @@ const LIKELIEST = "";
 function render(context: RenderContext<PredictionState>): void {
   const { model, signal } = context;
   const { inner, schedule } = mount(context, "prediction", WATCHED, { update, paint, keys });
-  /** A page without a kernel has nobody to ask. */
+  /** Whether there is a kernel that can compute predictions. */
   const asks = typeof model.send === "function";
   const { row, help } = controlRow(inner, signal);
   const follow = choice<string>(

@@ -11,7 +11,7 @@ const UNSURE = "No answer from the kernel: unless it is busy, run the cell again
  */
 const PATIENCE = 1000;
 const ON_ITS_WAY = 200;
-/** Waiting times after which a host without news of its kernel may have lost the kernel. */
+/** Number of waiting times without a message after which the kernel may be lost. */
 const LONG = 5;
 const GONE = new Set(["dead", "terminating", "restarting", "autorestarting"]);
 /** Shared by all figures of a page, although each figure has its own bundle. */
