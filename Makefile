@@ -107,8 +107,9 @@ check-rest:
 	@for check in check-types check-pages test-pages; do $(MAKE) --no-print-directory $$check || exit 1; done
 
 # A browser test waits for a page or a kernel half of its time, so three processes share two cores.
+# PYTEST: further options of pytest, for example a file.
 test-python: $(ENV) browser
-	$(BIN)/pytest -n 3 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow" $(PYTEST)
 
 test: $(ENV) $(MODULES) browser check-python
 	@$(MAKE) --no-print-directory -j 2 test-python check-rest
