@@ -8,11 +8,11 @@ from . import charts as charts
 from . import demo as demo
 from . import metrics as metrics
 from . import results as results
-from .capture.attention import Attention as Attention
-from .capture.head import Head as Head
 from .capture.load import load_model as load_model
+from .capture.maps.attention import Attention as Attention
+from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
-from .capture.stack import Stack as Stack
+from .capture.tapping.head import Head as Head
 from .drawing.panels import join_figures as join_figures
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
@@ -24,10 +24,14 @@ from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
 from .metrics import Sinks as Sinks
-from .probes.dependency import train_dependency_probe as train_dependency_probe
-from .probes.pair_probe import train_pair_probe as train_pair_probe
+from .probes.dependency.train_dependency_probe import (
+    train_dependency_probe as train_dependency_probe,
+)
+from .probes.pairs.train_pair_probe import train_pair_probe as train_pair_probe
 from .probes.probe_file import load_probe as load_probe
-from .probes.structural_probe import train_structural_probe as train_structural_probe
+from .probes.structural.train_structural_probe import (
+    train_structural_probe as train_structural_probe,
+)
 from .results import Ablation as Ablation
 from .results import ClassesResult as ClassesResult
 from .results import CodeLength as CodeLength
@@ -67,29 +71,29 @@ from .results import SinksResult as SinksResult
 from .results import StructuralProbe as StructuralProbe
 from .results import TokenRelevance as TokenRelevance
 from .results import WordVectors as WordVectors
-from .studies.ablation import ablate as ablate
-from .studies.behaviours import behaviours as behaviours
-from .studies.compare import compare as compare
-from .studies.coreference import probe_coreference as probe_coreference
-from .studies.governors import predict_governors as predict_governors
-from .studies.head_importance import head_importance as head_importance
-from .studies.induction import induction_scores as induction_scores
-from .studies.linguistic_features import probe_features as probe_features
-from .studies.looking_away import probe_looking_away as probe_looking_away
-from .studies.measure import measure as measure
-from .studies.measure import measure_attention as measure_attention
-from .studies.merge_checkpoints import merge_checkpoints as merge_checkpoints
-from .studies.minimal_pairs import score_pairs as score_pairs
-from .studies.relations import probe_relations as probe_relations
-from .studies.results import Measurements as Measurements
-from .studies.retrieval import retrieval_scores as retrieval_scores
-from .studies.rollout import attention_flow as attention_flow
-from .studies.rollout import attention_rollout as attention_rollout
-from .studies.segmenting import make_segments as make_segments
-from .studies.segmenting import read_segments as read_segments
-from .studies.shards import WorkersError as WorkersError
-from .studies.trace import measure_checkpoints as measure_checkpoints
-from .studies.word_links import probe_links as probe_links
+from .studies.comparison.compare import compare as compare
+from .studies.interventions.ablation import ablate as ablate
+from .studies.interventions.head_importance import head_importance as head_importance
+from .studies.interventions.minimal_pairs import score_pairs as score_pairs
+from .studies.metrics.behaviours import behaviours as behaviours
+from .studies.metrics.induction import induction_scores as induction_scores
+from .studies.metrics.measure import measure as measure
+from .studies.metrics.measure import measure_attention as measure_attention
+from .studies.metrics.measure_checkpoints import measure_checkpoints as measure_checkpoints
+from .studies.metrics.retrieval import retrieval_scores as retrieval_scores
+from .studies.metrics.rollout import attention_flow as attention_flow
+from .studies.metrics.rollout import attention_rollout as attention_rollout
+from .studies.streaming.merge_checkpoints import merge_checkpoints as merge_checkpoints
+from .studies.streaming.results import Measurements as Measurements
+from .studies.streaming.segmenting import make_segments as make_segments
+from .studies.streaming.segmenting import read_segments as read_segments
+from .studies.streaming.shards import WorkersError as WorkersError
+from .studies.words.coreference import probe_coreference as probe_coreference
+from .studies.words.governors import predict_governors as predict_governors
+from .studies.words.linguistic_features import probe_features as probe_features
+from .studies.words.looking_away import probe_looking_away as probe_looking_away
+from .studies.words.relations import probe_relations as probe_relations
+from .studies.words.word_links import probe_links as probe_links
 from .text.coreference import load_coreference as load_coreference
 from .text.framenet import load_framenet as load_framenet
 from .text.mentions import Document as Document

@@ -11,18 +11,18 @@ Example:
     Measurements(small BERT (in the package), 1 segment: confidence, position)
 """
 
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.studies.attention_to_classes import Classes
-from attnwidget.studies.entropy import Confidence, Entropy
-from attnwidget.studies.gradients import Gradients
-from attnwidget.studies.head_distances import Distances
-from attnwidget.studies.induction import Induction
-from attnwidget.studies.norms import Norms
-from attnwidget.studies.patterns import Patterns
-from attnwidget.studies.position import Position
-from attnwidget.studies.results import HeadResult
-from attnwidget.studies.segment_means import SegmentMeans
-from attnwidget.studies.sinks import Sinks
+from attnwidget.studies.metrics.attention_to_classes import Classes
+from attnwidget.studies.metrics.entropy import Confidence, Entropy
+from attnwidget.studies.metrics.gradients import Gradients
+from attnwidget.studies.metrics.head_distances import Distances
+from attnwidget.studies.metrics.induction import Induction
+from attnwidget.studies.metrics.norms import Norms
+from attnwidget.studies.metrics.patterns import Patterns
+from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.metrics.sinks import Sinks
+from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.results import HeadResult
+from attnwidget.studies.streaming.segment_means import SegmentMeans
 
 __all__ = [
     "Accumulator",

@@ -10,34 +10,38 @@ Example:
     True
 """
 
-from attnwidget.capture.predictions import PredictionChange, Predictions
-from attnwidget.probes.dependency_answers import CodeLength, HeadVotes, ProbePredictions
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.pair_result import PairProbe
-from attnwidget.probes.structural_result import PredictedTree, StructuralProbe
-from attnwidget.studies.ablation_results import Ablation
-from attnwidget.studies.attention_to_classes import ClassesResult
-from attnwidget.studies.compare_results import ComparedHeads, ModelComparison, SeveralComparisons
-from attnwidget.studies.coreference_results import CoreferenceAccuracies
-from attnwidget.studies.entropy import ConfidenceResult, EntropyResult
-from attnwidget.studies.governors import GovernorPredictions
-from attnwidget.studies.gradients import GradientsResult
-from attnwidget.studies.head_distances import HeadDistances
-from attnwidget.studies.head_importance import HeadImportance
-from attnwidget.studies.induction import InductionResult
-from attnwidget.studies.linguistic_features import FeatureWeights
-from attnwidget.studies.looking_away import LookingAway
-from attnwidget.studies.minimal_pairs import PairScores
-from attnwidget.studies.norms import NormsResult
-from attnwidget.studies.patterns import PatternsResult
-from attnwidget.studies.position import PositionResult
-from attnwidget.studies.relation_results import RelationAccuracies
-from attnwidget.studies.results import HeadResult, Measurements, Result
-from attnwidget.studies.retrieval import RetrievalResult
-from attnwidget.studies.rollout import TokenRelevance
-from attnwidget.studies.sinks import SinksResult
-from attnwidget.studies.trace import MeasuredCheckpoints
-from attnwidget.studies.word_links import LinkWeights
+from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.pairs.pair_result import PairProbe
+from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
+from attnwidget.studies.comparison.compare_results import (
+    ComparedHeads,
+    ModelComparison,
+    SeveralComparisons,
+)
+from attnwidget.studies.interventions.ablation_results import Ablation
+from attnwidget.studies.interventions.head_importance import HeadImportance
+from attnwidget.studies.interventions.minimal_pairs import PairScores
+from attnwidget.studies.metrics.attention_to_classes import ClassesResult
+from attnwidget.studies.metrics.entropy import ConfidenceResult, EntropyResult
+from attnwidget.studies.metrics.gradients import GradientsResult
+from attnwidget.studies.metrics.head_distances import HeadDistances
+from attnwidget.studies.metrics.induction import InductionResult
+from attnwidget.studies.metrics.measure_checkpoints import MeasuredCheckpoints
+from attnwidget.studies.metrics.norms import NormsResult
+from attnwidget.studies.metrics.patterns import PatternsResult
+from attnwidget.studies.metrics.position import PositionResult
+from attnwidget.studies.metrics.retrieval import RetrievalResult
+from attnwidget.studies.metrics.rollout import TokenRelevance
+from attnwidget.studies.metrics.sinks import SinksResult
+from attnwidget.studies.streaming.results import HeadResult, Measurements, Result
+from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
+from attnwidget.studies.words.governors import GovernorPredictions
+from attnwidget.studies.words.linguistic_features import FeatureWeights
+from attnwidget.studies.words.looking_away import LookingAway
+from attnwidget.studies.words.relation_results import RelationAccuracies
+from attnwidget.studies.words.word_links import LinkWeights
 from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.text.word_vectors import WordVectors
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attnwidget
 from attnwidget import charts, demo, metrics
-from attnwidget.studies.results import HeadResult
+from attnwidget.studies.streaming.results import HeadResult
 
 # What each folder of the package offers, in the order of the reference's index.
 SECTIONS = {
@@ -26,25 +26,25 @@ MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}
 _MODULE_OF = {name: module for module in MODULES.values() for name in module.__all__}
 # What public names return or take beside the results of studies, which are found by themselves.
 TYPES = (
-    "attnwidget.capture.edits.Edits",
-    "attnwidget.capture.predictions.PredictionChange",
-    "attnwidget.capture.predictions.Predictions",
+    "attnwidget.capture.tapping.edits.Edits",
+    "attnwidget.capture.hub_model.predictions.PredictionChange",
+    "attnwidget.capture.hub_model.predictions.Predictions",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
-    "attnwidget.probes.pair_result.PairProbe",
-    "attnwidget.probes.structural_result.PredictedTree",
-    "attnwidget.probes.structural_result.StructuralProbe",
-    "attnwidget.probes.structural_runs.StructuralRun",
-    "attnwidget.probes.dependency_form.Form",
-    "attnwidget.probes.dependency_answers.CodeLength",
-    "attnwidget.probes.dependency_answers.ProbePredictions",
+    "attnwidget.probes.pairs.pair_result.PairProbe",
+    "attnwidget.probes.structural.structural_result.PredictedTree",
+    "attnwidget.probes.structural.structural_result.StructuralProbe",
+    "attnwidget.probes.structural.structural_runs.StructuralRun",
+    "attnwidget.probes.dependency.dependency_form.Form",
+    "attnwidget.probes.dependency.dependency_answers.CodeLength",
+    "attnwidget.probes.dependency.dependency_answers.ProbePredictions",
     "attnwidget.probes.parse_scores.ParseScores",
-    "attnwidget.studies.clustering.HeadEmbedding",
-    "attnwidget.studies.coreference_results.AntecedentChoices",
-    "attnwidget.studies.governors.GovernorPredictions",
-    "attnwidget.studies.minimal_pairs.PairScores",
-    "attnwidget.studies.rollout.TokenRelevance",
+    "attnwidget.studies.metrics.clustering.HeadEmbedding",
+    "attnwidget.studies.words.coreference_results.AntecedentChoices",
+    "attnwidget.studies.words.governors.GovernorPredictions",
+    "attnwidget.studies.interventions.minimal_pairs.PairScores",
+    "attnwidget.studies.metrics.rollout.TokenRelevance",
     "attnwidget.text.word_links.Link",
     "attnwidget.text.word_links.LinkedSentence",
     "attnwidget.text.tokens.Tokens",

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget import Attention
-from attnwidget.capture.stack import Stack
-from attnwidget.capture.thumbnails import Thumbnails
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.maps.thumbnails import Thumbnails
 from attnwidget.text.tokens import Tokens
 
 WORDS = (

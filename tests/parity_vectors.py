@@ -21,9 +21,9 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.head_view.several import drawn_heads
 from attnwidget.widgets.pages.encoding import rounded
-from attnwidget.widgets.shared.linked_traits import SHARED, fitting
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
 from attnwidget.widgets.token_lens.three_digits import three_digits
+from attnwidget.widgets.wire.linked_traits import SHARED, fitting
 
 FOLDER = Path(__file__).with_name("parity")
 #: Around every multiple of the 64 cells of a thumbnail, and between.

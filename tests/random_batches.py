@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 

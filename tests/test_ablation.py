@@ -15,11 +15,11 @@ from scipy.stats import binomtest, false_discovery_control
 import zoo
 from attnwidget import MinimalPair, Segment, ablate, load_model, score_pairs
 from attnwidget.capture.disabled import changed, intact_edits
-from attnwidget.capture.edits import Change
-from attnwidget.capture.head import Head
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.replay import Replay, replaying
-from attnwidget.studies.ablation_results import Ablation
+from attnwidget.capture.tapping.edits import Change
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.replay import Replay, replaying
+from attnwidget.studies.interventions.ablation_results import Ablation
 from test_predict import words
 
 PAIRS = [
@@ -139,7 +139,7 @@ def test_segments_of_a_causal_model() -> None:
 def test_replayed_passes_equal_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(device="cpu")
     fast = run(model, MASKED, score="loss")
-    monkeypatch.setattr("attnwidget.capture.replay._layers_of", lambda _: None)
+    monkeypatch.setattr("attnwidget.capture.tapping.replay._layers_of", lambda _: None)
     slow = run(model, MASKED, score="loss")
     assert "whole model" in slow.note and "whole model" in repr(slow) and not fast.note
     np.testing.assert_allclose(fast.head_scores, slow.head_scores, atol=1e-4)

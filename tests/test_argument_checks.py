@@ -17,7 +17,7 @@ from attnwidget import (
     probe_links,
     probe_relations,
 )
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.streaming.segmenting import make_segments
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
 from vocabularies import word_tokenizer

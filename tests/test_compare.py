@@ -18,8 +18,8 @@ from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import demo_prose
 from attnwidget.kernels import cache_blocks, divergence, map_pairs
 from attnwidget.kernels.map_pairs import map_cosines, pair_sums
-from attnwidget.studies.compare_results import ModelComparison
-from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.comparison.compare_results import ModelComparison
+from attnwidget.studies.streaming.model_reader import ModelReader
 from attnwidget.text.segments import Segment
 from vocabularies import word_tokenizer
 from zoo import build

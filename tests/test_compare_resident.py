@@ -13,7 +13,7 @@ import torch
 
 from attnwidget import compare, load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.streaming.model_reader import ModelReader
 from attnwidget.text.segments import Segment
 from vocabularies import word_tokenizer
 from zoo import build

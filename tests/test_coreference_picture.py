@@ -12,7 +12,7 @@ import pytest
 from attnwidget import AttentionModel
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
-from attnwidget.studies.coreference import CoreferenceAccuracies, probe_coreference
+from attnwidget.studies.words.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from coreference_passages import PASSAGES

@@ -12,8 +12,8 @@ import transformers
 
 import reference_coreference as reference
 from attnwidget import load_model
-from attnwidget.studies.coreference import probe_coreference
-from attnwidget.studies.coreference_results import AMONG, KINDS, CoreferenceAccuracies
+from attnwidget.studies.words.coreference import probe_coreference
+from attnwidget.studies.words.coreference_results import AMONG, KINDS, CoreferenceAccuracies
 from attnwidget.text.coreference import Document, load_coreference
 from coreference_passages import PASSAGES
 from vocabularies import MAKERS

@@ -9,7 +9,7 @@ import pytest
 import traitlets
 
 from attnwidget import AttentionModel, Head, HeadGrid, link
-from attnwidget.studies.coreference import CoreferenceAccuracies, probe_coreference
+from attnwidget.studies.words.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from coreference_passages import PASSAGES

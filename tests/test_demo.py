@@ -6,7 +6,7 @@ import pytest
 
 from attnwidget import AttentionModel
 from attnwidget.demo import demo_texts
-from attnwidget.studies.segmenting import read_segments
+from attnwidget.studies.streaming.segmenting import read_segments
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import read_lines, split_documents
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from attnwidget import load_model
-from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 

@@ -28,7 +28,7 @@ from attnwidget import (
     measure,
 )
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.projection import Projections
+from attnwidget.capture.tapping.projection import Projections
 from hooked_heads import N_HEADS, hooked, layers, outputs_of
 
 SMALL = 1e-5

@@ -14,11 +14,11 @@ import attnwidget.kernels.divergence as divergence
 import reference_heads as reference
 from attnwidget import load_model
 from attnwidget.kernels.divergence import js_divergences
-from attnwidget.studies.behaviours import behaviours
-from attnwidget.studies.clustering import cluster_tree, cut_tree, embed_distances
-from attnwidget.studies.head_distances import Distances, HeadDistances
-from attnwidget.studies.measure import measure
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.metrics.behaviours import behaviours
+from attnwidget.studies.metrics.clustering import cluster_tree, cut_tree, embed_distances
+from attnwidget.studies.metrics.head_distances import Distances, HeadDistances
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.streaming.segmenting import make_segments
 from random_batches import random_batch, random_maps, seen
 
 seeds = st.integers(0, 2**31 - 1)

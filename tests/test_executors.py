@@ -40,7 +40,7 @@ from attnwidget import (
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.metrics import Classes, Norms
 from attnwidget.probes.features import extract_features
-from attnwidget.studies import checkpoint, shards
+from attnwidget.studies.streaming import checkpoint, shards
 from attnwidget.text.mentions import Document
 from failing_metrics import Failing, Killing, Slow
 from test_measure import METRICS, broken_off, identical, random_segments, run, small
@@ -53,7 +53,7 @@ _SPANS = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")
 DOCUMENTS = [Document.from_spans(_WORDS, _SPANS)] * 6
 FEW = {"batch_size": 1, "progress": False}
 READ_ONCE = [
-    "attnwidget.studies.measure",
+    "attnwidget.studies.metrics.measure",
     "attnwidget.capture.model",
     "distributed",
     "transformers.models.bert.modeling_bert",

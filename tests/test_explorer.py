@@ -16,8 +16,8 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model, measure
-from attnwidget.studies.relations import RelationAccuracies, probe_relations
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.streaming.segmenting import make_segments
+from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs

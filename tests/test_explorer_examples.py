@@ -8,7 +8,7 @@ import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model
 from attnwidget.demo import demo_texts
-from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
 from attnwidget.widgets.explorer.widget import Explorer, explore

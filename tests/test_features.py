@@ -96,7 +96,8 @@ _SCRIPT = """
 import os, signal, sys
 from attnwidget import load_model
 from attnwidget.demo import demo_treebank
-from attnwidget.probes import feature_file, features
+from attnwidget.probes import feature_file
+from attnwidget.probes import features
 
 features._SECONDS_BETWEEN_FLUSHES = 0
 write, written = feature_file.FeatureFile.write, []

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from attnwidget import Attention, AttentionModel, compare, load_model, measure
-from attnwidget.capture import attention as attention_module
-from attnwidget.capture import free_memory
-from attnwidget.studies.measure import measure_attention
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.capture.hub_model import free_memory
+from attnwidget.capture.maps import attention as attention_module
+from attnwidget.studies.metrics.measure import measure_attention
+from attnwidget.studies.streaming.segmenting import make_segments
 
 TEXTS = ["The cat sat on the mat.", "It slept all the day.", "No dog was there to see."]
 

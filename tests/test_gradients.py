@@ -15,8 +15,8 @@ from torch.overrides import TorchFunctionMode
 import reference_norms
 import zoo
 from attnwidget import load_model
-from attnwidget.capture.gradients import attention_gradients
-from attnwidget.capture.losses import Task, masked_ids, task_for
+from attnwidget.capture.hub_model.losses import Task, masked_ids, task_for
+from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.kernels.gradients import class_importance, document_losses
 from vocabularies import word_tokenizer
 

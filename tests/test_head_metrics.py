@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from transformers.utils import ModelOutput
 
 from attnwidget import Attention, Head, HeadGrid, link
-from attnwidget.studies.results import Measurements
+from attnwidget.studies.streaming.results import Measurements
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
 from recording import from_page, updates

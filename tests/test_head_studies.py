@@ -12,10 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.head_distances import Distances
-from attnwidget.studies.induction import Induction
-from attnwidget.studies.patterns import Patterns
+from attnwidget.studies.metrics.head_distances import Distances
+from attnwidget.studies.metrics.induction import Induction
+from attnwidget.studies.metrics.patterns import Patterns
+from attnwidget.studies.streaming.accumulator import Accumulator
 from random_batches import HEADS, one_document, random_batch, random_maps, seen
 
 seeds = st.integers(0, 2**31 - 1)

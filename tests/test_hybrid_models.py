@@ -22,7 +22,7 @@ from attnwidget import (
     make_segments,
     measure,
 )
-from attnwidget.studies.measure import measure_attention
+from attnwidget.studies.metrics.measure import measure_attention
 from svg_picture import texts
 
 TOKENS = 9

@@ -14,9 +14,9 @@ import zoo
 from attnwidget import load_model
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
-from attnwidget.studies.induction import Induction, induction_scores
-from attnwidget.studies.measure import measure
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.metrics.induction import Induction, induction_scores
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.streaming.segmenting import make_segments
 from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 seeds = st.integers(0, 2**31 - 1)

@@ -19,7 +19,7 @@ from attnwidget import (
     score_pairs,
 )
 from attnwidget.demo import demo_pairs
-from attnwidget.studies import checkpoint as checkpoints
+from attnwidget.studies.streaming import checkpoint as checkpoints
 from zoo import build
 
 PAIRS = demo_pairs()[:6]

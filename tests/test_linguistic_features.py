@@ -10,12 +10,12 @@ import pytest
 
 import reference_features as reference
 from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
-from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.linguistic_features import LinguisticFeatures, probe_features
-from attnwidget.studies.looking_away import TARGETS, LookingAwayFrom, probe_looking_away
-from attnwidget.studies.measure import measure
-from attnwidget.studies.word_links import Links
-from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.streaming.accumulator import Accumulator
+from attnwidget.studies.words.linguistic_features import LinguisticFeatures, probe_features
+from attnwidget.studies.words.looking_away import TARGETS, LookingAwayFrom, probe_looking_away
+from attnwidget.studies.words.word_links import Links
+from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_links import subject_verb_links

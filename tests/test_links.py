@@ -11,8 +11,8 @@ import pytest
 
 import reference_features as reference
 from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
-from attnwidget.studies.linguistic_features import probe_features
-from attnwidget.studies.word_links import probe_links
+from attnwidget.studies.words.linguistic_features import probe_features
+from attnwidget.studies.words.word_links import probe_links
 from attnwidget.text.mentions import Document
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.text.word_links import (

@@ -10,13 +10,14 @@ import torch
 
 import zoo
 from attnwidget import Attention, load_model
-from attnwidget.capture import attention as attention_module
-from attnwidget.capture import collect_long, free_memory
-from attnwidget.capture.collect_long import LONG_FROM, shows_products
+from attnwidget.capture.hub_model import free_memory
+from attnwidget.capture.maps import attention as attention_module
+from attnwidget.capture.maps import collect_long
+from attnwidget.capture.maps.collect_long import LONG_FROM, shows_products
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.streaming import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
-from attnwidget.studies.measure import measure, measure_attention
+from attnwidget.studies.metrics.measure import measure, measure_attention
 from attnwidget.text.segments import Segment
 
 STREAMED = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
@@ -135,7 +136,7 @@ def test_links_within_a_part_are_its_strongest(
     whole, long = whole_and_long("llama", 300)
     first, last, left, right = within
     part = np.nan_to_num(map_of(whole, 0, 1, "self"))[first:last, left:right]
-    monkeypatch.setattr("attnwidget.capture.tiles._CELLS_AT_ONCE", cells)
+    monkeypatch.setattr("attnwidget.capture.maps.tiles._CELLS_AT_ONCE", cells)
     for attention in (whole, long):
         links = attention.top_links(0, 1, 5, within=within)
         weights = np.sort(part, axis=None)[::-1][:5]
@@ -179,7 +180,7 @@ def test_metrics_over_rows_are_those_over_whole_maps(
     segments = [Segment(words), Segment(words[:70]), Segment(words[20:50])]
     expected = measure(model, segments, [metric], progress=False, batch_size=2)
     monkeypatch.setattr(collect_long, "LONG_FROM", 20)
-    monkeypatch.setattr("attnwidget.studies.model_reader._CELLS", 30_000)
+    monkeypatch.setattr("attnwidget.studies.streaming.model_reader._CELLS", 30_000)
     found = measure(model, segments, [metric], progress=False, batch_size=2)
     for title, values in expected.heads().items():
         np.testing.assert_allclose(

@@ -13,7 +13,7 @@ import pytest
 import traitlets
 from numpy.typing import NDArray
 
-import attnwidget.capture.collect_long as capture
+import attnwidget.capture.maps.collect_long as capture
 import zoo
 from attnwidget import Attention, HeadGrid, HeadView, explore, link, load_model, save_page
 from attnwidget.text.tokens import Tokens

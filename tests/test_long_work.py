@@ -14,8 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from attnwidget import explore, load_model
-from attnwidget.studies import progress_bar as bars
-from attnwidget.studies.induction import induction_scores
+from attnwidget.studies.metrics.induction import induction_scores
+from attnwidget.studies.streaming import progress_bar as bars
 
 
 @pytest.fixture

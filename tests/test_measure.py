@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 import reference_surface as reference
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies import measure as engine
-from attnwidget.studies.accumulator import LayerBatch
-from attnwidget.studies.attention_to_classes import Classes
-from attnwidget.studies.entropy import Confidence, Entropy
-from attnwidget.studies.measure import measure
-from attnwidget.studies.position import Position
-from attnwidget.studies.results import Measurements
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.metrics import measure as engine
+from attnwidget.studies.metrics.attention_to_classes import Classes
+from attnwidget.studies.metrics.entropy import Confidence, Entropy
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.streaming.accumulator import LayerBatch
+from attnwidget.studies.streaming.results import Measurements
+from attnwidget.studies.streaming.segmenting import make_segments
 from attnwidget.text.segments import Segment
 from vocabularies import word_tokenizer
 from zoo import ZOO, build
@@ -300,7 +300,7 @@ def test_an_interrupted_checkpoint_goes_on(
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
-    from attnwidget.studies.model_reader import ModelReader
+    from attnwidget.studies.streaming.model_reader import ModelReader
 
     add = ModelReader.add
     count = 0
@@ -350,7 +350,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import torch
 torch.set_num_threads(1)
-from attnwidget.studies import checkpoint
+from attnwidget.studies.streaming import checkpoint
 from test_measure import random_segments, run, small
 checkpoint._SECONDS_BETWEEN_SAVES = 0
 print("ready", flush=True)

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from attnwidget import Attention, AttentionModel, Segment, load_model, measure
-from attnwidget.studies.attention_to_classes import Classes
-from attnwidget.studies.entropy import Confidence
-from attnwidget.studies.induction import Induction
-from attnwidget.studies.measure import METRICS, measure_attention
-from attnwidget.studies.position import Position
+from attnwidget.studies.metrics.attention_to_classes import Classes
+from attnwidget.studies.metrics.entropy import Confidence
+from attnwidget.studies.metrics.induction import Induction
+from attnwidget.studies.metrics.measure import METRICS, measure_attention
+from attnwidget.studies.metrics.position import Position
 from attnwidget.text.tokens import Tokens
 from vocabularies import word_tokenizer
 from zoo import build

@@ -16,7 +16,7 @@ from tokenizers import normalizers
 import attnwidget
 import zoo
 from attnwidget import AttentionModel, HeadView, load_model, measure
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.streaming.segmenting import make_segments
 from vocabularies import word_tokenizer
 
 SMALL = 1e-6

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import reference_norms
 import zoo
-from attnwidget.capture.projection import Projections
-from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.norms import (
     head_projections,
     norm_maps,

@@ -12,14 +12,14 @@ import transformers
 import reference_norms
 import zoo
 from attnwidget import load_model
-from attnwidget.capture.gradients import attention_gradients
-from attnwidget.capture.losses import task_for
-from attnwidget.capture.projection import Projections
-from attnwidget.capture.tap import tap
-from attnwidget.studies.accumulator import Subject
-from attnwidget.studies.gradients import Gradients
-from attnwidget.studies.measure import measure
-from attnwidget.studies.norms import Norms
+from attnwidget.capture.hub_model.losses import task_for
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.tap import tap
+from attnwidget.studies.metrics.gradients import Gradients
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.metrics.norms import Norms
+from attnwidget.studies.streaming.accumulator import Subject
 from attnwidget.text.segments import Segment
 
 SEGMENTS = [

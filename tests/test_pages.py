@@ -17,9 +17,13 @@ from ipywidgets.widgets.widget import _instances
 
 import attnwidget
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model, save_page
-from attnwidget.studies.coreference import probe_coreference
-from attnwidget.studies.coreference_results import CoreferenceAccuracies
-from attnwidget.studies.relations import RelationAccuracies, predict_governors, probe_relations
+from attnwidget.studies.words.coreference import probe_coreference
+from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
+from attnwidget.studies.words.relations import (
+    RelationAccuracies,
+    predict_governors,
+    probe_relations,
+)
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
@@ -27,12 +31,12 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.pages.registry import FIGURES, figure
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.pages.write import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.registry import FIGURES, figure
 from attnwidget.widgets.token_lens.widget import TokenLens
 from recording import on_page
 from vocabularies import word_tokenizer

@@ -16,10 +16,10 @@ from attnwidget import HeadGrid, Sentence, load_model, load_probe, train_pair_pr
 from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.demo import demo_treebank
 from attnwidget.probes.features import extract_features
-from attnwidget.probes.pair_classifiers import PairClassifier, right, train_classifiers
-from attnwidget.probes.pair_examples import FARTHEST, PairExamples, pairs_of
-from attnwidget.probes.pair_result import PairProbe, pair_scores
-from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.probes.pairs.pair_classifiers import PairClassifier, right, train_classifiers
+from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, pairs_of
+from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
+from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.word_vectors import WordVectors
 
 N_HEADS = 6

@@ -26,8 +26,8 @@ from attnwidget.demo.patterns_cnn import (
 )
 from attnwidget.kernels.pattern_network import SIDE, classify_images, pattern_images
 from attnwidget.kernels.patterns import BLOCK, PATTERNS, classify, pattern_scores
-from attnwidget.studies.measure import measure_attention
-from attnwidget.studies.patterns import Patterns, pattern_network
+from attnwidget.studies.metrics.measure import measure_attention
+from attnwidget.studies.metrics.patterns import Patterns, pattern_network
 from random_batches import random_batch, random_maps, seen
 
 DATA = Path(__file__).parent / "data"

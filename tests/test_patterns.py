@@ -28,7 +28,7 @@ from attnwidget.kernels.patterns import (
     classify,
     pattern_scores,
 )
-from attnwidget.studies.patterns import Patterns
+from attnwidget.studies.metrics.patterns import Patterns
 from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 DATA = Path(__file__).parent / "data"

@@ -23,8 +23,8 @@ from attnwidget import (
     train_structural_probe,
 )
 from attnwidget.demo import demo_treebank
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.structural_result import StructuralProbe
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.widget import Explorer
 from recording import from_page, on_page
 

@@ -9,8 +9,8 @@ import pytest
 
 import attnwidget
 from attnwidget import charts, demo, metrics, results
-from attnwidget.studies.accumulator import Accumulator
-from attnwidget.studies.measure import METRICS
+from attnwidget.studies.metrics.measure import METRICS
+from attnwidget.studies.streaming.accumulator import Accumulator
 
 
 def test_every_name_is_where_the_table_says() -> None:

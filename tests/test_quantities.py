@@ -16,10 +16,10 @@ import traitlets
 import reference_norms
 import zoo
 from attnwidget import Attention, HeadGrid, HeadView, link, load_model, save_page
-from attnwidget.capture.gradients import attention_gradients
-from attnwidget.capture.losses import task_for
-from attnwidget.capture.projection import Projections
-from attnwidget.capture.tap import tap
+from attnwidget.capture.hub_model.losses import task_for
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.tap import tap
 from recording import from_page, updates
 
 TEXT = "The unbelievable cat slept on the mat."

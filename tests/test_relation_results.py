@@ -12,8 +12,8 @@ import transformers
 
 from attnwidget import load_model
 from attnwidget.charts.best_heads import best_heads
-from attnwidget.studies import checkpoint
-from attnwidget.studies.relations import (
+from attnwidget.studies.streaming import checkpoint
+from attnwidget.studies.words.relations import (
     DIRECTIONS,
     RelationAccuracies,
     predict_governors,

@@ -13,7 +13,7 @@ import pytest
 import traitlets
 
 from attnwidget import AttentionModel, Head, HeadGrid, HeadView, link
-from attnwidget.studies.relations import (
+from attnwidget.studies.words.relations import (
     DIRECTIONS,
     RelationAccuracies,
     predict_governors,

@@ -16,13 +16,13 @@ import reference_language as reference
 from attnwidget import AttentionModel, load_model
 from attnwidget.kernels.governors import GovernorHits, predicted_governors
 from attnwidget.kernels.word_maps import WordMaps
-from attnwidget.studies.relations import (
+from attnwidget.studies.words.relations import (
     DIRECTIONS,
     RelationAccuracies,
     RelationHits,
     probe_relations,
 )
-from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 from probed_sentences import SENTENCES, reader

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from attnwidget import load_model, retrieval_scores
-from attnwidget.capture.attention import Attention
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.metrics import Sinks
-from attnwidget.studies import retrieval
+from attnwidget.studies.metrics import retrieval
 from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 NEEDLE = "The key is in the blue jar."

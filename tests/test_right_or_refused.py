@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 import zoo
 from attnwidget import HeadGrid, load_model, make_segments, measure
-from attnwidget.capture.output_check import OutputCheck
-from attnwidget.capture.tap import tap
+from attnwidget.capture.tapping.output_check import OutputCheck
+from attnwidget.capture.tapping.tap import tap
 from sweep.architectures import architectures
 from sweep.small_models import build, inputs_of
 

@@ -15,11 +15,11 @@ import reference_surface as reference
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.entropy import confidence, entropy
 from attnwidget.kernels.position import mean_distances, offset_mass
-from attnwidget.studies.accumulator import Accumulator, Batch, LayerBatch, Subject
-from attnwidget.studies.attention_to_classes import Classes
-from attnwidget.studies.entropy import Confidence, Entropy
-from attnwidget.studies.position import Position
-from attnwidget.studies.segment_means import SegmentMeans
+from attnwidget.studies.metrics.attention_to_classes import Classes
+from attnwidget.studies.metrics.entropy import Confidence, Entropy
+from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.text.segments import Segment
 
 seeds = st.integers(0, 2**31 - 1)

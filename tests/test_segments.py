@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnwidget import load_model
-from attnwidget.capture.special_token_template import Template
-from attnwidget.studies.batches import batched
-from attnwidget.studies.segmenting import make_segments, read_segments
-from attnwidget.studies.token_classes import TokenClasses
+from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.studies.streaming.batches import batched
+from attnwidget.studies.streaming.segmenting import make_segments, read_segments
+from attnwidget.studies.streaming.token_classes import TokenClasses
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
 from vocabularies import MAKERS
@@ -219,7 +219,7 @@ def test_a_segment_is_what_the_tokenizer_would_make(kind: str, pair: bool) -> No
 
 
 def members(tokenizer: Any, text: str, **asked: Any) -> dict[str, list[int]]:
-    from attnwidget.capture.axes import token_axis
+    from attnwidget.capture.hub_model.axes import token_axis
 
     ids = tokenizer(text)["input_ids"]
     found = TokenClasses(tokenizer, asked).members(ids, lambda: token_axis(tokenizer, ids))

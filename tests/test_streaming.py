@@ -7,7 +7,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attnwidget.capture.lazy_mask import LazyMask, LazyRows, split_mask
+from attnwidget.capture.tapping.lazy_mask import LazyMask, LazyRows, split_mask
 from attnwidget.kernels import streaming
 from attnwidget.kernels.pooling import block_maxima
 from attnwidget.kernels.streaming import SIDE, stream_attention

@@ -16,16 +16,16 @@ from attnwidget.charts.score_panels import score_panels
 from attnwidget.demo import demo_treebank
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
-from attnwidget.probes.structural_result import StructuralProbe
-from attnwidget.probes.structural_runs import StructuralRun, StructuralRuns, scores_of
-from attnwidget.probes.structural_scores import (
+from attnwidget.probes.structural.structural_result import StructuralProbe
+from attnwidget.probes.structural.structural_runs import StructuralRun, StructuralRuns, scores_of
+from attnwidget.probes.structural.structural_scores import (
     MEASURES,
     GoldTree,
     TreeScores,
     chain_scores,
     punctuation_rule,
 )
-from attnwidget.probes.structural_training import (
+from attnwidget.probes.structural.structural_training import (
     MapDescent,
     StructuralTraining,
     TreeBatch,

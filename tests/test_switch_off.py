@@ -22,7 +22,7 @@ from attnwidget import (
     explore,
     link,
 )
-from attnwidget.capture.reading import Reading
+from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.widgets.explorer.widget import Explorer

@@ -12,7 +12,7 @@ import torch
 import transformers
 
 import zoo
-from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.capture.tapping.tap import LayerAttention, tap
 
 SMALL = 1e-6
 

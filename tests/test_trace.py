@@ -12,8 +12,8 @@ import pytest
 from attnwidget import load_model, make_segments, measure, measure_checkpoints
 from attnwidget.capture.model import AttentionModel
 from attnwidget.metrics import Confidence
-from attnwidget.studies import trace as trace_module
-from attnwidget.studies.model_reader import ModelReader
+from attnwidget.studies.metrics import measure_checkpoints as trace_module
+from attnwidget.studies.streaming.model_reader import ModelReader
 from attnwidget.text.segments import Segment
 from vocabularies import word_tokenizer
 from zoo import build

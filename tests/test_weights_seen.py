@@ -23,8 +23,8 @@ from attnwidget import (
     make_segments,
     measure,
 )
-from attnwidget.capture.collect_long import shows_products
-from attnwidget.capture.weights_seen import WeightsSeen
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.maps.collect_long import shows_products
 from planted_probes import sentences
 from recording import on_page
 from vocabularies import word_tokenizer

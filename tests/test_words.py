@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from attnwidget import AttentionModel, load_model
-from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.token_words import token_words, words_without_tokens
 from vocabularies import CORPUS, MAKERS
 

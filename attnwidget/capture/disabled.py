@@ -10,14 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.edits import METHODS, REFERRING, Change, EditMethod, Edits, edge_change
-from attnwidget.capture.head import Head, named_head
-from attnwidget.capture.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.hub_model.placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
-from attnwidget.capture.placement import device_of
-from attnwidget.capture.sites import count_heads, find_sites
-from attnwidget.capture.tap import LayerAttention, open_edits, tap
-from attnwidget.capture.torch_functions import summed_values
+from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
+from attnwidget.capture.tapping.edits import (
+    METHODS,
+    REFERRING,
+    Change,
+    EditMethod,
+    Edits,
+    edge_change,
+)
+from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
+from attnwidget.capture.tapping.torch_functions import summed_values
 from attnwidget.text.counted import counted
 
 Heads = Head | Sequence[Any] | Iterable[Head | Sequence[Any]]

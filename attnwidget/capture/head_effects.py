@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.edits import Change, EditMethod, LayerChanges
-from attnwidget.capture.gradients import attention_gradients
-from attnwidget.capture.head import Head
-from attnwidget.capture.inputs import input_names
-from attnwidget.capture.layer_numbers import layer_numbers
-from attnwidget.capture.losses import Task
-from attnwidget.capture.plain_forward import uncompiled
+from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.predict import Question
-from attnwidget.capture.reading import Reading
-from attnwidget.capture.replay import replaying
-from attnwidget.capture.sites import find_sites
-from attnwidget.capture.tap import LayerAttention, open_edits, tap
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.edits import Change, EditMethod, LayerChanges
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.replay import replaying
+from attnwidget.capture.tapping.tap import LayerAttention, open_edits, tap
 
 Effects = NDArray[np.float64]
 

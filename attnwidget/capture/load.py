@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from attnwidget.capture.call import call
+from attnwidget.capture.hub_model.wrapped import unwrapped
+from attnwidget.capture.maps.made_by import call
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.sites import find_sites
-from attnwidget.capture.wrapped import unwrapped
+from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.text.counted import counted
 
 # The models that come with the package: name for `load_model`, folder in `attnwidget/demo`, and

@@ -11,31 +11,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.call import Call, call
-from attnwidget.capture.collect import Collected
-from attnwidget.capture.collect_long import collect_long, is_long
 from attnwidget.capture.disabled import Heads, disabled
-from attnwidget.capture.edits import EditMethod, Edits
-from attnwidget.capture.encode import Encoded, Text
-from attnwidget.capture.generate import continuation, translation
-from attnwidget.capture.gradients import attention_gradients
-from attnwidget.capture.inputs import fitting_axis, input_names, unpadded
-from attnwidget.capture.layer_numbers import LayerNumbers, layer_numbers
-from attnwidget.capture.length_limit import LengthLimit
-from attnwidget.capture.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.hub_model.generate import continuation, translation
+from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
+from attnwidget.capture.hub_model.model_tensors import fitting_axis, input_names, unpadded
+from attnwidget.capture.hub_model.placement import check_has_weights, device_of
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.hub_model.predictions import Predictions
+from attnwidget.capture.hub_model.sent_model import SentModel, received_model
+from attnwidget.capture.hub_model.text_encoder import Encoded, Text
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.collect_layers import Collected
+from attnwidget.capture.maps.collect_long import collect_long, is_long
+from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.maps.made_by import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
-from attnwidget.capture.output_check import OutputCheck
-from attnwidget.capture.placement import check_has_weights, device_of
-from attnwidget.capture.plain_forward import uncompiled
 from attnwidget.capture.predict import Question, predictions_of, question_of
-from attnwidget.capture.predictions import Predictions
-from attnwidget.capture.projection import Projections
-from attnwidget.capture.reading import Reading
-from attnwidget.capture.sent_model import SentModel, received_model
-from attnwidget.capture.sites import find_sites
-from attnwidget.capture.tap import open_edits
-from attnwidget.capture.weights_seen import WeightsSeen
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.edits import EditMethod, Edits
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.output_check import OutputCheck
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.text.tokens import Tokens
 
 _NO_NORMS_OF_LONG = (

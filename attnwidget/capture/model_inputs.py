@@ -8,13 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.encode import Encoded, Encoder, Text
-from attnwidget.capture.generate import decoder_ids, translation
-from attnwidget.capture.inputs import given_inputs, input_names, padded_inputs, unpadded
-from attnwidget.capture.length_limit import LengthLimit
-from attnwidget.capture.placement import device_of
-from attnwidget.capture.special_token_template import Template
+from attnwidget.capture.hub_model.generate import decoder_ids, translation
+from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.model_tensors import (
+    given_inputs,
+    input_names,
+    padded_inputs,
+    unpadded,
+)
+from attnwidget.capture.hub_model.placement import device_of
+from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens
 

@@ -30,7 +30,7 @@ from attnwidget.demo.batches import (
     read_chapters,
     split_chapters,
 )
-from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.segments import read_lines
 from attnwidget.text.treebank_files import load_treebank
 

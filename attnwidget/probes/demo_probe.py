@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib.resources import as_file, files
 
 from attnwidget.capture.load import load_model
-from attnwidget.probes.dependency_results import DependencyProbe
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.features import model_digest
 from attnwidget.probes.probe_file import load_probe
 

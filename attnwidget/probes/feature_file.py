@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.kernels.arrays import FloatArray
-from attnwidget.studies.one_writer import one_writer
+from attnwidget.studies.streaming.one_writer import one_writer
 from attnwidget.text.whole_file import named_errors, remove_unfinished, replacing
 
 FeatureKind = Literal["maps", "hidden"]

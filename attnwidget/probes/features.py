@@ -14,18 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.free_memory import give_memory_back
+from attnwidget.capture.hub_model.free_memory import give_memory_back
 from attnwidget.kernels.arrays import FloatArray
 from attnwidget.kernels.word_maps import WordMaps, word_means
 from attnwidget.probes.feature_file import FeatureFile, FeatureKind, Layout, Precision
-from attnwidget.studies.accumulator import LayerBatch
 from attnwidget.studies.argument_checks import all_of, one_of, refuse_no_model
-from attnwidget.studies.batches import batched
-from attnwidget.studies.checkpoint import digest_of
-from attnwidget.studies.model_reader import ModelReader
-from attnwidget.studies.progress_bar import progress_bar
-from attnwidget.studies.shards import Executor, Workers
-from attnwidget.studies.word_segments import (
+from attnwidget.studies.streaming.accumulator import LayerBatch
+from attnwidget.studies.streaming.batches import batched
+from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.model_reader import ModelReader
+from attnwidget.studies.streaming.progress_bar import progress_bar
+from attnwidget.studies.streaming.shards import Executor, Workers
+from attnwidget.studies.words.word_segments import (
     WordSegment,
     WordSegmenter,
     word_owners,

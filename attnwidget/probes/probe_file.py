@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.pair_result import PairProbe
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.pairs.pair_result import PairProbe
 from attnwidget.probes.saved_arrays import read_probe
-from attnwidget.probes.structural_result import StructuralProbe
+from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.text.word_vectors import WordVectors
 
 if TYPE_CHECKING:

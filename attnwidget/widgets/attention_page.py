@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.head import Head
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.part import Page
+from attnwidget.widgets.pages.registry import figure, page_of
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
 from attnwidget.widgets.pages.write import write_linked
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.registry import figure, page_of
 
 if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView

@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import reference_language
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tap import LayerAttention, tap
-from attnwidget.studies.accumulator import Batch, LayerBatch, Subject
-from attnwidget.studies.batches import BatchMaker, batched
-from attnwidget.studies.relations import Relations, probe_relations
-from attnwidget.studies.word_segments import WordSegment, WordSegmenter
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.batches import BatchMaker, batched
+from attnwidget.studies.words.relations import Relations, probe_relations
+from attnwidget.studies.words.word_segments import WordSegment, WordSegmenter
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
 

@@ -25,11 +25,11 @@ import transformers
 
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tap import tap
+from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.rollout import attention_flow
-from attnwidget.studies.batches import BatchMaker, batched
-from attnwidget.studies.measure import measure
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.streaming.batches import BatchMaker, batched
 from attnwidget.text.segments import Segment
 
 TOKENS = 128

@@ -13,10 +13,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
-from attnwidget.studies.coreference import probe_coreference
-from attnwidget.studies.coreference_results import CoreferenceAccuracies
-from attnwidget.studies.governors import GovernorPredictions, predict_governors
-from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.studies.words.coreference import probe_coreference
+from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
+from attnwidget.studies.words.governors import GovernorPredictions, predict_governors
+from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
@@ -24,10 +24,10 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
+from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.pages.write import write_page
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.registry import FIGURES
 from browser.axe import AXE, INJECT
 from browser.figures import GridOnPage
 from browser.pages import watched

@@ -25,7 +25,7 @@ from attnwidget import (
     train_structural_probe,
 )
 from attnwidget.demo import demo_treebank
-from attnwidget.studies.relations import RelationAccuracies, probe_relations
+from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.parity import Desk, assert_all_alike

@@ -42,8 +42,9 @@ from attnwidget import (
     train_pair_probe,
     train_structural_probe,
 )
-from attnwidget.probes import features, fitting
-from attnwidget.studies import checkpoint
+from attnwidget.probes import features
+from attnwidget.probes.dependency.train_dependency_probe import probe_fitting as fitting
+from attnwidget.studies.streaming import checkpoint
 from attnwidget.text.treebank import Sentence
 from planted_probes import sentences
 from vocabularies import word_tokenizer

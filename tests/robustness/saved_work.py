@@ -21,7 +21,7 @@ from attnwidget import (
     train_dependency_probe,
     train_structural_probe,
 )
-from attnwidget.studies.segmenting import make_segments
+from attnwidget.studies.streaming.segmenting import make_segments
 from planted_probes import sentences
 from probed_sentences import reader as small_model
 from robustness.mutations import mutated_arrays, mutated_json

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import attnwidget
 from attnwidget import Attention, AttentionModel, load_model
-from attnwidget.capture.tap import LayerAttention, tap
+from attnwidget.capture.tapping.tap import LayerAttention, tap
 from sweep.plain_references import (
     Maps,
     computed_weights,

@@ -11,7 +11,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.sites import find_sites
+from attnwidget.capture.tapping.attention_sites import find_sites
 from sweep.small_models import options_of
 
 Maps = dict[str, list[Tensor]]

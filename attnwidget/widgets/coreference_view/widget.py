@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import traitlets
 
-from attnwidget.capture.call import YOURS
-from attnwidget.capture.layer_numbers import LayerNumbers
-from attnwidget.studies.coreference_results import (
+from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.studies.words.coreference_results import (
     AMONG,
     CoreferenceAccuracies,
     Evaluated,
@@ -43,7 +43,7 @@ class CoreferenceView(HeadWidget):
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.coreference import probe_coreference
+        >>> from attnwidget.studies.words.coreference import probe_coreference
         >>> from attnwidget.text.coreference import Document
         >>> from attnwidget.widgets.coreference_view.widget import CoreferenceView
         >>> words = "The captain told his men that he would not leave .".split()

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.capture.advice import on_page
-from attnwidget.probes.structural_result import StructuralProbe
-from attnwidget.studies.governors import predict_governors
-from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.probes.structural.structural_result import StructuralProbe
+from attnwidget.studies.words.governors import predict_governors
+from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too_long
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
@@ -17,7 +17,7 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded, state_of
 from attnwidget.widgets.pages.part import Holding, Page, Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.wire.values import to_wire
 
 #: More would keep the writer waiting: each is read by the model.
 MOST_SENTENCES = 40

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.head import Head
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.weights_seen import WeightsSeen
-from attnwidget.studies.governors import GovernorPredictions, WordUnit, predict_governors
-from attnwidget.studies.relation_results import DIRECTIONS
+from attnwidget.capture.tapping.head import Head
+from attnwidget.studies.words.governors import GovernorPredictions, WordUnit, predict_governors
+from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.relation_words import words_of
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.wire.values import to_wire
 
 #: Bytes of word maps that are kept: some forty sentences of 60 words in a model of 144 heads.
 _ROOM = 80_000_000

@@ -11,18 +11,18 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.advice import on_page
-from attnwidget.capture.call import YOURS
-from attnwidget.capture.head import Head
-from attnwidget.probes.dependency_answers import ProbePredictions
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.structural_result import PredictedTree, StructuralProbe
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.tapping.head import Head
+from attnwidget.probes.dependency.dependency_answers import ProbePredictions
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too_long
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.shared.code import code_of
 from attnwidget.widgets.shared.relation_words import words_of
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.wire.values import to_wire
 
 #: Votes of a word that the page names, and heads that are selected by them.
 _VOTES = 8

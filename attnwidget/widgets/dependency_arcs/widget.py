@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import traitlets
 
-from attnwidget.capture.advice import on_page
-from attnwidget.capture.call import YOURS
-from attnwidget.capture.layer_numbers import LayerNumbers
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.maps.made_by import YOURS
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.governors import GovernorPredictions
-from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.studies.words.governors import GovernorPredictions
+from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import (
     SentencePredictions,

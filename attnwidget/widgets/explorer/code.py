@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnwidget.capture.call import YOURS, Call, literal
+from attnwidget.capture.maps.made_by import YOURS, Call, literal
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO
 from attnwidget.widgets.shared.code import chosen_options, code_of
-from attnwidget.widgets.shared.linked_traits import SHARED
+from attnwidget.widgets.wire.linked_traits import SHARED
 
 #: What the explorer says by other means, or says of itself.
 _ELSEWHERE = {*PANELS, "progress", "text", "pair", "target", "versus_text"}

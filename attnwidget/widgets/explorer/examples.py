@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.head import Head
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.head import Head
 from attnwidget.text.demonstrations import DemoText, demo_texts
 from attnwidget.text.tokens import Tokens
 

@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnwidget.capture.attention import Attention
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.stack import Stack
 from attnwidget.kernels.entropy import confidence
-from attnwidget.studies.head_distances import HeadDistances
-from attnwidget.studies.measure import measure, measure_attention
-from attnwidget.studies.relation_results import RelationAccuracies
-from attnwidget.studies.relations import Relations
-from attnwidget.studies.token_classes import axis_classes
-from attnwidget.studies.word_segments import WordSegmenter
+from attnwidget.studies.metrics.head_distances import HeadDistances
+from attnwidget.studies.metrics.measure import measure, measure_attention
+from attnwidget.studies.streaming.token_classes import axis_classes
+from attnwidget.studies.words.relation_results import RelationAccuracies
+from attnwidget.studies.words.relations import Relations
+from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.metric_table import Metrics
 

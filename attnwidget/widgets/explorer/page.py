@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.pages.part import Page
-from attnwidget.widgets.shared.registry import page_of
+from attnwidget.widgets.pages.registry import page_of
 
 
 def page(explorer: Explorer) -> Page:

@@ -9,10 +9,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from attnwidget.capture.advice import on_page
-from attnwidget.capture.attention import Attention
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.head_distances import HeadDistances
+from attnwidget.studies.metrics.head_distances import HeadDistances
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap

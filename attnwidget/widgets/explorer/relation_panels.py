@@ -6,11 +6,11 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import Attention
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.structural_result import StructuralProbe
-from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.structural.structural_result import StructuralProbe
+from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.measures import probe_in_parts
@@ -18,9 +18,9 @@ from attnwidget.widgets.explorer.panels import Child, LinkedPanels
 from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.background import Job
-from attnwidget.widgets.shared.linked_traits import fitting
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
+from attnwidget.widgets.wire.linked_traits import fitting
 
 _OF_TREEBANK = ("table", "arcs")
 #: Seconds that a search for a sentence may take.

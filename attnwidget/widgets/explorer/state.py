@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 import ipywidgets
 import numpy as np
 
-from attnwidget.capture.attention import Attention
 from attnwidget.capture.load import EMBEDDED, load_model
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.structural_result import StructuralProbe
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.panels import OF_METRIC, PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO, given_treebank
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.linked_traits import SHARED
+from attnwidget.widgets.wire.linked_traits import SHARED
 
 AnyExplorer = TypeVar("AnyExplorer", bound=RelationPanels)
 FORMAT = "attnwidget explorer"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnwidget.capture.model import AttentionModel
-from attnwidget.studies.relation_results import RelationAccuracies
+from attnwidget.studies.words.relation_results import RelationAccuracies
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank

@@ -9,13 +9,13 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.comparable import refuse_incomparable
 from attnwidget.capture.load import load_model
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.comparable import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
-from attnwidget.probes.dependency_results import DependencyProbe
-from attnwidget.probes.structural_result import StructuralProbe
-from attnwidget.studies.progress_bar import said_when_slow
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.structural.structural_result import StructuralProbe
+from attnwidget.studies.streaming.progress_bar import said_when_slow
 from attnwidget.text.counted import counted
 from attnwidget.widgets.explorer.examples import (
     Story,

@@ -7,7 +7,7 @@ from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.encoding import readable, state_of
 from attnwidget.widgets.pages.part import Page, Part
 from attnwidget.widgets.shared.metric_table import metrics_to_wire
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.wire.values import to_wire
 
 NEEDS_A_KERNEL = "Heads are switched off by a kernel, which this page does not have."
 

@@ -8,15 +8,15 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.call import YOURS
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.made_by import YOURS
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.shared.versus import Versus, as_the_page_has_it
-from attnwidget.widgets.shared.wire import axes_to_wire, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnwidget.capture.attention import Attention
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.widgets.head_view.widget import HeadView
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnwidget.capture.stack import Stack
+from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.text.tokens import Tokens
 
 

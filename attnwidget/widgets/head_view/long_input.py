@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.head import Head
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.shared.wire import axis_to_wire, to_wire
+from attnwidget.widgets.wire.values import axis_to_wire, to_wire
 
 #: (query from, query to, key from, key to), ends excluded.
 Part = tuple[int, int, int, int]

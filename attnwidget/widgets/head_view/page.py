@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from attnwidget.capture.head import Head
+from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.head_view.widget import HeadView

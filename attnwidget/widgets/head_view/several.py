@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.head import Head
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.pages.encoding import rounded
-from attnwidget.widgets.shared.wire import masked_map, to_wire
+from attnwidget.widgets.wire.values import masked_map, to_wire
 
 ARRANGEMENTS = ("one", "beside", "overlay")
 #: Heads that can be told from each other, side by side and in one drawing.

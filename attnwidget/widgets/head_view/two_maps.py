@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.head import Head
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.head_view.highlighted import highlighted
-from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.stack import Stack
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInput
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
-from attnwidget.widgets.shared.wire import axes_to_wire, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60

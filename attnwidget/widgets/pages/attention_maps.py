@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.head import Head
-from attnwidget.capture.stack import Stack
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, rounded
 from attnwidget.widgets.pages.part import Holding
 from attnwidget.widgets.pages.size_limit import megabytes
-from attnwidget.widgets.shared.wire import axes_to_wire, masked_map
+from attnwidget.widgets.wire.values import axes_to_wire, masked_map
 
 UNITS = ("tokens", "words")
 

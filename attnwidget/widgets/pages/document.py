@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attnwidget.text.xml_text import xml_text
+from attnwidget.widgets.pages.registry import STATIC
 from attnwidget.widgets.pages.size_limit import megabytes
-from attnwidget.widgets.shared.registry import STATIC
 
 _CODE = ("js", "css")
 

@@ -48,7 +48,7 @@ def readable(value: Any) -> Any:
     Example:
         >>> import numpy as np
         >>> from attnwidget.widgets.pages.encoding import readable
-        >>> from attnwidget.widgets.shared.wire import to_wire
+        >>> from attnwidget.widgets.wire.values import to_wire
         >>> readable({"n": to_wire(np.array([1], "i4"))})
         {'n': {'shape': [1], 'dtype': '<i4', 'view': 'AQAAAA=='}}
     """

@@ -8,9 +8,9 @@ from typing import Any
 
 from attnwidget.widgets.pages.document import as_json, code_size
 from attnwidget.widgets.pages.part import Holding, Part
+from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, Sized, refuse_above
-from attnwidget.widgets.shared.linked_traits import SHARED, fitting
-from attnwidget.widgets.shared.registry import FIGURES
+from attnwidget.widgets.wire.linked_traits import SHARED, fitting
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from attnwidget.text.whole_file import write_whole
 from attnwidget.widgets.pages.document import document
 from attnwidget.widgets.pages.page_data import page_data
 from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.registry import page_of
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
-from attnwidget.widgets.shared.registry import page_of
 
 
 def write_page(

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnwidget.capture.attention import Attention
-from attnwidget.capture.edits import EditMethod
-from attnwidget.capture.head import Head
+from attnwidget.capture.hub_model.predictions import Predictions, Task
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.predict import prediction_task
-from attnwidget.capture.predictions import Predictions, Task
-from attnwidget.capture.reading import Reading
-from attnwidget.capture.stack import Stack
+from attnwidget.capture.tapping.edits import EditMethod
+from attnwidget.capture.tapping.head import Head
 
 _NOT_ASKED = (
     "the model itself is asked, and this attention is of given weights, or was made in a block of "

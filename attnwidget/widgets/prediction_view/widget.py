@@ -8,11 +8,11 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.advice import on_page
-from attnwidget.capture.attention import Attention
 from attnwidget.capture.head_effects import effects_of
-from attnwidget.capture.predictions import Predictions
-from attnwidget.capture.reading import Reading
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.hub_model.predictions import Predictions
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.widgets.prediction_view.question import (
     Answered,
     ShownQuestion,
@@ -26,8 +26,8 @@ from attnwidget.widgets.prediction_view.question import (
 )
 from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.stack_choice import StackChoice
-from attnwidget.widgets.shared.wire import axes_to_wire
-from attnwidget.widgets.shared.wire import to_wire as array_to_wire
+from attnwidget.widgets.wire.values import axes_to_wire
+from attnwidget.widgets.wire.values import to_wire as array_to_wire
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import traitlets
 
-from attnwidget.capture.call import YOURS
-from attnwidget.capture.head import Head
-from attnwidget.capture.layer_numbers import LayerNumbers
-from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import (
@@ -18,7 +18,7 @@ from attnwidget.widgets.shared.relation_choice import (
     checked_accuracies,
     shown_relations,
 )
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.wire.values import to_wire
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class RelationTable(RelationChoice):
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.studies.relations import probe_relations
+        >>> from attnwidget.studies.words.relations import probe_relations
         >>> from attnwidget.text.treebank import Sentence
         >>> from attnwidget.widgets.relation_table.widget import RelationTable
         >>> cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])

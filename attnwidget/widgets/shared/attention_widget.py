@@ -8,15 +8,15 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.advice import on_page
-from attnwidget.capture.attention import NO_MODEL, NOT_READ_AGAIN, QUANTITIES, Attention
-from attnwidget.capture.edits import STANDING_ALONE
-from attnwidget.capture.head import Head
-from attnwidget.capture.layer_numbers import LayerNumbers
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, QUANTITIES, Attention
+from attnwidget.capture.tapping.edits import STANDING_ALONE
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Heads, Subset, TokenMarks
-from attnwidget.widgets.shared.wire import loss_to_wire, stacks_to_wire
+from attnwidget.widgets.wire.values import loss_to_wire, stacks_to_wire
 
 
 class AttentionWidget(HeadWidget):

@@ -174,7 +174,7 @@ class Exporting:
         A host shows one format of an output: without the model, JupyterLab would show an error and
         not the picture.
         """
-        from attnwidget.studies.progress_bar import in_notebook
+        from attnwidget.studies.streaming.progress_bar import in_notebook
 
         bundle = super()._repr_mimebundle_()  # type: ignore[misc]
         if bundle is None or not options.static_fallback or not in_notebook():

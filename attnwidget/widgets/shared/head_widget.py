@@ -12,14 +12,14 @@ from typing import Any
 import anywidget
 import traitlets
 
-from attnwidget.capture.advice import on_page
-from attnwidget.capture.head import Head, named_head
-from attnwidget.capture.layer_numbers import LayerNumbers
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.widgets.pages.registry import STATIC as STATIC
+from attnwidget.widgets.pages.registry import figure as figure_named
 from attnwidget.widgets.shared.code import chosen_options, code_of
 from attnwidget.widgets.shared.exporting import Exporting
 from attnwidget.widgets.shared.options import options
-from attnwidget.widgets.shared.registry import STATIC as STATIC
-from attnwidget.widgets.shared.registry import figure as figure_named
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.traits import Heads
 from attnwidget.widgets.shared.warm import warm_up

@@ -9,8 +9,8 @@ from typing import Any
 
 from attnwidget.widgets.shared.circle import circle_of, tie, untie
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.linked_traits import SHARED, fitting
 from attnwidget.widgets.shared.relation_choice import RelationChoice
+from attnwidget.widgets.wire.linked_traits import SHARED, fitting
 
 #: How often a value is set again while other threads change it.
 _ROUNDS = 10

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from attnwidget.widgets.shared.head_widget import Shapes
-from attnwidget.widgets.shared.wire import to_wire
+from attnwidget.widgets.wire.values import to_wire
 
 #: float64 [L, H] by the metric's title.
 Metrics = dict[str, NDArray[np.float64]]

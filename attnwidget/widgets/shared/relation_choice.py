@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import traitlets
 
-from attnwidget.capture.head import Head
-from attnwidget.studies.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.capture.tapping.head import Head
+from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from attnwidget.capture.head import Head
+from attnwidget.capture.tapping.head import Head
 
 
 class Heads(traitlets.List[Head]):

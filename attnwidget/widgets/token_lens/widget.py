@@ -8,11 +8,11 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.head import Head
+from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.stack_choice import StackChoice
-from attnwidget.widgets.shared.wire import axes_to_wire, to_wire
 from attnwidget.widgets.token_lens.three_digits import three_digits
+from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
 # More numbers than these are sent to three digits, in a byte and a half each.
 _MOST_IN_FULL = 6000

@@ -1,0 +1,1 @@
+"""Facts about Hugging Face models: wrappers, devices, inputs, tokens and losses."""

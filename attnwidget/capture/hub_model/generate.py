@@ -1,0 +1,92 @@
+"""What a model writes: the continuation of a prompt, or the target of an encoder-decoder."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.plain_forward import plain_forward
+
+
+def continuation(
+    hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
+) -> list[int]:
+    """Return the ids of a prompt (a batch of one) and of the continuation that `hf_model` writes.
+
+    Raises:
+        ValueError: the model does not generate.
+    """
+    _check_generates(hf_model, "attend(text) reads a text as it is")
+    pad = next(
+        (
+            token_id
+            for owner, name in (
+                (tokenizer, "pad_token_id"),
+                (tokenizer, "eos_token_id"),
+                (hf_model.generation_config, "pad_token_id"),
+            )
+            if (token_id := getattr(owner, name, None)) is not None
+        ),
+        0,
+    )
+    prompt = {name: inputs[name] for name in ("input_ids", "attention_mask") if name in inputs}
+    whole = _generate(hf_model, prompt, max_new_tokens, {"pad_token_id": pad} | options)
+    return [int(token_id) for token_id in whole[0]]
+
+
+def translation(
+    hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
+) -> Tensor:
+    """The decoder ids [1, T] that `hf_model` generates for encoder inputs, its start token first.
+
+    Raises:
+        ValueError: the model does not generate.
+    """
+    _check_generates(hf_model, "pass the decoder's text: attend(text, target=...)")
+    known = set(inspect.signature(hf_model.get_encoder().forward).parameters)
+    inputs = {name: value for name, value in inputs.items() if name in known}
+    return _generate(hf_model, inputs, max_new_tokens, options)
+
+
+def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:
+    """`target` as a decoder reads it: after its start token.
+
+    Raises:
+        ValueError: the model's config names no start token.
+    """
+    start = next(
+        (
+            token_id
+            for name in ("decoder_start_token_id", "bos_token_id")
+            for owner in (hf_model.config, getattr(hf_model, "generation_config", None))
+            if isinstance(token_id := getattr(owner, name, None), int)
+        ),
+        None,
+    )
+    if start is None:
+        raise ValueError(
+            f"the config of {type(hf_model).__name__} names no decoder_start_token_id; pass a dict "
+            "of inputs with decoder_input_ids"
+        )
+    return list(target) if target and target[0] == start else [start, *target]
+
+
+def _check_generates(hf_model: Any, instead: str) -> None:
+    able = getattr(hf_model, "can_generate", None)
+    if able is None or not able():
+        raise ValueError(f"{type(hf_model).__name__} generates no text; {instead}")
+
+
+def _generate(
+    hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, options: Mapping[str, Any]
+) -> Tensor:
+    greedy = {"do_sample": False, "num_beams": 1}
+    with torch.no_grad(), plain_forward(hf_model):
+        ids: Tensor = hf_model.generate(
+            **inputs, max_new_tokens=max_new_tokens, **(greedy | dict(options))
+        )
+    return ids

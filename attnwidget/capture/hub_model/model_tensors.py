@@ -1,0 +1,132 @@
+"""Model inputs as tensors: of encoded texts, padded, or of a caller's dict, checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.axes import patch_axis, position_axis
+from attnwidget.capture.hub_model.placement import device_of
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.hub_model.text_encoder import Encoded
+from attnwidget.text.tokens import Tokens
+
+
+def input_names(hf_model: Any) -> set[str]:
+    """The arguments that the model's forward names."""
+    return set(inspect.signature(uncompiled(hf_model).forward).parameters)
+
+
+def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> dict[str, Tensor]:
+    """Inputs [B, longest] of B texts, padded on the right, where padding shifts no position.
+
+    Raises:
+        TypeError: the model's forward names none of them.
+    """
+    longest = max(len(text.ids) for text in encoded)
+    pad = getattr(tokenizer, "pad_token_id", None) or 0
+
+    def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
+        full = [[*row, *[filler] * (longest - len(row))] for row in rows]
+        return torch.tensor(full, device=device_of(hf_model))
+
+    inputs = {
+        "input_ids": padded([text.ids for text in encoded], pad),
+        "attention_mask": padded([[1] * len(text.ids) for text in encoded], 0),
+    }
+    if any(text.token_types is not None for text in encoded):
+        types = [text.token_types or [0] * len(text.ids) for text in encoded]
+        inputs["token_type_ids"] = padded(types, 0)
+    names = input_names(hf_model)
+    known = {name: value for name, value in inputs.items() if name in names}
+    if not known:
+        raise TypeError(
+            f"the forward of {type(hf_model).__name__} names none of {', '.join(inputs)}: pass the "
+            "transformers model itself to load_model, not what wraps it"
+        )
+    return known
+
+
+def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
+    """A caller's dict of inputs on the model's device, without padding on the left.
+
+    Models that number positions from the first one on would else read the text shifted.
+
+    Raises:
+        TypeError: the model has no input of that name.
+        ValueError: if there are no inputs, more than one in the batch, or a mask that hides every
+            token.
+    """
+    names = input_names(hf_model)
+    inputs = {}
+    for name, value in raw_inputs.items():
+        if name not in names:
+            listed = ", ".join(sorted(names - {"self", "kwargs"}))
+            raise TypeError(f"{type(hf_model).__name__} has no input {name!r}; it takes {listed}")
+        tensor = torch.as_tensor(value)
+        if tensor.ndim == 1:
+            tensor = tensor[None]
+        if tensor.shape[:1] != (1,):
+            raise ValueError(
+                f"input {name!r} has the shape {list(tensor.shape)}: attend reads one input, a "
+                "batch of 1; for several texts use attend_batch(texts)"
+            )
+        if name.endswith("attention_mask") and tensor.ndim == 2 and not bool((tensor != 0).any()):
+            raise ValueError(
+                f"{name} is 0 at all {tensor.shape[1]} positions, so no token is left: "
+                "pass 1 for each token to read and 0 for padding"
+            )
+        dtype = hf_model.dtype if tensor.is_floating_point() else None
+        inputs[name] = tensor.to(device_of(hf_model), dtype)
+    if not inputs:
+        raise ValueError("the dict of inputs is empty: pass input_ids, pixel_values...")
+    return _without_left_padding(_without_left_padding(inputs, ""), "decoder_")
+
+
+def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return `inputs` of one side (decoder or not), from the first token after the padding.
+
+    Everything that has an entry a token is cut, but for pictures.
+    """
+    mask = inputs.get(f"{prefix}attention_mask")
+    if mask is None or mask.ndim != 2:
+        return dict(inputs)
+    first = int(mask[0].nonzero()[0])
+
+    def cut(name: str, value: Tensor) -> bool:
+        decoded = "decoder_input_ids" in inputs
+        side = next((p for p in ("decoder_", "encoder_") if name.startswith(p)), "")
+        side = "decoder_" if decoded and name == "labels" else side
+        return side == prefix and value.shape[:2] == mask.shape and not name.startswith("pixel")
+
+    return {name: value[:, first:] if cut(name, value) else value for name, value in inputs.items()}
+
+
+def unpadded(
+    inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
+) -> list[int] | None:
+    """Return the ids of one item that the mask does not hide, or None if there are no ids."""
+    ids = inputs.get(name)
+    mask = inputs.get(mask_name)
+    if ids is None:
+        return None
+    if mask is None or mask.shape != ids.shape:
+        return [int(i) for i in ids[item]]
+    return [int(i) for i in ids[item][mask[item] != 0]]
+
+
+def fitting_axis(
+    tokens: Tokens | None, length: int, inputs: Mapping[str, Tensor], config: Any
+) -> Tokens:
+    """`tokens` where they are the axis of a map; patches of an image or positions where not."""
+    if tokens is not None and len(tokens) == length:
+        return tokens
+    pixels = inputs.get("pixel_values")
+    patch = getattr(config, "patch_size", None)
+    if pixels is not None and isinstance(patch, int):
+        return patch_axis(length, pixels.shape[-2] // patch, pixels.shape[-1] // patch)
+    return position_axis(length)

@@ -1,0 +1,84 @@
+"""The special tokens that a tokenizer puts before, between and after texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Template:
+    """Special tokens around one text or a pair, as vocabulary ids.
+
+    `types` holds one token type per token of `before`, for A, per token of `between`, for B and per
+    token of `after`; it is None where the tokenizer gives no types.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.special_token_template import Template
+        >>> Template.of(load_model().tokenizer, pair=True).ids([10, 11], [12])
+        [2, 10, 11, 3, 12, 3]
+    """
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    types: tuple[tuple[int, ...], int, tuple[int, ...], int, tuple[int, ...]] | None
+
+    @classmethod
+    def of(cls, tokenizer: Any, *, pair: bool) -> Template:
+        """Read off an example: no other way works for every tokenizer."""
+        first, second = (list(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in "ab")
+        encoded = tokenizer("a", "b") if pair else tokenizer("a")
+        ids = list(encoded["input_ids"])
+        types = encoded.get("token_type_ids")
+        start = _find(first, ids, 0)
+        end = start + len(first)
+        start_second = _find(second, ids, end) if pair else end
+        end_second = start_second + len(second) * pair
+        return cls(
+            tuple(ids[:start]),
+            tuple(ids[end:start_second]),
+            tuple(ids[end_second:]),
+            types
+            and (
+                tuple(types[:start]),
+                types[start],
+                tuple(types[end:start_second]),
+                types[start_second] if pair else 0,
+                tuple(types[end_second:]),
+            ),
+        )
+
+    def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
+        """`first` and `second` with the special tokens in their places."""
+        return [*self.before, *first, *self.between, *second, *self.after]
+
+    def token_types(self, n_first: int, n_second: int) -> list[int]:
+        """The token type of each of `ids`; all 0 where the tokenizer gives none."""
+        before, first, between, second, after = self.types or (
+            (0,) * len(self.before),
+            0,
+            (0,) * len(self.between),
+            0,
+            (0,) * len(self.after),
+        )
+        return [*before, *[first] * n_first, *between, *[second] * n_second, *after]
+
+    def sentences(self, n_first: int, n_second: int) -> list[int]:
+        """Type 0 is for A and the tokens around it, type 1 for B and the tokens after it."""
+        if not n_second:
+            return [0] * (len(self.before) + n_first + len(self.after))
+        n_before = len(self.before) + n_first + len(self.between)
+        return [0] * n_before + [1] * (n_second + len(self.after))
+
+
+def _find(part: list[int], whole: list[int], start: int) -> int:
+    for at in range(start, len(whole) - len(part) + 1):
+        if whole[at : at + len(part)] == part:
+            return at
+    raise ValueError(
+        "the tokenizer changes texts when it adds special tokens, so segments cannot be built for "
+        "this model: pass texts to attend"
+    )

@@ -1,0 +1,251 @@
+"""Texts as a model takes them: ids, sentence ids and their axis, within the model's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.axes import token_axis
+from attnwidget.capture.hub_model.length_limit import LengthLimit
+from attnwidget.capture.hub_model.spelling import vocabulary_kind
+from attnwidget.text.counted import counted
+from attnwidget.text.token_words import token_words, words_without_tokens
+from attnwidget.text.tokens import Tokens
+
+Text = str | Sequence[str] | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One text: n `ids`, the model's `token_types` (None without such types), and the axis."""
+
+    ids: list[int]
+    token_types: list[int] | None
+    tokens: Tokens
+
+
+class Encoder:
+    """Turns texts into `Encoded` for one model and its tokenizer.
+
+    Args:
+        tokenizer: The tokenizer of the model, or None.
+        hf_model: The model.
+        limit: The number of tokens of an input; None = the limit of the model and the tokenizer.
+
+    Raises:
+        ValueError: The tokenizer's vocabulary is far larger than the model's.
+    """
+
+    def __init__(self, tokenizer: Any, hf_model: Any, limit: LengthLimit | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._model = type(hf_model).__name__
+        self._vocabulary = _vocabulary_size(hf_model)
+        self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
+        size = getattr(tokenizer, "vocab_size", None)
+        # A few entries more than the model has happen: special tokens added after training.
+        if self._vocabulary and isinstance(size, int) and size > self._vocabulary + 256:
+            raise ValueError(
+                f"the tokenizer has {size} entries, {self._model} {self._vocabulary}: they do not "
+                "belong together; pass the tokenizer that the model was trained with"
+            )
+
+    @property
+    def limit(self) -> int | None:
+        """The largest number of tokens of an input; None if there is no limit."""
+        return self._length_limit.tokens
+
+    def __call__(
+        self, text: Text, pair: Text | None = None, *, truncate: bool = False, target: bool = False
+    ) -> Encoded:
+        """Encode a text or a pair of texts.
+
+        Args:
+            text: a string, its words, or vocabulary ids, which are taken as they are.
+            pair: second sentence, of the same form (not for ids).
+            truncate: cut what is too long for the model.
+            target: the text is for the decoder.
+
+        Raises:
+            ValueError: empty text, text too long, a word of a list without tokens, ids outside of
+                the vocabulary, no tokenizer.
+            TypeError: a text of another form.
+        """
+        if _is_ids(text):
+            if pair is not None:
+                raise TypeError(
+                    "pair goes with texts; ids are taken as they are, special ones included"
+                )
+            ids = [int(i) for i in text]
+            ids = self._within_limit(ids[: self.limit] if truncate else ids)
+            return Encoded(ids, None, self.axis(ids))
+        if self._tokenizer is None:
+            raise ValueError(
+                f"this {self._model} has no tokenizer: pass one to load_model(model, tokenizer), "
+                "or attend to a dict of model inputs"
+            )
+        for name, content in (("text", text), ("pair", pair)):
+            _check_text(name, content)
+        return self._from_text(text, pair, truncate, target)
+
+    def axis(
+        self,
+        ids: Sequence[int],
+        *,
+        word_ids: Sequence[int | None] | None = None,
+        segments: Sequence[int] | None = None,
+    ) -> Tokens:
+        """The axis of `ids`, each checked to be in the model's vocabulary."""
+        for token_id in ids:
+            if token_id < 0 or (self._vocabulary and token_id >= self._vocabulary):
+                raise ValueError(
+                    f"token id {token_id} is not in the vocabulary of {self._model}, which has ids "
+                    f"0 to {(self._vocabulary or 0) - 1}: does the tokenizer belong to the model?"
+                )
+        if self._tokenizer is None:
+            names = tuple(str(i) for i in ids)
+            n = len(names)
+            special = ("first", *("",) * (n - 1))
+            return Tokens(names, names, tuple(ids), special, (0,) * n, tuple(range(n)))
+        return token_axis(self._tokenizer, ids, word_ids=word_ids, segments=segments)
+
+    def _from_text(self, text: Any, pair: Any, truncate: bool, target: bool) -> Encoded:
+        spelt = [None if content is None else _Spelt.of(content) for content in (text, pair)]
+        joined = vocabulary_kind(self._tokenizer) == "bytes" or isinstance(text, str)
+        options: dict[str, Any] = {"verbose": False}
+        if truncate and self.limit is not None:
+            options |= {"truncation": True, "max_length": self.limit}
+        names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
+        for name, question in zip(names, spelt, strict=True):
+            if question is not None:
+                # Byte-level vocabularies would run separate words together without spaces.
+                options[name] = question.text if joined else question.words
+        if not joined:
+            options["is_split_into_words"] = True
+        fast = getattr(self._tokenizer, "is_fast", False)
+        encoding = self._tokenizer(**options, return_offsets_mapping=fast)
+        ids = self._within_limit(list(encoding["input_ids"]))
+        types = encoding.get("token_type_ids")
+        sequences = encoding.sequence_ids() if fast else [None] * len(ids)
+        words = encoding.word_ids() if fast else None
+        if words is not None and joined and not isinstance(text, str):
+            owners = [token_words(item.words, encoding["offset_mapping"]) for item in spelt if item]
+            words = [None if k is None else owners[k][i] for i, k in enumerate(sequences)]
+        for k, (name, item) in enumerate(zip(("text", "pair"), spelt, strict=True)):
+            if words is not None and item is not None and item.words:
+                words_of_part = [
+                    word for word, part in zip(words, sequences, strict=True) if part == k
+                ]
+                _check_tokens("target" if target else name, item.words, words_of_part, truncate)
+        segments = [min(int(kind), 1) for kind in types] if types is not None else []
+        if not any(segments) and pair is not None:
+            segments = _carried_forward(sequences)
+        return Encoded(ids, types, self.axis(ids, word_ids=words, segments=segments or None))
+
+    def _within_limit(self, ids: list[int]) -> list[int]:
+        if not ids:
+            raise ValueError("the text has no tokens: pass at least one")
+        if self.limit is not None and len(ids) > self.limit:
+            reads = self._length_limit.reads
+            raise AdvisedError(
+                f"too long: {counted(len(ids), 'token')}; {reads} {self.limit} at most",
+                self._length_limit.advice,
+            )
+        return ids
+
+
+@dataclass(frozen=True)
+class _Spelt:
+    """A text as a string and, where it was given so, as words."""
+
+    text: str
+    words: list[str]
+
+    @classmethod
+    def of(cls, content: Any) -> _Spelt:
+        text, words = (
+            (content, []) if isinstance(content, str) else (" ".join(content), list(content))
+        )
+        refuse_half_characters(text)
+        return cls(text, words)
+
+
+def refuse_half_characters(text: str, label: str = "the text") -> None:
+    """ValueError for a text that no tokenizer takes; `label` names it.
+
+    Example:
+        >>> from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
+        >>> refuse_half_characters("a whole one: 🙂")
+    """
+    half = next((i for i, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
+    if half is not None:
+        raise ValueError(
+            f"{label} has half a character ({text[half]!a}) at {half}, as a cut between two "
+            "UTF-16 units leaves it: no vocabulary has it, take it out"
+        )
+
+
+def _vocabulary_size(hf_model: Any) -> int | None:
+    try:
+        embeddings = hf_model.get_input_embeddings()
+    except (AttributeError, NotImplementedError):
+        return None
+    return embeddings.num_embeddings if isinstance(embeddings, nn.Embedding) else None
+
+
+def _is_ids(text: object) -> bool:
+    if isinstance(text, (str, bytes)) or not isinstance(text, Sequence):
+        return False
+    return len(text) > 0 and all(hasattr(i, "__index__") for i in text)
+
+
+def _check_text(name: str, content: object) -> None:
+    if content is None and name == "pair":
+        return
+    if isinstance(content, str):
+        if not content.strip():
+            raise ValueError(f"{name} is empty: pass at least one word")
+    elif not isinstance(content, (list, tuple)) or not all(isinstance(w, str) for w in content):
+        raise TypeError(
+            f"{name} is a string, a list of words or a list of ids, got {type(content).__name__}; "
+            "several texts at once: attend_batch(texts)"
+        )
+    elif not content or not all(word.strip() for word in content):
+        raise ValueError(f"{name} has empty words: pass at least one word, without empty words")
+    elif all(len(word.split()) > 1 for word in content):
+        raise TypeError(
+            f"{name} is a list of {counted(len(content), 'item')} with spaces, such as "
+            f"{content[0][:40]!r}: "
+            "are they texts or words? Write attend(text, pair) for two sentences of one input, "
+            "attend_batch(texts) for separate texts, and a list of single words, such as "
+            "text.split(), for words"
+        )
+
+
+def _check_tokens(
+    name: str, words: Sequence[str], owners: Sequence[int | None], truncate: bool
+) -> None:
+    """Raise an error if some of the `words` have no tokens, by the `word_ids` of the tokens."""
+    # What stands behind the last word was cut.
+    end = max((owner + 1 for owner in owners if owner is not None), default=0)
+    missing = words_without_tokens(owners, end if truncate else len(words))
+    if missing:
+        listed = ", ".join(f"{words[i]!r} (number {i + 1})" for i in missing[:5])
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ValueError(
+            f"{name} has words without tokens, which no map could show: {listed}{more}; the "
+            "tokenizer keeps none of their characters, take them out"
+        )
+
+
+def _carried_forward(sequences: Sequence[int | None]) -> list[int]:
+    """Sentence A or B of every token: a special token belongs to the sentence before it."""
+    segments = []
+    last = 0
+    for sequence in sequences:
+        last = last if sequence is None else sequence
+        segments.append(last)
+    return segments

@@ -1,0 +1,106 @@
+"""Whether a model still has the weights that it had when something was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_PLAIN = (nn.Parameter, Tensor)
+
+
+class WeightsSeen:
+    """What the weights of a model were, without a copy of them.
+
+    For each parameter: device, type, memory address, version counter, and the value in its middle,
+    because the version counter ignores writes through `.data`. Weights with special types, such as
+    quantised weights, move during a pass: only their device and type count.
+
+    Args:
+        hf_model: a model, or a part of one.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+        >>> model = torch.nn.Linear(2, 2)
+        >>> seen = WeightsSeen(model)
+        >>> seen.refuse_changed(model)
+        >>> model.weight.data.add_(1)[0, 0] > 0
+        tensor(True)
+        >>> seen.refuse_changed(model)
+        Traceback (most recent call last):
+        RuntimeError: Linear was trained, or its weights were changed otherwise, since this was \
+read: read it again, attend(text)
+    """
+
+    def __init__(self, hf_model: nn.Module) -> None:
+        parameters = list(hf_model.parameters())
+        self._places = _places(parameters)
+        self._numbers = _numbers(parameters)
+
+    def changed(self, hf_model: nn.Module) -> bool:
+        """Whether the same model has other weights by now."""
+        parameters = list(hf_model.parameters())
+        return _places(parameters) != self._places or _numbers(parameters) != self._numbers
+
+    def refuse_changed(
+        self, hf_model: nn.Module, again: str = "this was read: read it again, attend(text)"
+    ) -> None:
+        """Raise where weights are others by now.
+
+        Args:
+            hf_model: the same model.
+            again: since when, and what to do.
+
+        Raises:
+            RuntimeError: they were moved, converted, trained or changed otherwise.
+        """
+        if not self.changed(hf_model):
+            return
+        places = _places(list(hf_model.parameters()))
+        how = "was trained, or its weights were changed otherwise,"
+        for before, now in zip(self._places, places, strict=False):
+            if before[:2] != now[:2]:
+                how = f"was moved or converted, from {_said(before)} to {_said(now)},"
+                break
+        raise RuntimeError(f"{type(hf_model).__name__} {how} since {again}")
+
+
+def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            parameter.device,
+            parameter.dtype,
+            parameter.data_ptr(),
+            0 if parameter.is_inference() else parameter._version,
+        )
+        if _is_plain(parameter)
+        else (parameter.device, parameter.dtype)
+        for parameter in parameters
+    ]
+
+
+@torch.no_grad()
+def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
+    """The number in the middle of each parameter, as bytes: NaN is as it was, too."""
+    alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    for parameter in parameters:
+        if _is_plain(parameter) and parameter.numel():
+            if parameter.is_contiguous():
+                middle = parameter.as_strided(
+                    (), (), parameter.storage_offset() + parameter.numel() // 2
+                )
+            else:
+                middle = parameter[tuple(size // 2 for size in parameter.shape)]
+            alike.setdefault((parameter.device, parameter.dtype), []).append(middle)
+    return [torch.stack(numbers).double().cpu().numpy().tobytes() for numbers in alike.values()]
+
+
+def _is_plain(parameter: Tensor) -> bool:
+    return type(parameter) in _PLAIN and not parameter.is_meta
+
+
+def _said(place: tuple[Any, ...]) -> str:
+    return f"{str(place[1]).removeprefix('torch.')} on {place[0]}"

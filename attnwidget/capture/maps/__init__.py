@@ -1,0 +1,1 @@
+"""Attention maps of one input: layers, tiles, thumbnails and tables."""

@@ -1,0 +1,215 @@
+"""What a forward pass leaves behind: the kept layers of every input of a batch, padding removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.losses import Loss, Task
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.kept_layer import KeptLayer, Shared, cut_map, keep_layer
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.gradients import LayerGradient
+from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+
+_NO_MAPS = (
+    "{} computed no attention map over all tokens: {} calls neither an attention function of "
+    "transformers nor torch's softmax over the scores of all tokens (windows in a layout of its "
+    "own, or integers)"
+)
+_NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without whole maps"
+
+
+class Collected:
+    """Return the layers that one forward pass over `inputs` recorded, for each input of the batch.
+
+    `options` are passed on to the model; `projections` are its own, found anew where
+    not given.
+    `items` holds, for each input, its layers by stack. Memory: queries and keys of all layers, or
+    their weights where these do not follow from queries and keys. `no_norms` says why there are no
+    norms; "" where there are. `not_shown` names the stack that ran without a map over all tokens,
+    like the encoders of LED and LongT5; "" if `items` has all stacks. `output` is the output of the
+    model.
+
+    Raises:
+        ValueError: the model shows no maps, or maps that one grid of heads cannot hold.
+    """
+
+    def __init__(
+        self,
+        hf_model: Any,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        projections: Projections | None = None,
+    ) -> None:
+        self._batch = next(iter(inputs.values())).shape[0]
+        self._hf_model = uncompiled(hf_model)
+        self._model = type(hf_model).__name__
+        positions = _kept_positions(inputs.get("attention_mask"), self._batch)
+        target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
+        other = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
+        # Queries and keys of each stack. Cross-attention within one stack reads given states.
+        decodes = "decoder_input_ids" in inputs
+        self._positions = {
+            "self": (positions, positions),
+            "encoder": (positions, positions),
+            "decoder": (target, target),
+            "cross": (target, positions) if decodes else (positions, other),
+        }
+        projections = Projections(hf_model) if projections is None else projections
+        sites = _stacks_of_sites(hf_model)
+        ran = self._read(hf_model, inputs, options, projections, sites)
+        if len(ran) < len(sites) and sites.keys() != (now := _stacks_of_sites(hf_model)).keys():
+            # BigBird puts full attention in place of its sparse one when an input is short.
+            ran = self._read(hf_model, inputs, options, Projections(hf_model), now)
+        self._check()
+        self.not_shown = self._why_not_shown(ran)
+        self._numbers = layer_numbers(uncompiled(hf_model), find_sites(uncompiled(hf_model)))
+        self.no_norms = self._projections.refused
+        if self.no_norms:
+            for stacks in self.items:
+                for layers in stacks.values():
+                    layers[:] = [replace(kept, moved=None) for kept in layers]
+
+    def _read(
+        self,
+        hf_model: Any,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        projections: Projections,
+        sites: Mapping[nn.Module, str],
+    ) -> dict[nn.Module, str]:
+        """Fill `items` in one forward pass; return the attention modules that ran, with stacks."""
+        self.items: list[dict[str, list[KeptLayer]]] = [{} for _ in range(self._batch)]
+        self._shared = [Shared() for _ in range(self._batch)]
+        self._shown: set[nn.Module] = set()
+        self._projections = projections
+        ran: dict[nn.Module, str] = {}
+
+        def note(module: nn.Module, *_: Any) -> None:
+            ran[module] = sites[module]
+
+        with ExitStack() as undo:
+            for module in sites:
+                undo.callback(module.register_forward_hook(note).remove)
+            with torch.no_grad(), projections.checking(), tap(hf_model, self._keep):
+                self.output = hf_model(**inputs, **options)
+        return ran
+
+    def _keep(self, seen: LayerAttention) -> None:
+        if seen.weights.shape[0] != self._batch:
+            raise ValueError(
+                f"{self._model} attends within {seen.weights.shape[0]} windows for {self._batch} "
+                "inputs; maps over whole inputs exist only where every layer attends to all of them"
+            )
+        self._shown.add(seen.module)
+        self._projections.see(seen)
+        moved = self._projections.value_products(seen)
+        queries, keys = self._positions[seen.stack]
+        for item, stacks in enumerate(self.items):
+            layer = keep_layer(
+                seen,
+                item,
+                _matching(queries[item], seen.weights.shape[-2]),
+                _matching(keys[item], seen.weights.shape[-1]),
+                self._shared[item],
+                moved,
+            )
+            stacks.setdefault(seen.stack, []).append(layer)
+
+    def add_gradients(
+        self, task: Task, gradients: Sequence[LayerGradient], values: Tensor
+    ) -> list[Loss]:
+        """Keep |dL/da| of every layer; returns the loss of every input, their `values` [B]."""
+        for entry in gradients:
+            queries, keys = self._positions[entry.stack]
+            for item, stacks in enumerate(self.items):
+                numbers = self._numbers.get(entry.stack)
+                place = entry.layer if numbers is None else numbers.place(entry.layer)
+                kept = stacks[entry.stack][place]
+                magnitudes = cut_map(
+                    entry.values[item].abs(),
+                    _matching(queries[item], entry.values.shape[-2]),
+                    _matching(keys[item], entry.values.shape[-1]),
+                )
+                if isinstance(kept.mask, Tensor):
+                    magnitudes = magnitudes.masked_fill(~kept.mask, 0)
+                stacks[entry.stack][place] = replace(kept, gradients=magnitudes)
+        losses = []
+        for item, value in enumerate(values.tolist()):
+            masked = None if task.selected is None else task.selected[item]
+            if masked is not None and (own := self._positions["self"][0][item]) is not None:
+                masked = masked[own]
+            positions = () if masked is None else tuple(masked.nonzero()[:, 0].tolist())
+            losses.append(Loss(task.name, value, positions))
+        return losses
+
+    def _why_not_shown(self, ran: Mapping[nn.Module, str]) -> str:
+        """Name the stacks that ran without a map over all tokens; "" if every stack has maps.
+
+        Raises:
+            ValueError: Some layers of a stack have maps over all tokens and others have not.
+        """
+        # A module around the attention of a layer, or inside it, is no layer of its own.
+        layers = {part for shown in self._shown for part in shown.modules()}
+        hidden = [
+            stack
+            for module, stack in ran.items()
+            if module not in layers and self._shown.isdisjoint(module.modules())
+        ]
+        for stack in dict.fromkeys(hidden):
+            if stack in self.items[0]:
+                count = hidden.count(stack)
+                whole = count + len(self.items[0][stack])
+                raise ValueError(
+                    f"{count} of the {whole} {stack!r} layers of {self._model} computed no "
+                    "attention map over all tokens: their attention is local or sparse; a stack "
+                    "can be read if all of its layers have such maps"
+                )
+        return ", ".join(_NOT_SHOWN.format(stack) for stack in dict.fromkeys(hidden))
+
+    def _check(self) -> None:
+        for stacks in self.items:
+            if not stacks:
+                sites = find_sites(self._hf_model)
+                modules = sorted({type(site.module).__name__ for site in sites})
+                raise ValueError(_NO_MAPS.format(self._model, ", ".join(modules)))
+            for name, layers in stacks.items():
+                for kept in layers:
+                    if name != "cross" and kept.n_query != kept.n_key:
+                        raise ValueError(
+                            f"{self._model} computed no attention map over all tokens: a layer of "
+                            f"{name!r} has {kept.n_query} queries and {kept.n_key} keys, so its "
+                            "keys are not the tokens (compressed, pooled or windowed keys)"
+                        )
+                sizes = {(kept.n_heads, kept.n_query, kept.n_key) for kept in layers}
+                if len(sizes) > 1:
+                    listed = ", ".join(map(str, sorted(sizes)))
+                    raise ValueError(
+                        f"the {name!r} layers of {self._model} differ in (heads, queries, keys): "
+                        f"{listed}; a grid of heads needs layers of equal size"
+                    )
+
+
+def _stacks_of_sites(hf_model: Any) -> dict[nn.Module, str]:
+    """The stack of every attention module that the model has now."""
+    return {site.module: site.stack for site in find_sites(uncompiled(hf_model))}
+
+
+def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:
+    """For each input the indices that are not padding; None = no padding."""
+    if mask is None or mask.ndim != 2:
+        return [None] * batch
+    return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
+
+
+def _matching(positions: Tensor | None, length: int) -> Tensor | None:
+    """`positions` where they can be of an axis of this length."""
+    return None if positions is None or int(positions[-1]) >= length else positions

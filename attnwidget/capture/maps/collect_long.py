@@ -1,0 +1,99 @@
+"""The record of a forward pass over one long input: kept layers that hold no whole map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.free_memory import refuse_no_room
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.maps.kept_layer import KeptLayer, Products
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.streamed_layer import StreamedItem
+from attnwidget.capture.tapping.tap import LongAttention, open_edits, tap
+
+#: Inputs of more tokens are read without whole maps, unless `attend` is told otherwise.
+LONG_FROM = 1024
+
+
+def collect_long(
+    hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
+) -> list[dict[str, list[KeptLayer]]]:
+    """The layers that a forward pass left of each input, by stack.
+
+    Memory: queries and keys of all layers, two numbers a query and head, and thumbnails.
+
+    Raises:
+        ValueError: the model shows its weights alone, or computes them in a way that is not known.
+    """
+    items: list[dict[str, list[KeptLayer]]] = [{} for _ in next(iter(inputs.values()))]
+
+    def keep(seen: LongAttention) -> None:
+        for stacks, item in zip(items, seen.items, strict=True):
+            stacks.setdefault(seen.stack, []).append(kept_of(item))
+
+    if "logits_to_keep" in input_names(hf_model):
+        # What a model says of every token is larger than all that is kept.
+        options = {"logits_to_keep": 1, **options}
+    with torch.no_grad(), tap(hf_model, lambda _: None, on_long=keep):
+        hf_model(**inputs, **options)
+    return items
+
+
+def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:
+    """Whether an input is to be read without whole maps, as `asked` or else by its length.
+
+    Raises:
+        ValueError: whole maps of the input do not fit the memory.
+    """
+    if long is not None:
+        return long
+    names = ("input_ids", "decoder_input_ids", "inputs_embeds")
+    length = max((inputs[name].shape[1] for name in names if name in inputs), default=0)
+    if length <= LONG_FROM:
+        return False
+    mask = inputs.get("attention_mask")
+    padded = mask is not None and not bool((mask != 0).all())
+    if not padded and not open_edits(hf_model) and shows_products(hf_model):
+        return True
+    _refuse_no_room(hf_model, length)
+    return False
+
+
+def shows_products(hf_model: Any) -> bool:
+    """Whether every layer of a model shows the queries and keys that its weights follow from."""
+    return all(site.route == "interface" for site in find_sites(uncompiled(hf_model)))
+
+
+def _refuse_no_room(hf_model: Any, length: int) -> None:
+    """Refuse an input whose whole maps do not fit."""
+    config = hf_model.config.get_text_config()
+    heads = int(config.num_attention_heads) * int(config.num_hidden_layers)
+    refuse_no_room(
+        4 * heads * length**2,
+        f"the whole maps of {heads} heads over {length:,} tokens",
+        lambda room: (
+            "this model is read whole where it shows its weights alone, has heads switched off or "
+            f"padding; pass at most {isqrt(room // (4 * heads)):,} tokens"
+        ),
+    )
+
+
+def kept_of(item: StreamedItem) -> KeptLayer:
+    """Return the kept layer of one input."""
+    products = Products(
+        query=item.query,
+        key=item.key,
+        scaling=item.scaling,
+        softcap=item.softcap,
+        bias=item.bias,
+        sinks=item.sinks,
+        streamed=item.streamed,
+    )
+    (n_heads, n_query, _), (n_key_heads, n_key, _) = item.query.shape, item.key.shape
+    return KeptLayer(n_heads, n_key_heads, n_query, n_key, products=products, mask=item.mask)

@@ -1,0 +1,62 @@
+"""Whether the maps of two attentions can be compared, and how: between the tokens of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.text.alignment import SharedAxis
+from attnwidget.text.tokens import Tokens
+
+
+def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]) -> None:
+    """ValueError where heads of two models are not one another's, or no token is in both inputs."""
+    shapes = [
+        {name: (stack.n_layers, stack.n_heads) for name, stack in of.items()}
+        for of in (stacks, others)
+    ]
+    if shapes[0] != shapes[1]:
+        told = [
+            ", ".join(f"{name} {layers} × {heads}" for name, (layers, heads) in shape.items())
+            for shape in shapes
+        ]
+        raise ValueError(
+            f"attentions of as many layers and heads are compared, head by head; got {told[0]} and "
+            f"{told[1]}"
+        )
+    for name, stack in stacks.items():
+        other = others[name]
+        for own, its in ((stack.query, other.query), (stack.key, other.key)):
+            # Two tokenizers may have words in common where they have no token.
+            both = (SharedAxis(own, its), SharedAxis(own.to_words(), its.to_words()))
+            kinds = [axis.first.special[i] for axis in both for i, _ in axis.pairs]
+            if all(kind in ("cls", "sep") for kind in kinds):
+                raise ValueError(
+                    "the inputs have no common token and cannot be compared: "
+                    f"{_beginning(own)} and {_beginning(its)}"
+                )
+
+
+def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> list[Tensor]:
+    """Maps of two inputs, [H, Q, K] each, between the queries of both and all keys of either.
+
+    A key that is missing in one attention has weight 0 there.
+    """
+    query = SharedAxis(stack.query, other.query)
+    key = SharedAxis(stack.key, other.key)
+    if query.is_same and key.is_same:
+        return list(maps)
+    joint = []
+    for map_of_layer, rows, columns in zip(
+        maps, zip(*query.pairs, strict=True), key.places, strict=True
+    ):
+        cells = map_of_layer.new_zeros(len(map_of_layer), len(rows), len(key.tokens))
+        cells[..., columns] = map_of_layer[:, list(rows)]
+        joint.append(cells)
+    return joint
+
+
+def _beginning(axis: Tokens) -> str:
+    return " ".join(axis.text[:5]) + (" …" if len(axis) > 5 else "")

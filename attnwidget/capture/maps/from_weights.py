@@ -1,0 +1,214 @@
+"""Attention weights that somebody else computed: taken in any usual form, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.text.tokens import Tokens
+
+_STACK_OF_FIELD = {
+    "attentions": "self",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+    "cross_attentions": "cross",
+}
+_GET_WEIGHTS = (
+    "load_model(model, tokenizer).attend(text) reads them whatever the implementation; else load "
+    'the model with attn_implementation="eager" and call it with output_attentions=True'
+)
+# Rounding of entries and of sums of thousands of them.
+_TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
+_FLOAT32_TOLERANCE = 1e-3
+
+
+def weights_by_stack(
+    weights: object, stack: str, *, allow_unnormalised: bool = False
+) -> dict[str, list[Tensor]]:
+    """The maps of each stack, one [H, Q, K] tensor a layer.
+
+    Args:
+        weights: an array [L, H, Q, K], a sequence of layers [H, Q, K] or [1, H, Q, K], or a model
+            output with such sequences.
+        stack: the stack that an array or a sequence is of.
+        allow_unnormalised: take rows that do not sum to 1, and any finite values.
+
+    Raises:
+        TypeError: no weights of any of these forms.
+        ValueError: if there are no attention weights, more than one input, other shapes, or values
+            that are no attention weights.
+    """
+    fields = _fields(weights)
+    if fields is None:
+        fields = {stack: weights}
+    stacks = {name: _layers(value, name) for name, value in fields.items()}
+    for name, layers in stacks.items():
+        for index, layer in enumerate(layers):
+            _check_values(layer, f"layer {index} of {name!r}", allow_unnormalised)
+    return stacks
+
+
+def _fields(weights: object) -> dict[str, object] | None:
+    """Return the attention fields of a model output, or None if there are none."""
+    if isinstance(weights, Mapping):
+        stacks = {_STACK_OF_FIELD[k]: v for k, v in weights.items() if k in _STACK_OF_FIELD}
+        if not stacks:
+            raise ValueError(f"this output holds no attention weights: {_GET_WEIGHTS}")
+        return stacks
+    return None
+
+
+def _layers(weights: object, stack: str) -> list[Tensor]:
+    if weights is None:
+        raise ValueError(f"there are no attention weights of {stack!r}, only None: {_GET_WEIGHTS}")
+    if isinstance(weights, (np.ndarray, Tensor)):
+        array = _tensor(weights)
+        if array.ndim == 5 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 4:
+            raise ValueError(
+                f"weights of all layers have the shape [layers, heads, queries, keys], got "
+                f"{list(array.shape)}"
+            )
+        layers: list[Tensor] = list(array)
+    elif isinstance(weights, Sequence) and not isinstance(weights, (str, bytes)):
+        layers = [_one_layer(layer, index) for index, layer in enumerate(weights)]
+    else:
+        raise TypeError(
+            "weights are an array, a sequence of layers or a model output with attentions, got "
+            f"{type(weights).__name__}"
+        )
+    if not layers:
+        raise ValueError(
+            "the weights are empty: a model loaded with sdpa attention returns none even with "
+            f"output_attentions=True. {_GET_WEIGHTS}"
+        )
+    for index, layer in enumerate(layers):
+        if layer.shape != layers[0].shape or not layer.numel():
+            raise ValueError(
+                f"all layers need the same shape [heads, queries, keys] without 0: layer 0 has "
+                f"{list(layers[0].shape)}, layer {index} {list(layer.shape)}"
+            )
+    return layers
+
+
+def _one_layer(layer: object, index: int) -> Tensor:
+    if layer is None:
+        raise ValueError(
+            f"layer {index} is None: the model ran with sdpa attention, which computes no weights. "
+            f"{_GET_WEIGHTS}"
+        )
+    if isinstance(layer, tuple):
+        raise ValueError(
+            f"layer {index} is a tuple: generate() returns one tuple a step. "
+            "load_model(model, tokenizer).generate(text) gives one map over prompt and continuation"
+        )
+    array = _tensor(layer)
+    if array.ndim == 4 and array.shape[0] != 1:
+        raise ValueError(
+            f"layer {index} has a batch of {array.shape[0]} inputs, {list(array.shape)}: pass one "
+            "of them, [layer[i] for layer in attentions]"
+        )
+    array = array[0] if array.ndim == 4 else array
+    if array.ndim != 3:
+        raise ValueError(
+            f"layer {index} has the shape {list(array.shape)}; expected [heads, queries, keys] or "
+            "[1, heads, queries, keys]"
+        )
+    return array
+
+
+def _tensor(array: Any) -> Tensor:
+    if not isinstance(array, Tensor):
+        array = _of_numpy(array)
+    if array.is_meta:
+        raise ValueError("the weights are on the device 'meta', where tensors have no numbers")
+    tensor = array.detach().to_dense()
+    if not tensor.is_floating_point():
+        if tensor.is_complex():
+            raise TypeError(f"weights are real numbers, got {tensor.dtype}")
+        tensor = tensor.float()
+    return tensor
+
+
+def _of_numpy(array: Any) -> Tensor:
+    try:
+        values = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(
+            f"the weights are no array, since parts of it have other shapes ({error}): pass "
+            "[layers, heads, queries, keys]"
+        ) from error
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"weights are real numbers, got an array of {values.dtype}")
+    # Torch accepts no foreign byte order, no negative steps, and no floats wider than its own.
+    wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+    kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
+    return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))
+
+
+def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:
+    maps = layer.float()
+    if not bool(torch.isfinite(maps).all()):
+        head, query, key = (~torch.isfinite(maps)).nonzero()[0].tolist()
+        raise ValueError(
+            f"{where} has the value {maps[head, query, key].item()} at head {head}, query {query}, "
+            f"key {key}: attention weights are finite"
+        )
+    if allow_unnormalised:
+        return
+    tolerance = _TOLERANCE.get(layer.dtype, _FLOAT32_TOLERANCE)
+    low = maps.min().item()
+    high = maps.max().item()
+    if low < -tolerance or high > 1 + tolerance:
+        raise ValueError(
+            f"{where} has values from {low:.4g} to {high:.4g}, attention weights lie between 0 and "
+            "1: are these scores before the softmax? (allow_unnormalised=True takes them so)"
+        )
+    sums = maps.sum(-1)
+    head, query = divmod(int((sums - 1).abs().argmax()), sums.shape[-1])
+    if abs(sums[head, query].item() - 1) > tolerance:
+        raise ValueError(
+            f"{where}: the row of head {head}, query {query} sums to "
+            f"{sums[head, query].item():.4g}, not 1. Padding, attention sinks or "
+            "dropout can cause that; allow_unnormalised=True takes the weights as they are"
+        )
+
+
+def layers_of_weights(maps: Sequence[Tensor], stack: str) -> list[KeptLayer]:
+    """`maps` [H, Q, K] of every layer as layers, causal where no query sees a later key."""
+    n_heads, n_query, n_key = maps[0].shape
+    mask = None
+    if stack in ("self", "decoder") and n_query == n_key > 1:
+        lower = torch.ones(n_query, n_key, dtype=torch.bool, device=maps[0].device).tril()
+        if not any(bool(layer[:, ~lower].any()) for layer in maps):
+            mask = lower[None]
+    return [KeptLayer(n_heads, n_heads, n_query, n_key, kept=layer, mask=mask) for layer in maps]
+
+
+def axes_of_stack(
+    stack: str, query: Tokens, key: Tokens | None, layer: KeptLayer
+) -> tuple[Tokens, Tokens]:
+    """The axes of a stack, given the tokens of the attending and, where they differ, attended side.
+
+    Raises:
+        ValueError: they do not fit the layer's maps.
+    """
+    if key is None or stack == "decoder":
+        axes = (query, query)
+    else:
+        axes = (key, key) if stack == "encoder" else (query, key)
+    counts = (("queries", layer.n_query), ("keys", layer.n_key))
+    for axis, (name, count) in zip(axes, counts, strict=True):
+        if len(axis) != count:
+            raise ValueError(
+                f"the weights of {stack!r} have {count} {name}, the tokens for them are {len(axis)}"
+                ": pass all tokens with the special tokens (and key_tokens= if the attended "
+                "tokens differ)"
+            )
+    return axes

@@ -1,0 +1,67 @@
+"""Maps of kept layers, the latest of them remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.tiles import Tiles
+from attnwidget.kernels.arrays import Float32Array
+
+_REMEMBERED_BYTES = 64 * 1024 * 1024
+
+
+class MapCache:
+    """The maps of `layers` by stack and number; the latest 64 MiB are remembered.
+
+    Maps are computed under `lock`.
+    """
+
+    def __init__(
+        self, layers: Mapping[str, Mapping[int, KeptLayer]], lock: threading.RLock
+    ) -> None:
+        self.layers = {name: dict(kept) for name, kept in layers.items()}
+        self.lock = lock
+        self.tiles = {name: Tiles(kept) for name, kept in self.layers.items()}
+        self._latest: OrderedDict[tuple[str, str, int, int | None], Float32Array] = OrderedDict()
+
+    @property
+    def remembered_bytes(self) -> int:
+        return sum(held.nbytes for held in self._latest.values())
+
+    def get(
+        self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
+    ) -> Float32Array:
+        """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
+        with self.lock, torch.no_grad():
+            cached = (quantity, stack, layer, head)
+            all_heads = (quantity, stack, layer, None)
+            for key, part in ((cached, ...), (all_heads, head)):
+                if key in self._latest:
+                    self._latest.move_to_end(key)
+                    return self._latest[key][part]
+            heads = slice(None) if head is None else slice(head, head + 1)
+            values: Float32Array = self.layers[stack][layer].maps(quantity, heads).cpu().numpy()
+            values = values if head is None else values[0]
+            self._latest[cached] = values
+            while self.remembered_bytes > _REMEMBERED_BYTES:
+                self._latest.popitem(last=False)
+            return values
+
+    def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
+        """Return some rows of one head's map, [n, K], without computing the other rows."""
+        with self.lock, torch.no_grad():
+            values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
+        computed: Float32Array = values.cpu().numpy()
+        return computed
+
+    def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
+        """[Q, K], which keys each query may see; None = all."""
+        seen = self.layers[stack][layer].seen(head)
+        return None if seen is None else seen.cpu().numpy().copy()

@@ -1,0 +1,58 @@
+"""Stack: one stack of attention layers and the axes of its maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.text.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack of attention layers and the axes of its maps.
+
+    Attributes:
+        name: "self" in a model of one stack, else "encoder", "decoder" or "cross".
+        n_layers: layers in the stack, L, with those that have no attention.
+        n_heads: attention heads a layer.
+        n_key_heads: smaller than `n_heads` where heads share keys (grouped-query attention).
+        query: the attending tokens, rows of a map.
+        key: the attended tokens, columns of a map.
+        without_attention: the layers of a hybrid model that have no attention; else empty.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> stack = load_model().attend("The cat sat.").stacks["self"]
+        >>> stack.n_layers, stack.n_heads, len(stack.key)
+        (6, 12, 6)
+    """
+
+    name: str
+    n_layers: int
+    n_heads: int
+    n_key_heads: int
+    query: Tokens
+    key: Tokens
+    without_attention: tuple[int, ...] = ()
+
+    @property
+    def layers(self) -> LayerNumbers:
+        """The numbers of the layers that have attention."""
+        return LayerNumbers.without(self.without_attention, self.n_layers)
+
+
+def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str) -> Stack:
+    """The stack of that name, or the only one.
+
+    Raises:
+        ValueError: if the stack does not exist, or is not named although there are several.
+    """
+    if name is None and len(stacks) == 1:
+        return next(iter(stacks.values()))
+    if name is None or name not in stacks:
+        names = ", ".join(map(repr, stacks))
+        problem = "say which stack" if name is None else f"there is no stack {name!r}"
+        raise ValueError(f"{problem}: {model_name} has {names}")
+    return stacks[name]

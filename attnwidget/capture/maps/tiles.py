@@ -1,0 +1,168 @@
+"""Parts of one head's map, exact at every size: tiles, and the strongest links."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.kernels.pooling import block_maxima
+
+# Cells of a map held at a time.
+_CELLS_AT_ONCE = 1024 * 1024
+# A whole map in blocks of so many tokens is remembered: larger blocks follow from these.
+_PYRAMID = 8
+_REMEMBERED = 4
+
+
+TileSpan = tuple[int, int]
+
+
+class Tiles:
+    """Tiles of the maps of a stack's `layers` by number; a few overviews are remembered."""
+
+    def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
+        self._layers = layers
+        self._overviews: OrderedDict[tuple[int, int], Tensor] = OrderedDict()
+
+    def tile(
+        self, layer: int, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
+    ) -> Tensor:
+        """Largest weights of blocks of `step` by `step` tokens, NaN where a block is masked."""
+        kept = self._layers[layer]
+        edges = [queries[0], keys[0], step]
+        # A block that the end of a part cuts through is of fewer tokens than a remembered one.
+        edges += [end for end in (queries[1], keys[1]) if end not in (kept.n_query, kept.n_key)]
+        if step < _PYRAMID or any(edge % _PYRAMID for edge in edges):
+            maxima = _maxima(kept, head, queries, keys, step)
+        else:
+            part = [slice(low // _PYRAMID, -(-high // _PYRAMID)) for low, high in (queries, keys)]
+            maxima = _pooled(self._overview(layer, head)[part[0], part[1]], step // _PYRAMID)
+        return maxima.masked_fill(maxima < 0, torch.nan)
+
+    def top_links(
+        self, layer: int, head: int, count: int, within: tuple[int, int, int, int]
+    ) -> list[tuple[int, int, float]]:
+        """(query, key, weight) of the strongest weights among some queries and keys, in order.
+
+        `within` is (query from, query to, key from, key to), ends excluded.
+        """
+        queries = within[:2]
+        keys = within[2:]
+        parts = [(queries, keys)]
+        if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
+            parts = self._strongest_parts(layer, head, count, queries, keys)
+        links: list[tuple[float, int, int]] = []
+        for (first, last), (left, right) in parts:
+            for rows in _row_blocks((first, last), (left, right), 1):
+                values = _values(self._layers[layer], head, rows, slice(left, right)).flatten()
+                best = values.topk(min(count, len(values)))
+                for weight, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                    row, column = divmod(place, right - left)
+                    links += [(weight, rows.start + row, left + column)] if weight >= 0 else []
+        links.sort(key=lambda link: (-link[0], link[1], link[2]))
+        return [(query, key, weight) for weight, query, key in links[:count]]
+
+    def _strongest_parts(
+        self, layer: int, head: int, count: int, queries: TileSpan, keys: TileSpan
+    ) -> list[tuple[TileSpan, TileSpan]]:
+        """Parts that have the `count` strongest links: no more blocks than that can have one.
+
+        The edges beside whole blocks are among them.
+        """
+        (top, bottom), (left, right) = (
+            (-(-low // _PYRAMID), high // _PYRAMID) for low, high in (queries, keys)
+        )
+        inside = self._overview(layer, head)[top:bottom, left:right]
+        best = inside.flatten().topk(min(count, inside.numel())).indices.tolist()
+        parts: list[tuple[TileSpan, TileSpan]] = []
+        for place in best:
+            row, column = divmod(place, right - left)
+            query = (top + row) * _PYRAMID
+            key = (left + column) * _PYRAMID
+            parts.append(((query, query + _PYRAMID), (key, key + _PYRAMID)))
+        whole = (top * _PYRAMID, bottom * _PYRAMID), (left * _PYRAMID, right * _PYRAMID)
+        edges = [
+            ((queries[0], whole[0][0]), keys),
+            ((whole[0][1], queries[1]), keys),
+            (whole[0], (keys[0], whole[1][0])),
+            (whole[0], (whole[1][1], keys[1])),
+        ]
+        return parts + [
+            (rows, columns)
+            for rows, columns in edges
+            if rows[0] < rows[1] and columns[0] < columns[1]
+        ]
+
+    def _overview(self, layer: int, head: int) -> Tensor:
+        """The whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
+        overview = self._overviews.pop((layer, head), None)
+        if overview is None:
+            kept = self._layers[layer]
+            overview = _maxima(kept, head, (0, kept.n_query), (0, kept.n_key), _PYRAMID)
+        self._overviews[layer, head] = overview
+        while len(self._overviews) > _REMEMBERED:
+            self._overviews.popitem(last=False)
+        return overview
+
+
+def pooled_places(
+    layer: KeptLayer, head: int, rows: list[int], columns: list[int], step: int
+) -> tuple[Tensor, tuple[int, int]]:
+    """Largest weights of blocks of `step` of these queries and keys, 0 where masked.
+
+    Returns them and the query and key of the largest.
+    """
+    parts = []
+    top = -1.0
+    link = (rows[0], columns[0])
+    for block in _row_blocks((0, len(rows)), (0, len(columns)), step):
+        values = _values(layer, head, rows[block], columns)
+        place = int(values.argmax())
+        if (largest := float(values.flatten()[place])) > top:
+            row, column = divmod(place, len(columns))
+            top = largest
+            link = (rows[block][row], columns[column])
+        parts.append(_pooled(values, step))
+    return torch.cat(parts).clamp_(min=0), link
+
+
+def _maxima(
+    layer: KeptLayer, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
+) -> Tensor:
+    blocks = _row_blocks(queries, keys, step)
+    return torch.cat([_pooled(_values(layer, head, rows, slice(*keys)), step) for rows in blocks])
+
+
+def _row_blocks(queries: tuple[int, int], keys: tuple[int, int], step: int) -> Iterator[slice]:
+    """The queries in slices of whole blocks of `step`."""
+    count = max(1, _CELLS_AT_ONCE // max(1, keys[1] - keys[0]) // step) * step
+    for first in range(*queries, count):
+        yield slice(first, min(first + count, queries[1]))
+
+
+def _values(
+    layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]
+) -> Tensor:
+    """[rows, keys] weights of one head, -1 where masked."""
+    this_head = slice(head, head + 1)
+    seen = layer.seen(head, rows, keys)
+    if seen is None:
+        return layer.weights(this_head, rows, keys)[0]
+    if not layer.is_streamed or not isinstance(keys, slice):
+        return layer.weights(this_head, rows, keys)[0].masked_fill_(~seen, -1)
+    # Half of a causal map, and most of one with a sliding window, need not be computed.
+    values = torch.full(seen.shape, -1.0, device=seen.device)
+    shown = seen.any(0).nonzero()[:, 0].tolist()
+    if shown:
+        among = slice(shown[0], shown[-1] + 1)
+        part = slice(keys.start + among.start, keys.start + among.stop)
+        values[:, among] = layer.weights(this_head, rows, part)[0].masked_fill_(~seen[:, among], -1)
+    return values
+
+
+def _pooled(values: Tensor, step: int) -> Tensor:
+    return block_maxima(block_maxima(values, step).T, step).T

@@ -1,0 +1,1 @@
+"""The tap: attention read from a running model, and changed on the way."""

@@ -1,0 +1,158 @@
+"""Gradients of a loss with respect to attention weights, from one forward and one backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+
+
+@dataclass(frozen=True, eq=False)
+class LayerGradient:
+    """dL/da of one layer.
+
+    Attributes:
+        layer: index of the layer in its stack, from 0.
+        stack: "self", or "encoder", "decoder", "cross".
+        values: [B, H, Q, K], the derivative by each weight after the softmax as a variable of its
+            own; float32, with its sign.
+        visible: bool, broadcastable to [B, H, Q, K]: which keys each query may see; None = all.
+    """
+
+    layer: int
+    stack: str
+    values: Tensor
+    visible: Tensor | None
+
+
+def attention_gradients(
+    hf_model: Any, task: Task, options: Mapping[str, Any] | None = None
+) -> tuple[list[LayerGradient], Tensor]:
+    """dL/da of every layer, in order of computation, and the loss of each input, [B].
+
+    L is the sum of the inputs' losses. Parameters and their gradients stay as they are, frozen
+    ones too. `options` are passed on to the model. Memory: all maps of all layers.
+
+    Raises:
+        ValueError: if the loss is no number, does not depend on a layer's weights, or must pass
+            through layers that quantise their inputs; or the model was made under
+            torch.inference_mode().
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.hub_model.losses import task_for
+        >>> model = load_model(device="cpu")
+        >>> inputs = model.tokenizer("The cat sat on the mat.", return_tensors="pt")
+        >>> task = task_for(model.hf_model, model.tokenizer, inputs, "auto", seed=0)
+        >>> gradients, loss = attention_gradients(model.hf_model, task)
+        >>> gradients[5].values.shape, loss.shape
+        (torch.Size([1, 12, 9, 9]), torch.Size([1]))
+    """
+    layers: list[LayerAttention] = []
+    with torch.enable_grad():
+        _check_differentiable(hf_model)
+    with torch.enable_grad(), _differentiable(hf_model, task.inputs) as inputs:
+        with tap(hf_model, layers.append):
+            output = hf_model(**inputs, **(options or {}))
+        losses = task.losses(output)
+        if not isinstance(losses, Tensor) or losses.ndim > 1 or not losses.is_floating_point():
+            raise ValueError(f"a loss is one number an input, as a tensor; got {losses!r:.80}")
+        # A model that folds heads and batch into one dimension returns a view of the computed
+        # weights.
+        wanted = [
+            tensor
+            for seen in layers
+            for tensor in (seen.weights, seen.weights._base)
+            if tensor is not None and tensor.requires_grad
+        ]
+        raw_gradients: tuple[Tensor | None, ...] = ()
+        if losses.requires_grad and wanted:
+            raw_gradients = torch.autograd.grad(losses.sum(), wanted, allow_unused=True)
+    by_tensor = {
+        id(t): gradient
+        for t, gradient in zip(wanted, raw_gradients, strict=False)
+        if gradient is not None
+    }
+    gradients = [
+        LayerGradient(seen.layer, seen.stack, _of(seen, by_tensor, hf_model), _visible(seen))
+        for seen in layers
+    ]
+    return gradients, losses.detach().float().reshape(-1)
+
+
+def _check_differentiable(hf_model: nn.Module) -> None:
+    """Refuse weights and layers through which no gradient goes: the rest would be wrong."""
+    if any(parameter.is_inference() for parameter in hf_model.parameters()):
+        raise ValueError(
+            f"the weights of this {type(hf_model).__name__} were made under "
+            "torch.inference_mode(), so torch takes no gradient: load the model outside of it"
+        )
+    for path, module in hf_model.named_modules():
+        if not _passes_gradients_on(module):
+            raise ValueError(
+                f"no gradient goes through {path!r} of {type(hf_model).__name__}, since it is "
+                "quantised: load the model as it was before, or quantised in its weights alone"
+            )
+
+
+def _passes_gradients_on(module: nn.Module) -> bool:
+    if type(module).__module__.startswith("torch.ao.nn.quantized"):
+        return False
+    weight: Any = getattr(module, "weight", None)
+    if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
+        return True
+    # Some other weight types also quantise the input, so that gradients end there.
+    probe = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
+    if not probe.is_floating_point():
+        return True  # of bitsandbytes, which has gradients
+    output = module(probe.requires_grad_())
+    if not output.requires_grad:
+        return False
+    return torch.autograd.grad(output.sum(), probe, allow_unused=True)[0] is not None
+
+
+@contextmanager
+def _differentiable(hf_model: Any, inputs: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+    """Inputs, and embeddings of what is no number, as variables: frozen models have no others."""
+    options = {
+        name: value.detach().clone().requires_grad_() if value.is_floating_point() else value
+        for name, value in inputs.items()
+    }
+
+    def into_graph(_: nn.Module, __: Any, output: Tensor) -> None:
+        if not output.requires_grad:
+            output.requires_grad_()
+
+    with ExitStack() as undo:
+        for module in hf_model.modules():
+            if isinstance(module, nn.Embedding):
+                undo.callback(module.register_forward_hook(into_graph).remove)
+        yield options
+
+
+def _of(seen: LayerAttention, by_tensor: Mapping[int, Tensor], hf_model: Any) -> Tensor:
+    gradient = by_tensor.get(id(seen.weights))
+    if gradient is None and seen.weights._base is not None:
+        gradient = by_tensor.get(id(seen.weights._base))
+    if gradient is None or gradient.numel() != seen.weights.numel():
+        raise ValueError(
+            f"no gradient of the loss reaches the attention weights of layer {seen.layer} "
+            f"({seen.stack!r}) of {type(hf_model).__name__}: either the loss does not depend on "
+            "them, or the layer computes its output without them; then load the model with "
+            'attn_implementation="eager"'
+        )
+    return gradient.reshape(seen.weights.shape).float()
+
+
+def _visible(seen: LayerAttention) -> Tensor | None:
+    mask = seen.mask
+    if mask is None or mask.dtype == torch.bool:
+        return mask
+    return mask > torch.finfo(mask.dtype).min / 2

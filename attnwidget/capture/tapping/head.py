@@ -1,0 +1,74 @@
+"""The name of one attention head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import index as as_index
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+
+
+class Head(NamedTuple):
+    """One attention head: 0-based layer and head, and the stack of layers it belongs to.
+
+    `stack` is "self" in models with one stack; "encoder", "decoder" or "cross" in encoder-decoders.
+
+    Example:
+        >>> from attnwidget import Head
+        >>> head = Head(7, 9)
+        >>> str(head), head.paper_name
+        ('L7 H9', '8-10')
+    """
+
+    layer: int
+    head: int
+    stack: str = "self"
+
+    @property
+    def paper_name(self) -> str:
+        """The 1-based name printed in papers, "layer-head"."""
+        return f"{self.layer + 1}-{self.head + 1}"
+
+    def __str__(self) -> str:
+        name = f"L{self.layer} H{self.head}"
+        return name if self.stack == "self" else f"{self.stack} {name}"
+
+
+def named_head(
+    value: Head | Sequence[Any],
+    shapes: Mapping[str, tuple[int, int]],
+    layers: Mapping[str, LayerNumbers] | None = None,
+) -> Head:
+    """The head that (layer, head) or (layer, head, stack) names among stacks of (layers, heads).
+
+    Args:
+        value: The layer and head, and the stack if there are several.
+        shapes: Layers and heads per layer of each stack.
+        layers: The layers with attention, for stacks in which some layers have none.
+
+    Raises:
+        ValueError: There is no such head, its stack is not named, or its layer has no attention.
+
+    Example:
+        >>> from attnwidget.capture.tapping.head import named_head
+        >>> named_head((3, 5), {"encoder": (6, 12)})
+        Head(layer=3, head=5, stack='encoder')
+    """
+    if isinstance(value, (str, Mapping)) or not 2 <= len(value) <= 3:
+        raise ValueError(f"a head is (layer, head) or (layer, head, stack), got {value!r}")
+    names = ", ".join(map(repr, shapes))
+    if len(value) == 2 and len(shapes) > 1:
+        raise ValueError(f"say which stack, (layer, head, stack): one of {names}")
+    stack = str(value[2]) if len(value) == 3 else next(iter(shapes))
+    if stack not in shapes:
+        raise ValueError(f"there is no stack {stack!r}, one of {names} is expected")
+    layer = as_index(value[0])
+    head = as_index(value[1])
+    for name, number, count in zip(("layer", "head"), (layer, head), shapes[stack], strict=True):
+        if not 0 <= number < count:
+            raise ValueError(f"{name} {number} is not among 0 to {count - 1} of {stack!r}")
+    if layers and stack in layers:
+        layers[stack].check(layer)
+    return Head(layer, head, stack)

@@ -1,0 +1,150 @@
+"""Which layers of a model have attention: hybrid models have it in some of their layers only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from attnwidget.capture.tapping.attention_sites import Site
+
+# Layers that a message lists.
+_LISTED = 12
+
+
+@dataclass(frozen=True)
+class LayerNumbers:
+    """The attention layers of one stack, by the model's layer numbers.
+
+    Attributes:
+        numbers: The layers with attention, from 0, in the order of computation.
+        n_layers: All layers, L, with those that have no attention.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+        >>> layers = LayerNumbers((1, 3), 4)
+        >>> layers.without_attention, layers.place(3)
+        ((0, 2), 1)
+        >>> layers.spread(np.array([0.5, 0.25]))
+        array([ nan, 0.5 ,  nan, 0.25])
+    """
+
+    numbers: tuple[int, ...]
+    n_layers: int
+
+    @classmethod
+    def without(cls, without_attention: Collection[int], n_layers: int) -> LayerNumbers:
+        """Return the numbers of all layers but those without attention."""
+        numbers = (number for number in range(n_layers) if number not in without_attention)
+        return cls(tuple(numbers), n_layers)
+
+    @property
+    def without_attention(self) -> tuple[int, ...]:
+        """The layers that have no attention; empty in most models."""
+        return tuple(sorted({*range(self.n_layers)} - {*self.numbers}))
+
+    def place(self, layer: int) -> int:
+        """Return how many layers with attention come before a layer with attention.
+
+        Raises:
+            ValueError: The layer has no attention, or there is no such layer.
+        """
+        if layer in self.numbers:
+            return self.numbers.index(layer)
+        if not 0 <= layer < self.n_layers:
+            raise ValueError(f"layer {layer} is not among 0 to {self.n_layers - 1}")
+        listed = ", ".join(map(str, self.numbers[:_LISTED]))
+        more = len(self.numbers) - _LISTED
+        listed += f" and {more} more" if more > 0 else ""
+        raise ValueError(
+            f"layer {layer} of this model has no attention; its attention layers are {listed}"
+        )
+
+    def check(self, layer: int) -> None:
+        """Refuse a layer that has no attention; ValueError as `place`."""
+        if layer in self.without_attention:
+            self.place(layer)
+
+    def said(self, stack: str) -> str:
+        """Name the layers without attention, as a note says it; "" if every layer has attention."""
+        without = self.without_attention
+        if not without:
+            return ""
+        of_stack = "" if stack == "self" else f" of {stack!r}"
+        if len(without) > _LISTED:
+            return f"{len(without)} of {self.n_layers} layers{of_stack} have no attention"
+        listed = ", ".join(map(str, without))
+        have = "layer {}{} has" if len(without) == 1 else "layers {}{} have"
+        return f"{have.format(listed, of_stack)} no attention"
+
+    def nearest(self, layer: int) -> int:
+        """Return the layer with attention that is nearest to a layer, the earlier one of two."""
+        return min(self.numbers, key=lambda number: (abs(number - layer), number))
+
+    def spread(self, values: NDArray[Any], axis: int = 0, fill: float = np.nan) -> NDArray[Any]:
+        """Return values of the layers with attention with a place for every layer.
+
+        Args:
+            values: One entry along `axis` for each layer with attention.
+            axis: The axis of the layers.
+            fill: The value of layers without attention.
+
+        Returns:
+            `values` itself if every layer has attention; else a copy with L entries along `axis`.
+        """
+        if len(self.numbers) == self.n_layers:
+            return values
+        by_layer = np.moveaxis(values, axis, 0)
+        spread = np.full((self.n_layers, *by_layer.shape[1:]), fill, values.dtype)
+        spread[list(self.numbers)] = by_layer
+        return np.moveaxis(spread, 0, axis)
+
+
+def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNumbers]:
+    """Return the attention layers of each hybrid stack, which has layers without attention.
+
+    The result leaves out a stack in which every layer has attention: its layers count from 0. The
+    numbers are the indices in the `nn.ModuleList` that holds all layers of the stack.
+
+    Args:
+        model: The model, or the part of it, in which the sites were found.
+        sites: Its attention modules.
+    """
+    numbers: dict[str, LayerNumbers] = {}
+    for stack in dict.fromkeys(site.stack for site in sites):
+        own_sites = {site.module for site in sites if site.stack == stack}
+        layers = _in_one_list(model, [site.path for site in sites if site.stack == stack])
+        if layers is not None and layers.without_attention:
+            # A module that several layers share has several paths.
+            modules = model.named_modules(remove_duplicate=False)
+            paths = [path for path, module in modules if module in own_sites]
+            layers = _in_one_list(model, paths)
+        if layers is not None and layers.without_attention:
+            numbers[stack] = layers
+    return numbers
+
+
+def _in_one_list(model: nn.Module, paths: Sequence[str]) -> LayerNumbers | None:
+    """Return the indices of modules in the outermost `nn.ModuleList` that tells them apart.
+
+    Return None if no list holds all modules, or if the indices do not rise from module to module.
+    """
+    parts = paths[0].split(".")
+    for depth, part in enumerate(parts):
+        prefix = parts[:depth]
+        container = model.get_submodule(".".join(prefix))
+        if not isinstance(container, nn.ModuleList) or not part.isdigit():
+            continue
+        others = [path.split(".") for path in paths]
+        if any(other[:depth] != prefix for other in others):
+            return None
+        indices = tuple(int(other[depth]) for other in others)
+        if all(earlier < later for earlier, later in pairwise(indices)):
+            return LayerNumbers(indices, len(container))
+    return None

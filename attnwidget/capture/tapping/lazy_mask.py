@@ -1,0 +1,132 @@
+"""A layer's mask as a rule: which keys some queries may see, computed when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.tapping.torch_functions import visible_in
+
+Index = slice | Sequence[int]
+
+_COMPUTES_WITH_MASK = (
+    "this model computes with its attention mask before its attention function gets it, so it "
+    "cannot be read without whole maps: shorten the input, or pass long=False"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyMask:
+    """What transformers would make a mask of, all queries by all keys, for any part of it.
+
+    A model passes this object on to its attention function in place of the mask.
+
+    Attributes:
+        rule: transformers' mask function of (item, head, query position, key position).
+        queries: int64 [Q], the positions of the queries.
+        first_key: position of the first key.
+        n_key: keys.
+        real: bool [B, n], False at padding; None = no padding.
+    """
+
+    rule: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+    queries: Tensor
+    first_key: int
+    n_key: int
+    real: Tensor | None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> LazyMask:
+        """From the arguments of a mask function of transformers 4.57 or later."""
+        device = arguments.get("device", "cpu")
+        queries = arguments.get("cache_position")
+        if queries is None:
+            queries = torch.arange(arguments["q_length"], device=device) + arguments.get(
+                "q_offset", 0
+            )
+        real = arguments.get("attention_mask")
+        return cls(
+            rule=arguments["mask_function"],
+            queries=queries,
+            first_key=int(arguments.get("kv_offset", 0)),
+            n_key=int(arguments["kv_length"]),
+            real=None if real is None else real.bool(),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        # accelerate moves every object with a method `to`, so a mask must not appear to have one.
+        if name.startswith("__") or name == "to" or not hasattr(Tensor, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise ValueError(_COMPUTES_WITH_MASK)
+
+    def __getitem__(self, _: object) -> Tensor:
+        raise ValueError(_COMPUTES_WITH_MASK)
+
+    def item(self, number: int) -> LazyRows:
+        """The mask of one input of the batch."""
+        return LazyRows(1, lambda queries, keys: self._part(number, queries, keys))
+
+    def _part(self, item: int, queries: Index, keys: Index) -> Tensor:
+        device = self.queries.device
+        positions = torch.arange(self.n_key, device=device)[keys] + self.first_key
+        batch, head = (
+            torch.tensor([number], device=device).view(1, 1, 1, 1) for number in (item, 0)
+        )
+        rows = self.queries[queries][:, None]
+        columns = positions[None, :]
+        seen = self.rule(batch, head, rows[None, None], columns[None, None])
+        seen = seen.expand(1, 1, len(rows), len(positions))[0]
+        if self.real is not None:
+            inside = positions < self.real.shape[1]
+            real = self.real[item, positions.clamp(max=self.real.shape[1] - 1)]
+            seen = seen & (real & inside)
+        return seen
+
+
+@dataclass(frozen=True, eq=False)
+class LazyRows:
+    """[n_heads, Q, K] that is computed in parts: indexed like the tensor it stands for.
+
+    Attributes:
+        n_heads: 1 where it is the same for all heads.
+        part: gives the numbers of some queries and keys, [n_heads, q, k].
+    """
+
+    n_heads: int
+    part: Callable[[Index, Index], Tensor]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its first axis; the others are not known."""
+        return (self.n_heads,)
+
+    def __getitem__(self, at: Any) -> Tensor:
+        everything = slice(None)
+        if at is Ellipsis or not isinstance(at, tuple):
+            at = (everything if at is Ellipsis else at,)
+        if at[0] is Ellipsis:
+            at = (everything, everything, *at[1:])
+        heads, rows, keys = (*at, everything, everything)[:3]
+        return self.part(rows, keys)[heads]
+
+
+def split_mask(added: Tensor) -> tuple[LazyRows | None, LazyRows | None]:
+    """Split a mask [1 or H, Q, K] into the hidden cells and the remaining bias.
+
+    The mask is bool or is added to the scores.
+    """
+    if added.dtype == torch.bool:
+        return LazyRows(len(added), lambda rows, keys: added[:, rows][..., keys]), None
+
+    def seen(rows: Index, keys: Index) -> Tensor:
+        return visible_in(added[:, rows][..., keys])
+
+    def rest(rows: Index, keys: Index) -> Tensor:
+        part = added[:, rows][..., keys]
+        return torch.where(visible_in(part), part, 0)
+
+    return LazyRows(len(added), seen), LazyRows(len(added), rest)

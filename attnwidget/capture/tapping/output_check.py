@@ -1,0 +1,162 @@
+"""Check that a tapped model gives the same outputs as the model without a tap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.tapping.tap import implemented_as, open_edits, tap
+
+# Differences between eager and fused attention that rounding explains, as a share of the outputs'
+# size. Half precision rounds every layer, so there the eager implementation is the judge.
+_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+_HALF = (torch.float16, torch.bfloat16)
+# Tokens of a long input that are compared: a second whole pass would double the time of a reading.
+_TOKENS_OF_LONG = 512
+
+
+class OutputCheck:
+    """Compares the outputs of a model inside and outside a tap, once in the model's life.
+
+    A model may branch on the name of its attention implementation, and then computes something else
+    under the name of the tap. Its maps would be those of another computation.
+
+    Cost: one more forward pass for the first input. Later inputs cost nothing.
+    """
+
+    def __init__(self) -> None:
+        self._passed = False
+        self._weights: WeightsSeen | None = None
+
+    def start(self, model: nn.Module) -> None:
+        """Note the weights before a tapped pass, to tell later if another thread trained them."""
+        if not self._passed:
+            self._weights = WeightsSeen(model)
+
+    def check(
+        self, model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
+    ) -> None:
+        """Compare the output of a tapped pass with the output of the same pass without a tap.
+
+        Nothing is compared while heads are switched off, or once a comparison has passed. A
+        difference does not count if another thread has changed the weights since `start`.
+
+        Args:
+            model: The model, or the part of it, that was run.
+            inputs: What it read.
+            options: Further arguments of its forward.
+            output: What it gave inside the tap.
+
+        Raises:
+            ValueError: The outputs differ by more than rounding explains.
+        """
+        if self._passed or open_edits(model):
+            return
+        if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
+            if self._weights is not None and self._weights.changed(model):
+                return  # the next reading is compared
+            _judge_difference(model, inputs, options, output)
+        self._passed = True
+
+    def check_beginning(
+        self, model: nn.Module, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
+    ) -> None:
+        """Compare two passes over the first tokens of a long input, as `check` does."""
+        if self._passed or open_edits(model):
+            return
+        self.start(model)
+        beginning = {name: _first_tokens(value) for name, value in inputs.items()}
+        with torch.no_grad(), tap(model, lambda _: None, on_long=lambda _: None):
+            output = model(**beginning, **options)
+        self.check(model, beginning, options, output)
+
+
+def _judge_difference(
+    model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
+) -> None:
+    """Accept a difference between eager and fused attention in half precision, and no other.
+
+    Raises:
+        ValueError: Any other difference. The message names the likely cause.
+    """
+    with implemented_as(model, "eager"):
+        eager = _plain_pass(model, inputs, options)
+    same_as_eager = _difference(output, eager, inputs) <= 1
+    if same_as_eager and next(model.parameters()).dtype in _HALF:
+        return
+    name = type(uncompiled(model)).__name__
+    if same_as_eager:
+        raise ValueError(
+            f"{name} gives different outputs with eager attention and with the loaded "
+            "implementation, so the maps could be wrong: load the model with "
+            'attn_implementation="eager"'
+        )
+    raise ValueError(
+        f"{name} gives other outputs while its attention is read than otherwise, so the maps "
+        "would be wrong: this model cannot be read"
+    )
+
+
+def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    with torch.no_grad(), plain_forward(model):
+        return uncompiled(model)(**inputs, **options)
+
+
+def _first_tokens(value: Tensor) -> Tensor:
+    """The part of an input for the first tokens: ids, embeddings, or a mask of two or four axes."""
+    if value.ndim == 4:
+        return value[..., :_TOKENS_OF_LONG, :_TOKENS_OF_LONG]
+    return value[:, :_TOKENS_OF_LONG] if value.ndim > 1 else value
+
+
+def _difference(first: Any, second: Any, inputs: Mapping[str, Any]) -> float:
+    """Return the largest difference of two outputs at real tokens, as a share of the tolerance.
+
+    Compared are the logits and states that both outputs have.
+    """
+    tensors = _tensors(first)
+    others = _tensors(second)
+    differences = [
+        _relative(tensors[name], others[name], _real_tokens(name, inputs))
+        for name in tensors.keys() & others.keys()
+    ]
+    return max(differences, default=0.0)
+
+
+def _tensors(output: Any) -> dict[str, Tensor]:
+    """Return the floating point tensors of an output by name, without tuples of tensors (maps)."""
+    if isinstance(output, Tensor):
+        output = (output,)
+    named = output if isinstance(output, Mapping) else {str(i): v for i, v in enumerate(output)}
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
+
+
+def _real_tokens(name: str, inputs: Mapping[str, Any]) -> Tensor | None:
+    """Bool [B, n], False at padding, where implementations differ; None = no padding."""
+    decoded = "decoder_input_ids" in inputs and not name.startswith("encoder")
+    mask = inputs.get("decoder_attention_mask" if decoded else "attention_mask")
+    if not isinstance(mask, Tensor) or mask.ndim != 2 or bool(mask.all()):
+        return None
+    return mask != 0
+
+
+def _relative(tensor: Tensor, other: Tensor, real: Tensor | None) -> float:
+    if tensor.shape != other.shape:
+        return inf
+    if real is not None and tensor.shape[:2] == real.shape:
+        tensor, other = tensor[real], other[real]
+    if not torch.equal(tensor.isnan(), other.isnan()):
+        return inf
+    allowed = _TOLERANCE.get(tensor.dtype, 1e-3)
+    tensor, other = tensor.float().nan_to_num(), other.float().nan_to_num()
+    return float((tensor - other).norm() / (allowed * other.norm() + 1e-12))

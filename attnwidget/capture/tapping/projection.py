@@ -1,0 +1,220 @@
+"""Output projections: what turns the values that a head sums into its share of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.placement import weight_of
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.capture.tapping.weights_agree import spread_rows
+from attnwidget.kernels.norms import head_projections, value_products
+
+# What transformers calls the projection, as a child of the attention module...
+_OWN = ("o_proj", "out_proj", "c_proj", "dense", "Wo", "out_lin", "o", "wo", "proj", "linear_out")
+# ... or of a block beside it (BERT and its kin).
+_BESIDE = ("output", "self_output")
+# Differences that rounding explains, as a share of the largest output.
+_TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+_ROWS_CHECKED = 6
+
+
+class Projections:
+    """The output projections of a model's attention modules.
+
+    f(x_j) = v_j W_O, for one head and key, is the vector that the attention weight a_ij scales: the
+    value with its bias, through the head's share of the output projection (Kobayashi et al. 2020).
+    Each projection is found by name and believed once it was seen to hold: the sum of a_ij f(x_j)
+    over heads and keys, plus the output bias, is what the projection put out.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu").hf_model
+        >>> projections = Projections(model)
+        >>> with torch.no_grad():
+        ...     projections.check(model, {"input_ids": torch.tensor([[5, 6, 7]])})
+        >>> attention = model.bert.encoder.layer[0].attention.self
+        >>> projections.why_not(attention), len(projections.of_heads(attention, 12))
+        ('', 12)
+    """
+
+    def __init__(self, hf_model: nn.Module) -> None:
+        hf_model = uncompiled(hf_model)
+        self._modules: dict[nn.Module, nn.Module] = {}
+        self._parents: dict[nn.Module, nn.Module] = {}
+        self._names: dict[nn.Module, str] = {}
+        self._paths: dict[nn.Module, str] = {}
+        self._why_not: dict[nn.Module, str] = {}
+        self._latest: dict[nn.Module, LayerAttention] = {}
+        self._seen: dict[nn.Module, None] = {}
+        self._replaced = False
+        names = {module: path for path, module in hf_model.named_modules()}
+        for site in find_sites(hf_model):
+            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
+            projection = find_projection(site.module, parent)
+            self._parents[site.module] = parent
+            self._names[site.module] = site.path.rpartition(".")[2]
+            self._paths[site.module] = names.get(projection, site.path)
+            if projection is None:
+                self._why_not[site.module] = (
+                    f"{type(site.module).__name__} has no output projection that is known, or a "
+                    "quantised one"
+                )
+            else:
+                self._modules[site.module] = projection
+
+    @property
+    def outdated(self) -> bool:
+        """Whether what was seen to hold may hold no longer: a module is another one now.
+
+        An adapter may be trained, merged or switched off at any time, and BigBird replaces its
+        attention modules when it meets a short input.
+        """
+        return any(
+            hasattr(self._modules.get(module), "base_layer")
+            or find_projection(module, parent) is not self._modules.get(module)
+            or parent.get_submodule(self._names[module]) is not module
+            for module, parent in self._parents.items()
+        )
+
+    def why_not(self, module: nn.Module) -> str:
+        """Why `module` has no f(x); "" where it has one."""
+        return self._why_not.get(module, "its output projection did not run")
+
+    @property
+    def refused(self) -> str:
+        """Why the first module seen without an f(x) has none; "" where all have one."""
+        if self._replaced:
+            return "an edit (mean or patch) replaced outputs of heads, which are no sum of values"
+        return next((why for why in map(self.why_not, self._seen) if why), "")
+
+    def of_heads(self, module: nn.Module, n_heads: int) -> Tensor | None:
+        """The output projection of each head of `module`, [H, Dv, d] float32; None if refused."""
+        projection = self._modules.get(module)
+        if projection is None or self._why_not.get(module):
+            return None
+        return head_projections(_weight(projection).detach(), n_heads)
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """Check what was not checked before during forward passes in the block.
+
+        The passes hand their layers to `see`.
+        """
+        self._replaced = False
+        with ExitStack() as undo:
+            for module, projection in self._modules.items():
+                if module not in self._why_not:
+
+                    def compare(
+                        _: nn.Module, __: Any, output: Any, own: nn.Module = module
+                    ) -> None:
+                        self._compare(own, output)
+
+                    undo.callback(projection.register_forward_hook(compare).remove)
+            try:
+                yield
+            finally:
+                self._latest.clear()
+
+    def see(self, seen: LayerAttention) -> None:
+        """Take note of a layer whose projection is about to run."""
+        self._seen[seen.module] = None
+        if seen.outputs_replaced:
+            self._replaced = True
+            return
+        if seen.module not in self._modules or seen.module in self._why_not:
+            return
+        if seen.value is None:
+            self._why_not[seen.module] = (
+                f"{type(seen.module).__name__} shows its attention weights, but not the values "
+                "they multiply"
+            )
+        elif _weight(self._modules[seen.module]).shape[1] != (
+            seen.weights.shape[1] * seen.value.shape[-1]
+        ):
+            self._why_not[seen.module] = f"{self._where(seen.module)} takes more than the values"
+        else:
+            self._latest[seen.module] = seen
+
+    def value_products(self, seen: LayerAttention) -> Tensor | None:
+        """f_h(x_j) . f_g(x_j) of a layer, [B, K, H, H]; None where f is refused.
+
+        For a layer not checked before, whether f holds is known once its projection has run.
+        """
+        shares = self.of_heads(seen.module, seen.weights.shape[1])
+        if shares is None or seen.value is None:
+            return None
+        return value_products(seen.value.detach(), shares)
+
+    def check(self, hf_model: nn.Module, inputs: dict[str, Tensor]) -> None:
+        """Check every projection in one forward pass over `inputs`."""
+        with self.checking(), tap(hf_model, self.see):
+            hf_model(**inputs)
+
+    def _compare(self, module: nn.Module, output: Any) -> None:
+        seen = self._latest.pop(module, None)
+        if seen is None:
+            return
+        assert seen.value is not None
+        projection = self._modules[module]
+        heads, n_query = seen.weights.shape[1:3]
+        weight = _weight(projection)
+        if not isinstance(output, Tensor):
+            self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantised)"
+            return
+        rows = spread_rows(n_query, _ROWS_CHECKED)
+        got = output.detach().reshape(-1, weight.shape[0])
+        if len(got) != seen.weights.shape[0] * n_query:
+            self._why_not[module] = f"{self._where(module)} takes more than the values"
+            return
+        shares = head_projections(weight.detach(), heads)
+        value = seen.value[0].detach().float()  # [Hkv, K, Dv]
+        value = value.repeat_interleave(heads // value.shape[0], dim=0)
+        summed = seen.weights[0, :, rows].detach().float() @ value  # [H, rows, Dv]
+        expected = (summed @ shares).sum(0)
+        bias = weight_of(projection, "bias")
+        expected = expected if bias is None else expected + bias.detach().float()
+        difference = (got[rows].float() - expected).abs().max().item()
+        allowed = _TOLERANCE.get(got.dtype, 1e-5) * max(expected.abs().max().item(), 1e-6)
+        self._why_not[module] = (
+            ""
+            if difference <= allowed
+            else f"something stands between the values and {self._where(module)} (a gate, a norm) "
+            "or beside it (an adapter: merge it)"
+        )
+
+    def _where(self, module: nn.Module) -> str:
+        return f"{type(module).__name__}'s output projection {self._paths[module]!r}"
+
+
+def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
+    """The projection by its name: a child of the attention module, or of a block beside it."""
+    candidates = [getattr(module, name, None) for name in _OWN]
+    candidates += [getattr(getattr(parent, name, None), "dense", None) for name in _BESIDE]
+    for candidate in candidates:
+        if isinstance(candidate, nn.Module) and _is_linear(candidate):
+            return candidate
+    return None
+
+
+def _is_linear(module: nn.Module) -> bool:
+    weight: Any = getattr(module, "weight", None)
+    # Weights of torchao and bitsandbytes have types of their own.
+    plain = type(weight) in (Tensor, nn.Parameter)
+    return plain and weight.ndim == 2 and weight.is_floating_point()
+
+
+def _weight(projection: Any) -> Tensor:
+    """[d, H * Dv], as `nn.Linear` keeps it; GPT-2's Conv1D keeps it transposed."""
+    projection = getattr(projection, "base_layer", projection)  # of an adapter's
+    weight = weight_of(projection, "weight")
+    assert weight is not None
+    return weight.T if type(projection).__name__ == "Conv1D" else weight

@@ -1,0 +1,383 @@
+"""Passes of a model over one input with different heads off.
+
+Each pass starts at the edited layer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.held_attributes import Hold, held
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.projection import find_projection
+from attnwidget.capture.tapping.tap import pass_layer_by, tap
+
+Changes = Mapping[Head, Change]
+Places = tuple[Tensor, Tensor]
+
+# Number of tokens per layer in one batch, with a different head off in each part of the batch.
+_TOKENS = 768
+_SAME = 1e-5
+# Exceptions of layers that cannot run on a kept output, or on one input for many units.
+_CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
+
+
+@dataclass(eq=False)
+class _Pass:
+    """One pass through the model.
+
+    Attributes:
+        units: what is changed too in each equal part of the batch; none = nothing anywhere.
+        first: the layer that is run first; those below are passed by.
+        places: inputs [P] and tokens [P] whose logits alone are computed; None = of all.
+        spreads: whether the first layer gets one input for all units: their queries, keys and
+            values are equal.
+        outputs: of the heads of the first layer where it spreads, [k, H, Q, Dv], until its output
+            projection takes them.
+    """
+
+    units: Sequence[Changes] = ()
+    first: int = 0
+    places: Places | None = None
+    spreads: bool = False
+    outputs: Tensor | None = None
+
+    @property
+    def repeats(self) -> int:
+        return max(1, len(self.units))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Parts(LayerChanges):
+    """Changes of one layer that differ between equal parts of the batch.
+
+    Attributes:
+        parts: those of each part.
+        spreading: the pass, where this layer gets one input for all parts.
+    """
+
+    parts: Sequence[LayerChanges]
+    spreading: _Pass | None
+
+    @property
+    def replaces_outputs(self) -> bool:
+        return any(part.replaces_outputs for part in self.parts)
+
+    def weights(self, weights: Tensor, visible: Tensor | None) -> Tensor:
+        count = len(self.parts)
+        if self.spreading is not None:
+            weights = weights.expand(count, *weights.shape[1:])
+        shared = visible is None or visible.ndim < 4 or len(visible) == 1
+        seen = [visible] * count if shared else visible.chunk(count)  # type: ignore[union-attr]
+        chunks = zip(self.parts, weights.chunk(count), seen, strict=True)
+        return torch.cat([part.weights(rows, mask) for part, rows, mask in chunks])
+
+    def outputs(self, outputs: Tensor) -> Tensor:
+        chunks = zip(self.parts, outputs.chunk(len(self.parts)), strict=True)
+        outputs = torch.cat([part.outputs(rows) for part, rows in chunks])
+        if self.spreading is None:
+            return outputs
+        self.spreading.outputs = outputs
+        return outputs[:1]  # what reshapes them counts on one input
+
+
+@dataclass(frozen=True, eq=False)
+class _Switched(Edits):
+    """Edits that hold while a tap is open, and more edits for the current pass."""
+
+    running: list[_Pass] = field(default_factory=lambda: [_Pass()])
+
+    def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
+        replayed = super().of_layer(module, layer)
+        outer = dict(replayed.heads) if replayed else {}
+        now = self.running[0]
+        stack = self.stacks.get(module)
+        outputs = [
+            LayerChanges(
+                outer | {h.head: c for h, c in part.items() if (h.layer, h.stack) == (layer, stack)}
+            )
+            for part in now.units
+        ]
+        if not any(part.heads for part in outputs):
+            return replayed
+        if len(outputs) == 1:
+            return outputs[0]
+        spreading = now if now.spreads and layer == now.first else None
+        return _Parts({}, parts=outputs, spreading=spreading)
+
+
+class Replay:
+    """Runs a model with units of heads off, one unit at a time or several in one batch.
+
+    Layers below a unit do not change, so their outputs are kept from one pass of the intact model.
+    If layers cannot be skipped, or skipping changes the result, every unit takes a whole pass, and
+    `note` says so. Made by `replaying`.
+
+    Attributes:
+        note: "", or why every pass goes through the whole model.
+        narrows: whether logits are computed only where they are asked for.
+        checked: whether `without` has seen that layers can be passed by, or not.
+    """
+
+    def __init__(self, hf_model: Any, edits: _Switched, layers: Sequence[nn.Module] | None) -> None:
+        self._hf_model = hf_model
+        self._weights = WeightsSeen(hf_model)
+        self._running = edits.running
+        self._layers = layers
+        self._kept: dict[int, Any] = {}
+        self._recording = False
+        self.checked = False
+        self._intact: Tensor | None = None  # until it is checked
+        self.narrows = False
+        self._spreads: bool | None = None  # until it was tried
+        self._thread = threading.get_ident()
+        self._options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+        self.note = "" if layers is not None else self._no_replay("are in no list")
+
+    def intact(self, inputs: Mapping[str, Tensor]) -> Any:
+        """The model's output with all heads on; what its layers put out is kept.
+
+        Raises:
+            RuntimeError: the model's weights are others than they were in the pass before.
+        """
+        self._weights.refuse_changed(self._hf_model, "the first pass: start over")
+        self._kept = {}
+        self._recording = True
+        try:
+            output = self._run(inputs)
+        finally:
+            self._recording = False
+        if self._layers is not None and len(self._kept) < len(self._layers):
+            self._give_up("are not all run, or not one after the other")
+        self._intact = None if self.checked else _numbers(output)
+        return output
+
+    def without(
+        self,
+        inputs: Mapping[str, Tensor],
+        units: Sequence[Changes],
+        *,
+        places: Places | None = None,
+        together: bool = True,
+    ) -> Iterator[tuple[int, int, Any]]:
+        """The outputs with each unit off, as (first unit, the one after the last, output).
+
+        The batch of an output has one copy of all `inputs` per unit. The last pass of `intact` must
+        have read the same inputs.
+
+        Args:
+            inputs: [B, ...].
+            units: what is changed; the heads of one unit may be of several layers.
+            places: inputs [P] and tokens [P] whose logits are asked for; where the result is the
+                same, and `narrows` says so, the logits of k units are [k, P, V] for these alone.
+            together: several units in one pass where the input is small.
+        """
+        deepest = max(units, key=_layer)
+        if self._layers is not None and not self.checked:
+            self._check(inputs, deepest, _layer(deepest), places)
+        shapes = [value.shape for value in inputs.values() if value.ndim == 2]
+        size = max((shape.numel() for shape in shapes), default=_TOKENS)
+        limit = max(1, _TOKENS // size) if together and self._layers is not None else 1
+        is_one = all(len(value) == 1 for value in inputs.values())
+        start = 0
+        while start < len(units):
+            layer = _layer(units[start])
+            stop = start + 1
+            while stop < min(start + limit, len(units)) and _layer(units[stop]) == layer:
+                stop += 1
+            first = layer if self._layers is not None else 0
+            now = _Pass(units[start:stop], first, places if self.narrows else None)
+            if self._spreads is None and now.repeats > 1 and is_one:
+                pair = replace(now, units=[deepest, {}], first=_layer(deepest))
+                self._spreads = self._spreads_alike(inputs, pair)
+            yield start, stop, self._run_units(inputs, now, spread=is_one)
+            start = stop
+
+    def _check(
+        self, inputs: Mapping[str, Tensor], unit: Changes, layer: int, places: Places | None
+    ) -> None:
+        """Compare a replayed pass, with a unit off in half of it, with passes of the whole model.
+
+        What an edit refuses, it refuses here in the first of these.
+        """
+        assert self._intact is not None
+        whole = torch.stack([_numbers(self._run(inputs, _Pass([unit]))), self._intact])
+        self.checked = True
+        self._intact = None
+        allowed = _SAME * max(1.0, float(whole.abs().max()))
+        why = ""
+        for reading in (places, None) if places is not None else (None,):
+            wanted = whole.flatten(0, 1)
+            if reading is not None:
+                wanted = whole[(slice(None), *reading)]  # [2, P, V]
+            try:
+                now = _Pass([unit, {}], layer, reading)
+                outputs = _numbers(self._run_units(inputs, now))
+            except _CANNOT:
+                why = "fail with inputs of an earlier pass"
+                continue
+            if _alike(outputs, wanted, allowed):
+                self.narrows = reading is not None
+                return
+            why = "give other results with inputs of an earlier pass"
+        self._give_up(why)
+
+    def _spreads_alike(self, inputs: Mapping[str, Tensor], now: _Pass) -> bool:
+        """Whether the first layer gives the same result for one input and for one copy per unit."""
+        wanted = _numbers(self._run_units(inputs, now))
+        try:
+            outputs = _numbers(self._run(inputs, replace(now, spreads=True)))
+        except _CANNOT:
+            return False
+        return _alike(outputs, wanted, _SAME * max(1.0, float(wanted.abs().max())))
+
+    def _run_units(self, inputs: Mapping[str, Tensor], now: _Pass, *, spread: bool = False) -> Any:
+        """Run a pass over one copy of `inputs` per unit, or over one input that is to spread."""
+        if spread and self._spreads and now.repeats > 1:
+            try:
+                return self._run(inputs, replace(now, spreads=True))
+            except _CANNOT:
+                self._spreads = False
+        return self._run(_repeated(inputs, now.repeats), now)
+
+    def _run(self, inputs: Mapping[str, Tensor], now: _Pass | None = None) -> Any:
+        self._running[0] = _Pass() if now is None else now
+        try:
+            return self._hf_model(**inputs, **self._options)
+        finally:
+            self._running[0] = _Pass()
+
+    def _narrow(self, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Hand what is asked for alone to the projection onto the vocabulary, [k, P, D]."""
+        now = self._running[0]
+        if threading.get_ident() != self._thread or now.places is None or arguments[0].ndim != 3:
+            return None
+        parts = arguments[0].unflatten(0, (now.repeats, -1))  # [k, B, n, D]
+        return parts[(slice(None), *now.places)], *arguments[1:]
+
+    def _spread(self, _: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Hand the outputs of all units' heads to the output projection, [k, Q, H * Dv]."""
+        now = self._running[0]
+        if threading.get_ident() != self._thread or now.outputs is None:
+            return None
+        outputs, now.outputs = now.outputs.transpose(1, 2).flatten(2), None
+        return outputs, *arguments[1:]
+
+    def settle(self, note: str, narrows: bool) -> None:
+        """Do as another replay of the same model does, whose `note` and `narrows` these are."""
+        self.checked = True
+        self.narrows = narrows
+        if note:
+            self._layers = None
+            self.note = note
+
+    def _no_replay(self, why: str) -> str:
+        name = type(self._hf_model).__name__
+        return f"every head took a pass through the whole model: the layers of {name} {why}"
+
+    def _give_up(self, why: str) -> None:
+        self._layers = None
+        self._kept = {}
+        self.note = self._no_replay(why)
+        self.narrows = False
+
+    def _standing_in(
+        self, index: int, attention: nn.Module, forward: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """What is called in the place of a layer's forward."""
+
+        def stand_in(*args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != self._thread or self._layers is None:
+                return forward(*args, **kwargs)
+            now = self._running[0]
+            if index < now.first:
+                pass_layer_by(attention)
+                # The next skipped layer reads no input, and a spreading layer reads one.
+                times = now.repeats if index == now.first - 1 and not now.spreads else 1
+                return _repeated(self._kept[index], times)
+            output = forward(*args, **kwargs)
+            if self._recording and index == len(self._kept):
+                self._kept[index] = output
+            return output
+
+        return stand_in
+
+
+@contextmanager
+def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
+    """A `Replay` of a model for changes of `edits`, which knows the model's heads and stacks.
+
+    The edits of `outer` hold in all passes, the intact pass too. Passes in other threads are not
+    affected.
+    """
+    layers = _layers_of(hf_model)
+    switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
+    replay = Replay(hf_model, switched, None if layers is None else [layer for layer, _ in layers])
+    holds = [
+        Hold(layer, "forward", replay._standing_in(index, attention, layer.forward))
+        for index, (layer, attention) in enumerate(layers or ())
+    ]
+    with ExitStack() as undo:
+        undo.enter_context(torch.no_grad())
+        undo.enter_context(tap(hf_model, lambda _: None, switched))
+        undo.enter_context(held(holds))
+        vocabulary = hf_model.get_output_embeddings()
+        if vocabulary is not None:
+            undo.callback(vocabulary.register_forward_pre_hook(replay._narrow).remove)
+        for site in find_sites(hf_model):
+            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
+            projection = find_projection(site.module, parent)
+            if projection is not None:
+                undo.callback(projection.register_forward_pre_hook(replay._spread).remove)
+        yield replay
+
+
+def _layers_of(hf_model: nn.Module) -> list[tuple[nn.Module, nn.Module]] | None:
+    """Return each layer with its attention module, if a list has exactly one layer per module."""
+    attentions = [site.module for site in find_sites(hf_model)]
+    for module in hf_model.modules():
+        if not isinstance(module, nn.ModuleList) or len(module) != len(attentions):
+            continue
+        layers = list(zip(module, attentions, strict=True))
+        if all(
+            layer is not layer_attention and layer_attention in set(layer.modules())
+            for layer, layer_attention in layers
+        ):
+            return layers
+    return None
+
+
+def _layer(unit: Changes) -> int:
+    return min(head.layer for head in unit)
+
+
+def _repeated(value: Any, times: int) -> Any:
+    """Repeat a tensor, or all tensors of a tuple or dict, along the batch."""
+    if times == 1:
+        return value
+    if isinstance(value, Tensor):
+        return value.repeat(times, *[1] * (value.ndim - 1))
+    if isinstance(value, Mapping):
+        return {name: _repeated(item, times) for name, item in value.items()}
+    return tuple(_repeated(item, times) for item in value) if isinstance(value, tuple) else value
+
+
+def _alike(computed: Tensor, wanted: Tensor, allowed: float) -> bool:
+    return computed.shape == wanted.shape and bool((computed - wanted).abs().max() <= allowed)
+
+
+def _numbers(output: Any) -> Tensor:
+    """What a model gives first: logits, or hidden states."""
+    numbers: Tensor = output[0]
+    return numbers.float()

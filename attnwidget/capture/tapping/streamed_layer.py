@@ -1,0 +1,201 @@
+"""One layer over a long input: its outputs and what its rows tell, no map ever whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.tapping.lazy_mask import LazyMask, LazyRows, split_mask
+from attnwidget.capture.tapping.rows_without_keys import rows_without_keys, weight_without_keys
+from attnwidget.capture.tapping.torch_functions import additive
+from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
+from attnwidget.kernels.streaming import Streamed, stream_attention
+from attnwidget.kernels.weights import attention_weights
+
+# Rows, spread over the input, on which the formula is compared with the model's own function.
+_ROWS_CHECKED = 16
+# Differences of the heads' outputs that rounding explains, as a share of the largest output.
+_OUTPUT_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-5, torch.float16: 5e-2}
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedItem:
+    """One input of a batch in one layer: the source of its maps, and the results of the pass.
+
+    Attributes:
+        query: [H, Q, D] after position encoding.
+        key: [Hkv, K, D] likewise.
+        scaling: factor of the scores.
+        softcap: as `attention_weights` takes it; None for none.
+        sinks: [H], or None.
+        mask: which keys each query sees; None = all.
+        bias: what is added to the scores; None = nothing.
+        streamed: what the rows told.
+    """
+
+    query: Tensor
+    key: Tensor
+    scaling: float
+    softcap: float | None
+    sinks: Tensor | None
+    mask: LazyRows | None
+    bias: LazyRows | None
+    streamed: Streamed
+
+
+def stream_layer(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]],
+    implementation: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: LazyMask | Tensor | None,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Tensor, list[StreamedItem]]:
+    """What an attention function puts out, [B, Q, H, Dv], and every input of the batch.
+
+    The arguments are those of the attention function; `eager` is the model's own, with which some
+    rows of the map are compared. `implementation` names the attention implementation that the model
+    was loaded with.
+
+    Raises:
+        ValueError: the weights do not follow from queries and keys in a way that is known.
+    """
+    scaling = kwargs.get("scaling")
+    scaling = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
+    sinks = kwargs.get("s_aux")
+    sinks = sinks.detach().reshape(-1) if isinstance(sinks, Tensor) else None
+    softcap = kwargs.get("softcap")
+    if isinstance(mask, Tensor):
+        mask = _of_every_query(mask, query.shape[-2])
+    if isinstance(kwargs.get("position_bias"), Tensor):
+        kwargs["position_bias"] = _of_every_query(kwargs["position_bias"], query.shape[-2])
+    outputs = []
+    items = []
+    for number in range(len(query)):
+        seen, bias = _mask_and_bias(mask, kwargs.get("position_bias"), number)
+        formula: dict[str, Any] = {"scaling": scaling, "softcap": softcap, "sinks": sinks}
+        states = (query, key, value)
+        _check(module, eager, states, number, seen, bias, formula, args, kwargs)
+        empty_rows = None
+        weight = None
+        if isinstance(mask, Tensor):
+            empty_rows = rows_without_keys(_of_item(mask, number))
+            weight = weight_without_keys(mask, implementation)
+        output, streamed = stream_attention(
+            query[number],
+            key[number],
+            value[number],
+            **formula,
+            visible=None if seen is None else seen.part,
+            bias=None if bias is None else bias.part,
+            without_keys=None if weight is None else empty_rows,
+            weight_without_keys=weight or 0.0,
+        )
+        outputs.append(output)
+        items.append(
+            StreamedItem(
+                query=query[number].detach(),
+                key=key[number].detach(),
+                **formula,
+                mask=seen,
+                bias=bias,
+                streamed=streamed,
+            )
+        )
+    return torch.stack(outputs).transpose(1, 2).contiguous(), items
+
+
+def _mask_and_bias(
+    mask: LazyMask | Tensor | None, position_bias: object, item: int
+) -> tuple[LazyRows | None, LazyRows | None]:
+    seen: LazyRows | None
+    bias: LazyRows | None
+    if isinstance(mask, LazyMask):
+        seen = mask.item(item)
+        bias = None
+    elif isinstance(mask, Tensor):
+        seen, bias = split_mask(_of_item(mask, item))
+    else:
+        seen = None
+        bias = None
+    if isinstance(position_bias, Tensor):
+        hides, adds = split_mask(_of_item(position_bias, item))
+        seen = hides if seen is None else _joined(seen, hides, torch.logical_and)
+        bias = adds if bias is None or adds is None else _joined(bias, adds, torch.add)
+    return seen, bias
+
+
+def _of_every_query(added: Tensor, n_query: int) -> Tensor:
+    """A mask or bias as [B, 1 or H, Q, K]; LayoutLM and T5 may give one row for all queries."""
+    while added.ndim < 4:
+        added = added[None]
+    return added.expand(-1, -1, n_query, -1)
+
+
+def _of_item(added: Tensor, item: int) -> Tensor:
+    added = added.detach()
+    return added[item if len(added) > 1 else 0]
+
+
+def _joined(
+    first: LazyRows, other: LazyRows | None, how: Callable[[Tensor, Tensor], Tensor]
+) -> LazyRows:
+    if other is None:
+        return first
+    heads = max(first.n_heads, other.n_heads)
+    return LazyRows(heads, lambda rows, keys: how(first.part(rows, keys), other.part(rows, keys)))
+
+
+def _check(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]],
+    states: tuple[Tensor, Tensor, Tensor],
+    item: int,
+    seen: LazyRows | None,
+    bias: LazyRows | None,
+    formula: Mapping[str, Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> None:
+    """Raise an error if a layer's own function gives other weights in some of the checked rows."""
+    query, key, value = (state[item : item + 1] for state in states)
+    rows = spread_rows(query.shape[-2], _ROWS_CHECKED)
+    keys = slice(0, key.shape[-2])
+    query = query[:, :, rows]
+    visible = None if seen is None else seen.part(rows, keys)
+    mask = None if visible is None else additive(visible, query.dtype)
+    added = None if bias is None else bias.part(rows, keys)
+    eager_kwargs = dict(kwargs)
+    eager_mask = mask
+    if isinstance(eager_kwargs.get("position_bias"), Tensor):
+        position_bias = _of_item(eager_kwargs["position_bias"], item)
+        eager_kwargs["position_bias"] = position_bias[None, :, rows]
+    elif added is not None:
+        eager_mask = added if mask is None else added + mask
+    if eager_mask is not None:
+        eager_mask = eager_mask[None]
+    try:
+        output, weights = eager(module, query, key, value, eager_mask, *args, **eager_kwargs)
+        expected = attention_weights(query, key, **formula, position_bias=added, mask=mask)
+        group = query.shape[1] // value.shape[1]
+        summed = expected.to(value.dtype) @ value.repeat_interleave(group, 1)
+        allowed = _OUTPUT_TOLERANCE.get(query.dtype, 3e-1) * max(1.0, float(summed.abs().max()))
+        difference = (output.transpose(1, 2) - summed).nan_to_num().abs().max()
+        agree = weights_agree(expected, weights) and float(difference) <= allowed
+    except (RuntimeError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(_UNKNOWN.format(type(module).__name__, f" ({error})")) from error
+    if not agree:
+        raise ValueError(_UNKNOWN.format(type(module).__name__, ""))
+
+
+_UNKNOWN = (
+    "{} computes its attention in a way that cannot be read without whole maps{}: shorten the "
+    "input, or pass long=False"
+)

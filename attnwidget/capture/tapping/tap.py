@@ -1,0 +1,508 @@
+"""The tap: every layer's attention handed over during a model's forward pass, none of it kept."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
+from attnwidget.capture.hub_model.plain_forward import plain_forward, uncompiled
+from attnwidget.capture.tapping.attention_arguments import check_arguments, with_selected_keys
+from attnwidget.capture.tapping.attention_sites import Site, StackName, find_sites
+from attnwidget.capture.tapping.edits import Edits, LayerChanges
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
+from attnwidget.capture.tapping.lazy_mask import LazyMask
+from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
+from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer
+from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
+
+# transformers tests names by substring: none of "sdpa", "flash", "flex", "paged|", "/" may occur.
+_NAME = "attnwidget_tap"
+# Differences that rounding explains between sums of values, as a share of the largest.
+_ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4}
+_IMPLEMENTATION = "_attn_implementation_internal"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerAttention(Seen):
+    """The record of one attention layer in one forward pass.
+
+    Attributes:
+        layer: number of the layer within its stack, from 0. Layers without attention count too; a
+            module that several layers share (ALBERT) counts once per layer.
+        stack: "self", or "encoder", "decoder", "cross".
+        module: the attention module.
+        weights: [B, H, Q, K], as the model itself computed them, in its dtype and graph.
+        query: [B, H, Q, D] after position encoding, or None where only weights can be seen.
+        key: [B, Hkv, K, D] after position encoding, H a multiple of Hkv, or None likewise.
+        value: [B, Hkv, K, Dv], or None where it cannot be seen.
+        scaling: factor of the scores, or None likewise.
+        mask: broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None = every key
+            is visible to every query.
+        kwargs: further arguments of the attention function: softcap, position_bias, s_aux...
+        outputs_replaced: whether an edit gave heads outputs that weights and values do not make.
+    """
+
+    layer: int
+    stack: StackName
+    module: nn.Module
+    outputs_replaced: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class LongAttention:
+    """The record of one attention layer in one forward pass over a long input.
+
+    Attributes:
+        layer, stack, module: as in `LayerAttention`.
+        items: every input of the batch.
+    """
+
+    layer: int
+    stack: StackName
+    module: nn.Module
+    items: Sequence[StreamedItem]
+
+
+OnLayer = Callable[[LayerAttention], None]
+OnLong = Callable[[LongAttention], None]
+
+
+@dataclass(eq=False)
+class _Tap:
+    """One open tap: the watched modules, and the next layer of each stack."""
+
+    sites: dict[nn.Module, Site]
+    on_layer: OnLayer
+    root: nn.Module
+    edits: Edits | None = None
+    on_long: OnLong | None = None
+    config_keys: frozenset[int] = frozenset()
+    # Of stacks in which some layers have no attention.
+    numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
+    # How many attention layers of each stack this pass has reached, and their numbers.
+    next_layer: dict[str, int] = field(default_factory=dict)
+    layer_of: dict[nn.Module, int] = field(default_factory=dict)
+    # The modules that reported weights in this pass, and the edited outputs.
+    handed: set[nn.Module] = field(default_factory=set)
+    edited: dict[nn.Module, set[str]] = field(default_factory=dict)
+    watch: FunctionWatch | None = None
+
+    def __deepcopy__(self, memo: object) -> _Tap:
+        return self  # copying a model while it is tapped copies its hooks, not the tap
+
+    def start_pass(self, stacks: Set[StackName], *_: object) -> None:
+        if self in _open_taps.get():
+            for stack in stacks:
+                self.next_layer.pop(stack, None)
+
+    def enter_module(self, module: nn.Module, *_: object) -> None:
+        site = self.sites.get(module)
+        if site is None or self not in _open_taps.get():
+            return  # another thread's pass, or a copy of the tapped model
+        place = self.next_layer.get(site.stack, 0)
+        self.next_layer[site.stack] = place + 1
+        self.layer_of[module] = self._number(site, place)
+        self.handed.discard(module)
+        self.edited.pop(module, None)
+        if self.watch is not None and site.route == "functions":
+            self.watch.enter(module)
+
+    def _number(self, site: Site, place: int) -> int:
+        """The number of the attention layer that a pass reaches after `place` others."""
+        if site.stack not in self.numbers:
+            return place
+        numbers = self.numbers[site.stack].numbers
+        if place >= len(numbers):
+            raise ValueError(
+                f"{type(self.root).__name__} runs more than its {len(numbers)} attention layers in "
+                "one pass, so their numbers are not known: this model cannot be read"
+            )
+        return numbers[place]
+
+    def leave_module(self, module: nn.Module, _: object, output: object) -> None:
+        site = self.sites.get(module)
+        if site is None or self not in _open_taps.get():
+            return
+        failed = output is None
+        if self.watch is not None and site.route == "functions":
+            self.watch.leave(module, failed=failed)
+        if not failed:
+            self._check_edited(module)
+        self.layer_of.pop(module, None)
+
+    def changes(self, module: nn.Module) -> LayerChanges | None:
+        edits = _edits_in_force(module)
+        layer = self.layer_of.get(module)
+        return None if edits is None or layer is None else edits.of_layer(module, layer)
+
+    def done(self, module: nn.Module, what: str) -> None:
+        self.edited.setdefault(module, set()).add(what)
+
+    def hand_over(self, module: nn.Module, seen: Seen) -> None:
+        if not self._is_first(module):
+            return
+        changes = self.changes(module)
+        self.on_layer(
+            LayerAttention(
+                **vars(seen),
+                layer=self.layer_of[module],
+                stack=self.sites[module].stack,
+                module=module,
+                outputs_replaced=changes is not None and changes.replaces_outputs,
+            )
+        )
+
+    def hand_over_long(self, module: nn.Module, items: Sequence[StreamedItem]) -> None:
+        if self.on_long is not None and self._is_first(module):
+            site = self.sites[module]
+            self.on_long(LongAttention(self.layer_of[module], site.stack, module, items))
+
+    def _is_first(self, module: nn.Module) -> bool:
+        # The second call in one layer repeats the first map (the two halves of the values in
+        # DiffLlama).
+        if module not in self.layer_of or module in self.handed:
+            return False
+        self.handed.add(module)
+        return True
+
+    def _check_edited(self, module: nn.Module) -> None:
+        """Refuse a pass in which a head's edit was passed by."""
+        changes = self.changes(module)
+        name = type(module).__name__
+        done = self.edited.get(module, set())
+        if changes is None or {"weights", "outputs"} <= done:
+            return
+        if "weights" not in done:
+            raise ValueError(
+                f"heads of {name} cannot be switched off: its way of computing attention is "
+                "not visible here (custom windows, or a fused function)"
+            )
+        if changes.replaces_outputs:
+            raise ValueError(
+                f"{name} shows its attention weights, but not the outputs of its heads, so that "
+                "'mean' and 'patch' cannot be done; 'uniform', 'zero', 'first' and edges can"
+            )
+
+
+_open_taps: contextvars.ContextVar[tuple[_Tap, ...]] = contextvars.ContextVar(
+    "attnwidget_open_taps", default=()
+)
+_registry_lock = threading.RLock()
+_registered = False
+
+
+def open_edits(model: nn.Module) -> Edits:
+    """What this thread has replaced in `model` at the moment; empty where it is intact."""
+    model = uncompiled(model)
+    edits = (t.edits for t in reversed(_open_taps.get()) if t.edits is not None and t.root is model)
+    return next(edits, Edits())
+
+
+def _edits_in_force(module: nn.Module) -> Edits | None:
+    """Those of the innermost tap of `module` that says."""
+    edits = (t for t in reversed(_open_taps.get()) if t.edits is not None and module in t.sites)
+    return next((t.edits for t in edits), None)
+
+
+def pass_layer_by(module: nn.Module) -> None:
+    """Count a layer that this pass does not run; its attention module says which stack's."""
+    for open_tap in _open_taps.get():
+        if (site := open_tap.sites.get(module)) is not None:
+            open_tap.next_layer[site.stack] = open_tap.next_layer.get(site.stack, 0) + 1
+
+
+@contextmanager
+def tap(
+    model: nn.Module,
+    on_layer: OnLayer,
+    edits: Edits | None = None,
+    on_long: OnLong | None = None,
+) -> Iterator[None]:
+    """Hand every attention layer of `model` to `on_layer` during forward passes in the block.
+
+    Works whatever attention implementation the model was loaded with, whether it is compiled, and
+    in whatever mode: the weights of a module in train mode would come after dropout, so that all
+    modules are in eval mode in the block. The model is as before when the block ends, however it
+    ends. Other threads' passes are not seen, and compute the same, uncompiled and in eval mode.
+
+    Args:
+        model: a transformers model.
+        on_layer: Callback with one `LayerAttention` per layer, in the order of computation; edited
+            heads report their edited weights.
+        edits: The replacements of head outputs in the block, also in taps inside the block; None =
+            the replacements that already hold.
+        on_long: for long inputs: called in place of `on_layer`, with one `LongAttention` a layer
+            that holds no map.
+
+    Raises:
+        TypeError: the model has no attention module that can be tapped.
+        ValueError: `on_long` with a model that shows its weights alone.
+        ValueError: in a forward pass, where an edit cannot be done.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model()
+        >>> inputs = model.tokenizer("The cat sat.", return_tensors="pt")
+        >>> shapes = []
+        >>> with tap(model.hf_model, lambda seen: shapes.append(tuple(seen.weights.shape))):
+        ...     _ = model.hf_model(**inputs)
+        >>> len(shapes), shapes[0]
+        (6, (1, 12, 6, 6))
+    """
+    whole, model = model, uncompiled(model)
+    sites = find_sites(model)
+    if not sites:
+        raise TypeError(
+            f"{type(model).__name__} has no softmax attention module to tap; attention can be read "
+            "from transformers models whose layers compute softmax attention"
+        )
+    if on_long is not None and any(site.route == "functions" for site in sites):
+        raise ValueError(
+            f"{type(model).__name__} shows its attention weights alone, not what they follow from: "
+            "its maps can only be read whole"
+        )
+    new = _Tap({site.module: site for site in sites}, on_layer, model, edits, on_long)
+    new.numbers = layer_numbers(model, sites)
+    with ExitStack() as undo:
+        # Compiled code would skip the hooks, or trace them into itself.
+        undo.enter_context(plain_forward(whole))
+        if any(site.route == "interface" for site in sites):
+            _register()
+            new.config_keys = frozenset(map(id, _configs(model)))
+            undo.enter_context(implemented_as(model, _NAME))
+        for part, stacks in _whole_stacks(model, sites):
+            started = partial(new.start_pass, stacks)
+            undo.callback(part.register_forward_pre_hook(started).remove)
+        for module in new.sites:
+            undo.callback(module.register_forward_pre_hook(new.enter_module).remove)
+            undo.callback(module.register_forward_hook(new.leave_module, always_call=True).remove)
+        token = _open_taps.set((*_open_taps.get(), new))
+        undo.callback(_open_taps.reset, token)
+        if any(site.route == "functions" for site in sites):
+            new.watch = FunctionWatch(new.hand_over, new, getattr(model, "config", None))
+            undo.enter_context(new.watch)
+        yield
+
+
+def _whole_stacks(
+    model: nn.Module, sites: list[Site]
+) -> Iterator[tuple[nn.Module, set[StackName]]]:
+    """Return the parts that may run on their own, and the stacks whose layers then start again.
+
+    Return the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
+    layers below the prediction head.
+    """
+    for part in model.modules():
+        if part is model or hasattr(part, "set_attn_implementation"):
+            inside = set(part.modules())
+            outside = {site.stack for site in sites if site.module not in inside}
+            yield part, {site.stack for site in sites} - outside
+
+
+def _register() -> None:
+    """Register the attention and mask function, once a process: transformers cannot unregister."""
+    global _registered
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    with _registry_lock:
+        if not _registered:
+            type(ALL_ATTENTION_FUNCTIONS).register(_NAME, _attention)
+            # Without a mask function of the same name transformers passes no mask at all.
+            type(ALL_MASK_ATTENTION_FUNCTIONS).register(_NAME, _mask)
+            _registered = True
+
+
+def _configs(model: nn.Module) -> list[Any]:
+    """Every config inside `model` that says which attention function its modules take."""
+    configs = {}
+    for module in model.modules():
+        config: Any = getattr(module, "config", None)
+        if hasattr(config, _IMPLEMENTATION):
+            configs[id(config)] = config
+    return list(configs.values())
+
+
+def implemented_as(model: nn.Module, name: str) -> AbstractContextManager[None]:
+    """Run the attention of `model` by the attention implementation `name` in the block."""
+    configs = _configs(uncompiled(model))
+    return held(Hold(config, _IMPLEMENTATION, name) for config in configs)
+
+
+def _original(config: object) -> str:
+    """The implementation that a pass outside every tap would use for `config`."""
+    named = unheld(config, _IMPLEMENTATION) if hasattr(config, _IMPLEMENTATION) else None
+    # A copy made inside a tap has the tap's own name.
+    return "eager" if named in (None, _NAME) else str(named)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The registered attention function: the model's eager function, with a copy of the weights."""
+    taps = [t for t in _open_taps.get() if module in t.sites]
+    eager = _own_eager(module)
+    implementation = _original(getattr(module, "config", None))
+    if not taps:
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+        function = ALL_ATTENTION_FUNCTIONS.get(implementation, eager)
+        return function(module, query, key, value, attention_mask, *args, **kwargs)
+    check_arguments(module, eager, kwargs)
+    mask = with_selected_keys(module, query, key, attention_mask, kwargs)
+    if taps[-1].on_long is not None:
+        return _streamed(
+            module, eager, taps, implementation, query, key, value, mask, *args, **kwargs
+        )
+    assert not isinstance(mask, LazyMask)  # only long inputs have one
+    if "output_attentions" in kwargs:
+        kwargs["output_attentions"] = True  # some 4.x models drop their weights otherwise
+    empty_rows = None
+    if mask is not None and implementation != "eager":
+        empty_rows = rows_without_keys(mask)
+    if mask is not None and mask.dtype == torch.bool:
+        mask = additive(mask, query.dtype)  # eager would add a caller's bool mask as 0 and 1
+    if eager is None:
+        raise TypeError(
+            f"{type(module).__name__} has no eager attention function; its attention cannot be read"
+        )
+    upcast: Any = getattr(module, "_upcast_and_reordered_attn", None)
+    # GPT-2 has a second eager attention: its product rounds differently, so weights recomputed from
+    # large scores would differ.
+    rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
+    # Gradients through a softmax over -inf alone would be NaN.
+    added = mask
+    if mask is not None and empty_rows is not None:
+        added = mask.masked_fill(empty_rows[..., None], 0)
+    if rounds_otherwise:
+        output, weights = upcast(query, key, value, added)
+    else:
+        output, weights = eager(module, query, key, value, added, *args, **kwargs)
+    if empty_rows is not None:
+        # torch's fused functions give a query without keys no weight and the output 0.
+        weights = weights.masked_fill(empty_rows[..., None], 0)
+        output = output.masked_fill(empty_rows.transpose(1, 2)[..., None], 0)
+    if rounds_otherwise:
+        seen = Seen(weights, value=value, mask=mask)
+    else:
+        scaling = kwargs.get("scaling")
+        scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+        seen = Seen(weights, query, key, value, scaling, mask, kwargs)
+    changes = taps[-1].changes(module)
+    if changes is not None:
+        seen, output = _edited(module, seen, output, changes)
+        weights = seen.weights
+    for open_tap in taps:
+        if changes is not None:
+            open_tap.done(module, "weights")
+            open_tap.done(module, "outputs")
+        open_tap.hand_over(module, seen)
+    return output, weights
+
+
+def _streamed(
+    module: nn.Module,
+    eager: Callable[..., tuple[Tensor, Tensor]] | None,
+    taps: Sequence[_Tap],
+    implementation: str,
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """The attention function over long inputs."""
+    if eager is None or getattr(module, "reorder_and_upcast_attn", False):
+        raise ValueError(
+            f"the attention of {type(module).__name__} cannot be read without whole maps"
+        )
+    if taps[-1].changes(module) is not None:
+        raise ValueError(
+            "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
+        )
+    output, items = stream_layer(module, eager, implementation, *args, **kwargs)
+    for open_tap in taps:
+        open_tap.hand_over_long(module, items)
+    return output, None
+
+
+def _edited(
+    module: nn.Module, seen: Seen, output: Tensor, changes: LayerChanges
+) -> tuple[Seen, Tensor]:
+    """Return the replaced outputs of the heads of a layer, [B, Q, H, Dv].
+
+    Raises:
+        ValueError: what they put out is not their values summed by their weights.
+    """
+    with torch.no_grad():
+        summed, output = summed_values(seen).transpose(1, 2), output.detach()
+    allowed = _ROUNDING.get(summed.dtype, 5e-2) * max(float(summed.abs().max()), 1e-6)
+    if summed.shape != output.shape or float((summed - output).abs().max()) > allowed:
+        raise ValueError(
+            f"heads of {type(module).__name__} cannot be switched off: what they put out is not "
+            "the sum of their values by their attention weights"
+        )
+    # Queries and keys no longer tell the weights.
+    weights = changes.weights(seen.weights, seen.visible())
+    edited = Seen(weights, value=seen.value, mask=seen.mask, kwargs=seen.kwargs)
+    outputs = changes.outputs(summed_values(edited))
+    return edited, outputs.transpose(1, 2).contiguous()
+
+
+def _mask(*args: Any, **kwargs: Any) -> Any:
+    """The registered mask function: an additive mask in a tap, the model's usual one outside."""
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
+
+    config = kwargs.get("config")
+    taps = [t for t in _open_taps.get() if config is None or id(config) in t.config_keys]
+    if taps and taps[-1].on_long is not None:
+        return None if _hides_nothing(kwargs) else LazyMask.of(kwargs)
+    if taps:
+        mask = eager_mask(*args, **kwargs)
+        if mask is None or _original(config) == "eager":
+            return mask
+        # The model's own mask is of bools, and hides padding from queries that are padding.
+        hidden = mask == torch.finfo(mask.dtype).min
+        return mask.masked_fill(hidden.all(-1, keepdim=True), -torch.inf)
+    function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
+    return function(*args, **kwargs)
+
+
+def _hides_nothing(arguments: Mapping[str, Any]) -> bool:
+    """Whether a mask function is asked for a mask that hides no key.
+
+    Some models add a mask to any mask they receive, so pass no mask.
+    """
+    window = arguments.get("local_size")
+    return (
+        bool(arguments.get("allow_is_bidirectional_skip"))
+        and arguments.get("attention_mask") is None
+        and (window is None or arguments["kv_length"] < window)
+    )
+
+
+def _own_eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """The eager function that `module.forward` names: soft-caps, sinks and biases are its own."""
+    for base in type(module).__mro__:
+        forward = vars(base).get("forward")
+        if forward is not None:
+            forward = inspect.unwrap(forward)
+            for name in forward.__code__.co_names:
+                if name.endswith("eager_attention_forward"):
+                    return forward.__globals__.get(name)
+    file = sys.modules.get(type(module).__module__)
+    return getattr(file, "eager_attention_forward", None)

@@ -1,0 +1,254 @@
+"""Attention seen through the torch functions that attention modules call.
+
+The route for modules that do not ask transformers' AttentionInterface for their function.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from attnwidget.capture.tapping.attention_sites import count_heads
+from attnwidget.capture.tapping.edits import LayerChanges
+from attnwidget.kernels.weights import attention_weights
+
+_SOFTMAX = {torch.softmax, functional.softmax, Tensor.softmax}
+_PRODUCTS = {"matmul", "__matmul__", "bmm"}
+# Below the row's best score by this much, a key is masked: masks are -1e4 to -1e38, scores are not.
+_MASKED_BELOW = 5e3
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One attention computation. `LayerAttention` in `tap.py` describes the fields."""
+
+    weights: Tensor
+    query: Tensor | None = None
+    key: Tensor | None = None
+    value: Tensor | None = None
+    scaling: float | None = None
+    mask: Tensor | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def visible(self) -> Tensor | None:
+        """Bool, broadcastable to `weights`: which keys each query may see; None = all."""
+        allowed = None
+        for added in (self.mask, self.kwargs.get("position_bias")):
+            if not isinstance(added, Tensor):
+                continue
+            added = added.detach()[..., : self.weights.shape[-1]]
+            seen = added if added.dtype == torch.bool else added > -_MASKED_BELOW
+            allowed = seen if allowed is None else allowed & seen
+        return allowed
+
+
+class Editing(Protocol):
+    """Replaces the weights and outputs of a module."""
+
+    def changes(self, module: nn.Module) -> LayerChanges | None:
+        """What is to change in the pass that `module` is in; None for nothing."""
+
+    def done(self, module: nn.Module, what: str) -> None:
+        """Take note that the "weights" or the "outputs" of `module` were edited."""
+
+
+class FunctionWatch(TorchFunctionMode):
+    """Reports the attention weights that torch functions compute between `enter` and `leave`.
+
+    The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
+    of scaled_dot_product_attention come from the reported weights, so that a loss depends on them.
+    The mode belongs to the thread that entered it.
+    """
+
+    def __init__(
+        self,
+        report: Callable[[nn.Module, Seen], None],
+        editing: Editing,
+        config: object = None,
+    ) -> None:
+        super().__init__()
+        self._report = report
+        self._editing = editing
+        self._config = config
+        self._inside: list[nn.Module] = []
+        self._waiting: tuple[nn.Module, Seen] | None = None
+
+    def enter(self, module: nn.Module) -> None:
+        """`module`'s forward begins."""
+        self._inside.append(module)
+
+    def leave(self, module: nn.Module, *, failed: bool = False) -> None:
+        """`module`'s forward has ended, by an exception where it `failed`."""
+        if failed:
+            self._waiting = None
+        self._report_waiting()
+        while self._inside and self._inside.pop() is not module:
+            pass
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if not self._inside:
+            return func(*args, **kwargs)
+        module = self._inside[-1]
+        if func is functional.multi_head_attention_forward:
+            return self._whole_attention(module, func, args, kwargs)
+        result = func(*args, **kwargs)
+        if func in _SOFTMAX:
+            self._report_waiting()
+            return self._softmax(module, result, *args, **kwargs)
+        if self._waiting is not None and getattr(func, "__name__", "") in _PRODUCTS:
+            return self._product(result, *args, **kwargs)
+        if func is functional.scaled_dot_product_attention:
+            return self._fused(module, result, *args, **kwargs)
+        return result
+
+    def _fused(self, module: nn.Module, result: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        seen = _recomputed(*args, **kwargs)
+        changes = self._editing.changes(module)
+        if changes is not None:
+            # Queries and keys no longer tell the weights.
+            weights = changes.weights(seen.weights, seen.visible())
+            seen = Seen(weights, value=seen.value, mask=seen.mask)
+            self._editing.done(module, "weights")
+        self._report(module, seen)
+        if changes is not None or torch.is_grad_enabled():
+            result = summed_values(seen)
+        if changes is not None:
+            result = changes.outputs(result)
+            self._editing.done(module, "outputs")
+        return result
+
+    def _softmax(
+        self, module: nn.Module, result: Tensor, input: Tensor, dim: int = 0, *_: Any, **__: Any
+    ) -> Tensor:
+        """Takes note of weights that the softmax gave, and returns them as edited."""
+        n_heads = count_heads(module, self._config)
+        if dim not in (-1, input.ndim - 1) or input.ndim not in (3, 4):
+            return result
+        if input.ndim == 3:  # batch and heads in one dimension
+            if not n_heads or input.shape[0] % n_heads:
+                return result
+            shape = (-1, n_heads, *input.shape[1:])
+        elif n_heads and input.shape[1] != n_heads:
+            return result
+        else:
+            shape = tuple(input.shape)
+        scores = input.detach().reshape(shape)
+        weights = result
+        if weights.shape != shape:  # a view would be outside of the graph that leads to a loss
+            weights = weights.reshape(shape)
+        sinks = weights[..., :0]
+        if getattr(module, "sinks", None) is not None:
+            sinks = weights[..., -1:]
+            scores, weights = scores[..., :-1], weights[..., :-1]
+        visible = scores > scores.amax(-1, keepdim=True) - _MASKED_BELOW
+        changes = self._editing.changes(module)
+        if changes is not None:
+            weights = changes.weights(weights, visible)
+            result = torch.cat([weights, sinks], -1).reshape(result.shape)
+            self._editing.done(module, "weights")
+        self._waiting = module, Seen(weights, mask=None if bool(visible.all()) else visible)
+        return result
+
+    def _product(
+        self, result: Tensor, first: Any = None, second: Any = None, *_: Any, **__: Any
+    ) -> Tensor:
+        """The product after the softmax tells the values: [.., K, Dv] of every batch and head.
+
+        Returns the outputs of the heads as edited.
+        """
+        assert self._waiting is not None
+        module, seen = self._waiting
+        batch, heads, n_query, n_key = seen.weights.shape
+        if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+            return result
+        if first.numel() != seen.weights.numel() or first.shape[-2:] != (n_query, n_key):
+            return result
+        shared = second.ndim == 4 and second.shape[0] == batch and heads % second.shape[1] == 0
+        if second.shape[-2] == n_key and (shared or second.shape[:-2].numel() == batch * heads):
+            value = second if shared else second.reshape(batch, heads, n_key, -1)
+            self._waiting = module, replace(seen, value=value)
+            self._report_waiting()
+            changes = self._editing.changes(module)
+            if changes is not None and changes.replaces_outputs:
+                outputs = changes.outputs(result.reshape(batch, heads, n_query, -1))
+                self._editing.done(module, "outputs")
+                return outputs.reshape(result.shape)
+        return result
+
+    def _report_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._report(*waiting)
+
+    def _whole_attention(
+        self,
+        module: nn.Module,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Tensor, Tensor | None]:
+        arguments = inspect.signature(func).bind(*args, **kwargs)
+        arguments.apply_defaults()
+        wanted = arguments.arguments["need_weights"]
+        averaged = arguments.arguments["average_attn_weights"]
+        arguments.arguments.update(need_weights=True, average_attn_weights=False)
+        output, weights = func(*arguments.args, **arguments.kwargs)
+        self._report(module, Seen(weights if weights.ndim == 4 else weights[None]))
+        return output, (weights.mean(-3) if averaged else weights) if wanted else None
+
+
+def _recomputed(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Seen:
+    """What scaled_dot_product_attention computed, with weights; the arguments are its own."""
+    scaling = query.shape[-1] ** -0.5 if scale is None else scale
+    mask = attn_mask
+    if is_causal:
+        mask = torch.ones(
+            query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device
+        ).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        mask = additive(mask, query.dtype)
+    weights = attention_weights(query, key, scaling=scaling, mask=mask).to(query.dtype)
+    return Seen(weights, query, key, value, scaling, mask)
+
+
+def summed_values(seen: Seen) -> Tensor:
+    """The outputs of the heads, [B, H, Q, Dv]: the values summed by the weights."""
+    assert seen.value is not None
+    groups = seen.weights.shape[-3] // seen.value.shape[-3]
+    return seen.weights @ seen.value.repeat_interleave(groups, dim=-3)
+
+
+def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A bool mask (True = visible) as numbers to add to scores: 0, or the lowest of `dtype`."""
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(
+        ~mask, torch.finfo(dtype).min
+    )
+
+
+def visible_in(added: Tensor) -> Tensor:
+    """Where what is added to scores hides no key, bool: `additive` read backwards."""
+    # Biases may travel inside a mask (BEiT), finite ones of -100 too (Swin).
+    return added > torch.finfo(added.dtype).min / 2

@@ -1,0 +1,381 @@
+"""Dependency probing classifiers on attention (Clark et al. 2019, section 5, Table 3)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.kernels.spanning_tree import best_tree
+from attnwidget.probes.dependency.dependency_answers import CodeLength
+from attnwidget.probes.dependency.dependency_form import Form, ProbeKind
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.dependency.probe_fitting import Examples, Fits, Fitted
+from attnwidget.probes.features import StoredFeatures, extract_features
+from attnwidget.probes.parse_scores import (
+    JudgedWords,
+    ParseScores,
+    best_offset,
+    control_governors,
+    judged,
+    offset_governors,
+)
+from attnwidget.probes.train_and_dev import train_and_dev
+from attnwidget.probes.untrained import untrained_like
+from attnwidget.studies.argument_checks import each_once, one_of, refuse_no_model
+from attnwidget.studies.streaming.model_reader import one_thread
+from attnwidget.studies.streaming.one_writer import one_writer
+from attnwidget.studies.streaming.shards import Executor
+from attnwidget.text.treebank import Sentence
+from attnwidget.text.word_vectors import WordVectors
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+Decode = Literal["words", "tree"]
+
+# Of the data-size curve: the sentences that are learned from.
+_EVERY = (16, 8, 4, 2)
+# Shares of the training sentences at which blocks of the online code begin (Voita and Titov 2020).
+_SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
+
+
+def train_dependency_probe(
+    model: AttentionModel,
+    train: Iterable[Sentence],
+    dev: Iterable[Sentence],
+    kind: ProbeKind = "attention",
+    *,
+    vectors: WordVectors | None = None,
+    seeds: int | Iterable[int] = 3,
+    epochs: int = 1,
+    learning_rate: float = 0.002,
+    decode: Decode = "words",
+    untrained: bool = False,
+    control: bool = False,
+    description_length: bool = False,
+    curve: bool = False,
+    skip_unaligned: bool = False,
+    batch_size: int = 32,
+    cache: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> DependencyProbe:
+    """Learn to find the governor of each word from the attention of all heads (Clark et al. 2019).
+
+    The probes of section 5. Each word has a distribution over the root and all words, itself among
+    them. Every map is read from dependent to governor and transposed; its column of the root is
+    s times attention to [CLS] plus e times attention to [SEP], with s and e learned. The score is
+
+    - "attention": the sum of a weight times attention over maps; 2LH + 2 parameters.
+    - "attention+words": the weight of a map is W (v_i ; v_j) + b, with fixed word vectors v, both 0
+      for the root. As in the authors' code, the paper's formula has no b.
+    - "distances+words": one hidden layer (256, tanh) over eight features of distance and both
+      vectors; no attention.
+
+    The loss is the cross entropy summed over a sentence's words, punctuation among them; Adam makes
+    one step a sentence, in the order given. Beside the probe stand, on the same words of `dev`:
+    the next word ("right-branching"), the offset that is best on `train`, and with
+    "attention+words" also "distances+words".
+
+    Args:
+        model: what `load_model` gave; of an encoder-decoder the encoder is read. Heads may be off.
+        train: training sentences.
+        dev: Sentences for the evaluation, disjoint from the training sentences.
+        kind: what the probe reads.
+        vectors: fixed vectors of words (`load_vectors`), where it reads words.
+        seeds: how many probes, or the seeds of their first parameters; one pass trains all.
+        epochs: passes over `train`.
+        learning_rate: of Adam.
+        decode: "words", each word's likeliest governor, as in the paper; "tree", the likeliest tree
+            with one root. The control task has no trees: there it is always "words".
+        untrained: also train the probe on the model with random weights but word and position
+            embeddings.
+        control: also train it on the control task of Hewitt and Liang (2019), a governor drawn once
+            for each word type; `selectivity` is the difference.
+        description_length: also say how many bits a governor costs in the online code of Voita and
+            Titov (2020), learned in one pass.
+        curve: also train it on every 16th, 8th, 4th and 2nd sentence of `train`: how the score
+            grows with the sentences.
+        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
+            model, and count them, instead of raising.
+        batch_size: sentences that go through the model together.
+        cache: folder that keeps the model's maps (`extract_features`), which the next probe then
+            reads; None = they are deleted.
+        checkpoint: an .npz file that keeps what was learned; where it exists already, training goes
+            on from there, with the same result.
+        progress: show progress bars.
+        executor: has workers read the sentences, as in `measure`; training is here.
+
+    Returns:
+        The probe with its scores. Ctrl-C during training ends it: the result is what was learned by
+        then, without the baselines that were left, and says `complete=False`.
+
+    Raises:
+        TypeError: no model, or something else than sentences with trees.
+        ValueError: an unknown kind or decoding; a sentence of both `train` and `dev`, found by its
+            words if it has ten or more; vectors missing, given in vain or that know no word; a
+            sentence that the model cannot read; a checkpoint of another training.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
+            or the same maps in `cache`.
+        OSError: too little space for the maps; the checkpoint cannot be written.
+        KeyboardInterrupt: before anything was learned, or while what was learned is scored.
+
+    Example:
+        >>> from attnwidget import load_model, train_dependency_probe
+        >>> from attnwidget.demo import demo_treebank
+        >>> sentences = demo_treebank()
+        >>> train, dev = sentences[:90], sentences[90:]
+        >>> probe = train_dependency_probe(load_model(), train, dev, progress=False)
+        >>> probe.form.n_parameters, list(probe.baselines)
+        (146, ['right-branching', 'offset 1'])
+    """
+    refuse_no_model(model)
+    one_of("kind", kind, get_args(ProbeKind))
+    one_of("decode", decode, get_args(Decode))
+    numbers = each_once("seeds", range(seeds) if isinstance(seeds, int) else map(int, seeds))
+    if epochs < 1 or not learning_rate > 0:
+        raise ValueError(
+            f"epochs are at least 1 and learning_rate is above 0, got {epochs} and {learning_rate}"
+        )
+    if untrained and kind == "distances+words":
+        raise ValueError("a probe of distances+words reads no attention: leave untrained out")
+    train, dev, n_repeated = train_and_dev(train, dev)
+    _check_vectors(kind, vectors, train)
+    study = _Study(
+        kind, vectors, numbers, epochs, learning_rate, decode, progress, description_length
+    )
+    folder = nullcontext(cache) if cache is not None else tempfile.TemporaryDirectory()
+    with one_writer(checkpoint), folder as where:
+
+        def read(subject: AttentionModel) -> tuple[StoredFeatures, StoredFeatures]:
+            of_train, of_dev = (
+                extract_features(
+                    subject,
+                    sentences,
+                    where,
+                    skip_unaligned=skip_unaligned,
+                    batch_size=batch_size,
+                    progress=progress,
+                    executor=executor,
+                )
+                for sentences in (train, dev)
+            )
+            return of_train, of_dev
+
+        both = read(model)
+        with_trees = [study.examples(one, kind) for one in both]
+        fits = Fits(
+            checkpoint,
+            study.about | {"model": both[0].model_digest, "sentences": with_trees[0].digest},
+            progress=progress,
+        )
+        main = study.fit(fits, kind, kind, with_trees[0], both[0])
+        scores = study.judge(main, with_trees[1])
+        baselines = study.offsets(both[0].sentences, both[1].sentences)
+        judged_control = None
+        sizes = {len(with_trees[0]): scores} if curve else {}
+
+        def also(name: str, other: ProbeKind, every: int = 1) -> ParseScores | None:
+            """The scores of another probe; None once Ctrl-C has ended training."""
+            if fits.stopped:
+                return None
+            try:
+                read_as = read(untrained_like(model)) if name == "untrained" else both
+                drawn = name == "control"
+                to_learn = study.examples(read_as[0], other, drawn, every)
+                to_judge = study.examples(read_as[1], other, drawn)
+                fitted = study.fit(fits, name, other, to_learn, None)
+            except KeyboardInterrupt:
+                fits.stopped = True
+                return None
+            return study.judge(fitted, to_judge, drawn) if fitted.complete else None
+
+        if kind == "attention+words":
+            baselines["distances+words"] = also("distances+words", "distances+words")
+        for every in _EVERY if curve else ():
+            if smaller := also(f"1/{every} of train", kind, every):
+                sizes[-(-len(both[0]) // every)] = smaller
+        if control:
+            judged_control = also("control", kind)
+        if untrained:
+            baselines["untrained"] = also("untrained", kind)
+    sentences = both[1].sentences
+    return DependencyProbe(
+        form=main.form,
+        parameters=main.parameters.numpy(),
+        seeds=tuple(numbers),
+        model_name=both[0].model_name,
+        model_digest=both[0].model_digest,
+        n_layers=both[0].n_layers,
+        n_heads=both[0].n_heads,
+        options={
+            "epochs": epochs,
+            "learning_rate": learning_rate,
+            "decode": decode,
+            "vectors": None if vectors is None else vectors.name,
+            "vectors_digest": None if vectors is None else vectors.digest,
+            "n_train": len(both[0]),
+            "n_dev": len(both[1]),
+            "n_skipped": both[0].n_skipped + both[1].n_skipped,
+            "n_repeated": n_repeated,
+            "n_steps": main.n_steps,
+        },
+        scores=scores,
+        baselines={name: baseline for name, baseline in baselines.items() if baseline is not None},
+        curve=dict(sorted(sizes.items())),
+        control=judged_control,
+        code=study.code(main, both[0].sentences) if description_length else None,
+        mean_pair=_mean_pair(sentences, vectors),
+        complete=main.complete and not fits.stopped,
+        model=model,
+        vectors=vectors,
+    )
+
+
+class _Study:
+    """The options that all probes of one call share."""
+
+    def __init__(
+        self,
+        kind: ProbeKind,
+        vectors: WordVectors | None,
+        seeds: Sequence[int],
+        epochs: int,
+        learning_rate: float,
+        decode: Decode,
+        progress: bool,
+        coded: bool,
+    ) -> None:
+        self._vectors = vectors
+        self._seeds = seeds
+        self._decode = decode
+        self._coded = coded
+        self._options: dict[str, Any] = {"epochs": epochs, "learning_rate": learning_rate}
+        self.about = {"kind": kind, "seeds": list(seeds), "coded": coded, **self._options}
+
+    def examples(
+        self, features: StoredFeatures, kind: ProbeKind, drawn: bool = False, every: int = 1
+    ) -> Examples:
+        """Sentences as a probe of `kind` reads them, with drawn governors or the treebank's."""
+        form = Form(kind, 0)
+        sentences = features.sentences[::every]
+        return Examples(
+            sentences,
+            [
+                control_governors(sentence) if drawn else sentence.governors
+                for sentence in sentences
+            ],
+            features if form.reads_maps else None,
+            self._vectors if form.reads_words else None,
+            every,
+        )
+
+    def fit(
+        self,
+        fits: Fits,
+        name: str,
+        kind: ProbeKind,
+        examples: Examples,
+        coded: StoredFeatures | None,
+    ) -> Fitted:
+        """Train one probe for each seed; with `coded`, the online code is kept, where asked for."""
+        maps = examples.features
+        vectors = examples.vectors
+        form = Form(
+            kind,
+            0 if maps is None else maps.n_layers * maps.n_heads,
+            0 if vectors is None else vectors.dimension,
+        )
+        blocks = self.bounds(len(examples)) if coded is not None and self._coded else ()
+        return fits.fit(name, form, examples, seeds=self._seeds, blocks=blocks, **self._options)
+
+    def judge(self, fitted: Fitted, examples: Examples, drawn: bool = False) -> ParseScores:
+        """The scores of what was trained; governors that were drawn are no trees."""
+        words = JudgedWords.of(examples.sentences)
+        tree = self._decode == "tree" and not drawn
+        return judged(words, examples.governors, _predicted(fitted, examples, tree))
+
+    def offsets(
+        self, train: Sequence[Sentence], dev: Sequence[Sentence]
+    ) -> dict[str, ParseScores | None]:
+        """The scores of the next word, and of the place that is best on the training sentences."""
+        words = JudgedWords.of(dev)
+        governors = [sentence.governors for sentence in dev]
+        best = best_offset(train)
+
+        def score(offset: int) -> ParseScores:
+            guesses = (offset_governors(len(sentence), offset)[None] for sentence in dev)
+            return judged(words, governors, guesses)
+
+        return {"right-branching": score(1), f"offset {best}": score(best)}
+
+    def bounds(self, n_sentences: int) -> tuple[int, ...]:
+        """Where the blocks of the online code begin, and the end of the last."""
+        starts = {max(1, round(share * n_sentences)) for share in _SHARES}
+        return (0, *sorted(start for start in starts if start < n_sentences), n_sentences)
+
+    def code(self, fitted: Fitted, sentences: Sequence[Sentence]) -> CodeLength:
+        """The description length of the governors of the training sentences."""
+        bounds = self.bounds(len(sentences))
+        uniform = [
+            sum(len(sentence) * np.log2(len(sentence) + 1) for sentence in sentences[start:stop])
+            for start, stop in pairwise(bounds)
+        ]
+        n_words = sum(map(len, sentences))
+        return CodeLength(bounds, fitted.bits, np.array(uniform, np.float64), n_words)
+
+
+@torch.no_grad()
+def _predicted(fitted: Fitted, examples: Examples, tree: bool) -> Iterator[NDArray[np.int64]]:
+    """The governors that each probe answers, [S, m] a sentence."""
+    named = fitted.named
+    for example in examples:
+        with one_thread():
+            scores = fitted.form.scores(named, example.maps, example.vectors)
+        if tree:
+            yield np.stack(
+                [best_tree(scores_of_seed) for scores_of_seed in scores.double().numpy()]
+            )
+        else:
+            yield scores.argmax(-1).numpy()
+
+
+def _check_vectors(kind: ProbeKind, vectors: WordVectors | None, train: Sequence[Sentence]) -> None:
+    if not Form(kind, 0).reads_words:
+        if vectors is not None:
+            raise ValueError(f"a probe of {kind} reads no words: leave vectors out")
+        return
+    if not isinstance(vectors, WordVectors):
+        received = "none" if vectors is None else type(vectors).__name__
+        raise ValueError(
+            f"a probe of {kind} reads word vectors, got {received}: load_vectors(path)"
+        )
+    if not vectors.coverage(word for sentence in train for word in sentence.words):
+        raise ValueError(
+            f"{vectors.name!r} knows no word of the training sentences: it is of another language, "
+            "or its words are not in lower case"
+        )
+
+
+def _mean_pair(sentences: Sequence[Sentence], vectors: WordVectors | None) -> NDArray[np.float64]:
+    """The mean over arcs of both words' vectors, [2d]; the dependent's first, no root."""
+    if vectors is None:
+        return np.zeros(0)
+    total = np.zeros(2 * vectors.dimension)
+    n_arcs = 0
+    for sentence in sentences:
+        word_vectors = vectors(sentence.words).astype(np.float64)
+        governors = np.array(sentence.governors)
+        arcs = np.flatnonzero(governors)
+        pairs = np.concatenate([word_vectors[arcs], word_vectors[governors[arcs] - 1]], 1)
+        total, n_arcs = total + pairs.sum(0), n_arcs + len(arcs)
+    return total / max(1, n_arcs)

@@ -1,0 +1,1 @@
+"""The pair probe of Coenen et al. (2019)."""

@@ -1,0 +1,239 @@
+"""What the probe of pairs finds: accuracies beside baselines, coefficients by head, confusions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.charts.accuracy_bars import accuracy_bars
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClassifier, right
+from attnwidget.probes.pairs.pair_examples import PairExamples
+from attnwidget.probes.saved_arrays import refuse_other_model, write_probe
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
+
+Integers = NDArray[np.int64]
+
+ROWS = (*PREDICTORS, "majority")
+_NAMES = {
+    "attention": "attention of all heads",
+    "offset": "offset alone",
+    "distance": "distance alone",
+    "majority": "most frequent class",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairProbe(HeadResult):
+    """How well pairs of words are told apart by the attention of all heads (Coenen et al. 2019).
+
+    Two tasks: "dependency", whether the first of two words depends on the second, and "relation",
+    which relation a dependency is, of R relations. L layers of H heads, D directions.
+
+    Attributes:
+        directions: who attends to whom in the vector of a pair.
+        relations: those that are told apart, most frequent first.
+        relation_counts: int64 [R], dependencies of each in the sentences trained on.
+        min_count: dependencies that a relation had to have there.
+        accuracies: float64 [2, 4, 3], by task and predictor (attention, offset, distance, majority)
+            the accuracy and the ends of its 95 % interval (bootstrap over dev sentences), 0 to 1;
+            NaN for a task that had one class alone.
+        counts: int64 [2], dev pairs of each task.
+        alphas: float64 [2, 3], strength of the penalty that was chosen for each trained predictor.
+        dependency_weights: float64 [D, L, H]: how much more likely (in log odds) a pair is a
+            dependency for a weight larger by one standard deviation.
+        relation_weights: float64 [R, D, L, H], the same for each relation against the rest.
+        confusion: int64 [R, R], number of dev dependencies by true relation (row) and predicted
+            relation (column).
+        n_train: Number of training sentences, with the tenth that chose the penalties.
+        n_dev: sentences scored.
+        n_skipped: sentences left out of both: too long, or a word without tokens.
+        complete: False where Ctrl-C ended training: it is what was learned until the last epoch.
+        model_name: what was probed.
+        model_digest: A fingerprint of the model.
+        stack: "self", or "encoder" of an encoder-decoder.
+    """
+
+    kind: ClassVar[str] = "probe of pairs"
+
+    directions: tuple[str, ...]
+    relations: tuple[str, ...]
+    relation_counts: Integers
+    min_count: int
+    accuracies: Float64Array
+    counts: Integers
+    alphas: Float64Array
+    dependency_weights: Float64Array
+    relation_weights: Float64Array
+    confusion: Integers
+    n_train: int
+    n_dev: int
+    n_skipped: int
+    complete: bool
+    model_name: str
+    model_digest: str
+    stack: str
+
+    @property
+    def dependency_accuracy(self) -> float:
+        """How often attention tells whether there is a dependency; chance is 0.5."""
+        return float(self.accuracies[0, 0, 0])
+
+    @property
+    def relation_accuracy(self) -> float:
+        """How often attention tells which relation a dependency is."""
+        return float(self.accuracies[1, 0, 0])
+
+    def heads(self) -> HeadMetrics:
+        """The coefficients of each head: of a dependency, and of each relation.
+
+        Log odds for one standard deviation of the head's weight; where both directions were asked
+        for, titles name them.
+        """
+        weights = {"dependency": self.dependency_weights}
+        weights |= dict(zip(self.relations, self.relation_weights, strict=True))
+        several = len(self.directions) > 1
+        return {
+            f"{name}, {direction}" if several else name: of_direction[d]
+            for name, of_direction in weights.items()
+            for d, direction in enumerate(self.directions)
+            if np.isfinite(of_direction).all()
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a task and predictor: n (dev pairs), value (accuracy), low, high, alpha.
+
+        `attrs["model"]` is the model's name. Coefficients are in `heads()`.
+        """
+        import pandas as pd
+
+        rows = []
+        for t, task in enumerate(TASKS):
+            for p, predictor in enumerate(ROWS):
+                alpha = self.alphas[t, p] if predictor in PREDICTORS else np.nan
+                rows.append((task, predictor, self.counts[t], *self.accuracies[t, p], alpha))
+        columns = ["task", "predictor", "n", "value", "low", "high", "alpha"]
+        frame = pd.DataFrame(rows, columns=columns)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def confusions(self) -> pd.DataFrame:
+        """The confusion table: a row a relation, a column what it is taken for; counts."""
+        import pandas as pd
+
+        names = list(self.relations)
+        table = pd.DataFrame(self.confusion, index=names, columns=names)
+        return table.rename_axis(index="relation", columns="taken for")
+
+    def chart(self) -> alt.VConcatChart:
+        """Both accuracies beside the baselines; displays without network."""
+        frame = self.to_frame()
+        frame["predictor"] = frame["predictor"].map(_NAMES)
+        frame["task"] = frame["task"].map(
+            {
+                "dependency": "is there a dependency: accuracy",
+                "relation": f"which of {counted(len(self.relations), 'relation')}: accuracy",
+            }
+        )
+        return accuracy_bars(
+            frame,
+            title=f"Pairs of words by the attention between them: {self.model_name}\n"
+            f"{' and '.join(self.directions)}; {counted(self.n_train, 'sentence')} to train, "
+            f"{counted(self.n_dev, 'sentence')} scored\n"
+            f"relations with at least {self.min_count:,} dependencies; 95 % intervals"
+            f"{'' if self.complete else '; training was interrupted'}",
+        )
+
+    def of_model(self, model: AttentionModel) -> PairProbe:
+        """The probe, where it is of this model.
+
+        Raises:
+            ValueError: the model differs from the model in training.
+        """
+        refuse_other_model(model, self.model_name, self.model_digest)
+        return self
+
+    def save(self, path: str | Path) -> Path:
+        """Write scores and coefficients into an .npz file that `load_probe` reads; its path.
+
+        The file holds arrays and JSON, nothing that runs.
+        """
+        arrays = {
+            name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        about = {name: value for name, value in vars(self).items() if name not in arrays}
+        return write_probe(path, self.kind, about, arrays)
+
+    @classmethod
+    def restored(cls, about: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PairProbe:
+        """The probe that a file of `save` is about."""
+        about |= {name: tuple(about[name]) for name in ("directions", "relations")}
+        return cls(**about | dict(arrays))
+
+    def __repr__(self) -> str:
+        return (
+            f"PairProbe({self.model_name}: dependency {self.dependency_accuracy:.1%}, "
+            f"which of {counted(len(self.relations), 'relation')} {self.relation_accuracy:.1%}"
+            f"{'' if self.complete else ', interrupted'})"
+        )
+
+
+def pair_scores(
+    classifiers: Mapping[tuple[str, str], PairClassifier],
+    dev: PairExamples,
+    n_relations: int,
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> tuple[Float64Array, Integers, Integers]:
+    """How often classifiers are right on sentences that they have not seen.
+
+    The majority says that there is no dependency, and the first relation.
+
+    Returns:
+        Accuracies [2, 4, 3], pairs [2] and the confusion [R, R], as `PairProbe` has them.
+    """
+    n = len(dev)
+    hits = np.zeros((len(TASKS), len(ROWS), n))
+    totals = np.zeros((len(TASKS), n))
+    confusion = np.zeros((n_relations, n_relations), np.int64)
+    for block in dev.blocks(range(n)):
+        for t, task in enumerate(TASKS):
+            rows = block.of(task)
+            labels = block.labels(task)[rows]
+            places = block.sentences[rows]
+            totals[t] += np.bincount(places, minlength=n)
+            hits[t, -1] += np.bincount(places[labels == 0], minlength=n)
+            for p, predictor in enumerate(PREDICTORS):
+                if classifier := classifiers.get((task, predictor)):
+                    correct = right(classifier, block, task, predictor)
+                    hits[t, p] += np.bincount(places[correct], minlength=n)
+            if task == "relation" and (classifier := classifiers.get((task, "attention"))):
+                np.add.at(
+                    confusion, (labels, classifier.predict(block.vectors["attention"][rows])), 1
+                )
+    random = np.random.default_rng(seed)
+    weights = np.concatenate([np.ones((1, n)), random.multinomial(n, np.full(n, 1 / n), draws)])
+    with np.errstate(invalid="ignore"):  # no pair at all, or none in what was drawn
+        shares = (hits @ weights.T) / (totals @ weights.T)[:, None]  # [2, 4, 1 + draws]
+    accuracies = np.full((len(TASKS), len(ROWS), 3), np.nan)
+    for t, task in enumerate(TASKS):
+        if totals[t].any():
+            accuracies[t, :, 0] = shares[t, :, 0]
+            accuracies[t, :, 1:] = np.nanquantile(shares[t, :, 1:], [0.025, 0.975], axis=1).T
+        for p, predictor in enumerate(PREDICTORS):
+            if (task, predictor) not in classifiers:
+                accuracies[t, p] = np.nan
+    return accuracies, totals.sum(1).astype(np.int64), confusion

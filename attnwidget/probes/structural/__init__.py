@@ -1,0 +1,1 @@
+"""The structural probe of Hewitt and Manning (2019)."""

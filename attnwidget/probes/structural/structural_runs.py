@@ -1,0 +1,146 @@
+"""Structural probes of several ranks and seeds: trained in turn, saved, and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm.std import tqdm
+
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.structural_probe import squared_distances, squared_lengths
+from attnwidget.probes.structural.structural_scores import MEASURES, GoldTree, TreeScores
+from attnwidget.probes.structural.structural_training import StructuralTraining, VectorTrees
+from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress
+
+Maps = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class StructuralRun:
+    """The probes of all layers, of one rank and seed.
+
+    Attributes:
+        rank: columns of each map, r.
+        seed: of the start and of the order of sentences.
+        epochs: how many times the sentences were read.
+        distance: float32 [L, D, r], the maps B for distances.
+        depth: float32 [L, D, r], the maps B for depths.
+        dev_losses: float64 [2, L], the losses of both on the dev sentences.
+        complete: False where it was interrupted before its end.
+    """
+
+    rank: int
+    seed: int
+    epochs: int
+    distance: Maps
+    depth: Maps
+    dev_losses: Float64Array
+    complete: bool
+
+    def at(self, place: int) -> StructuralRun:
+        """The probes of one of its layers alone."""
+        at_place = slice(place, place + 1)
+        return replace(
+            self,
+            distance=self.distance[at_place],
+            depth=self.depth[at_place],
+            dev_losses=self.dev_losses[:, at_place],
+        )
+
+    def predicted(self, vectors: NDArray[np.floating]) -> tuple[Float64Array, Float64Array]:
+        """Distances [L, m, m] and depths [L, m] between words with the vectors [L, m, D]."""
+        words = torch.from_numpy(np.array(vectors, np.float32))
+        distances = squared_distances(words @ torch.from_numpy(self.distance))
+        depths = squared_lengths(words @ torch.from_numpy(self.depth))
+        return distances.double().numpy(), depths.double().numpy()
+
+
+class StructuralRuns:
+    """Trains what is asked for until it is done or interrupted.
+
+    Args:
+        epochs: how many times each reads the sentences at most.
+        batch_size: sentences a step.
+        rate: the learning rate at the beginning.
+        file: keeps every run as it is after each epoch.
+        bar: counts epochs.
+    """
+
+    def __init__(
+        self,
+        *,
+        epochs: int,
+        batch_size: int,
+        rate: float,
+        file: Checkpoint | None,
+        bar: tqdm,  # type: ignore[type-arg]
+    ) -> None:
+        self._epochs = epochs
+        self._size = batch_size
+        self._rate = rate
+        self._file = file
+        self._bar = bar
+        self._states = dict(file.load().states) if file is not None else {}
+        self.interrupted = False
+
+    def run(
+        self, name: str, trees: Sequence[VectorTrees], rank: int, seed: int
+    ) -> StructuralRun | None:
+        """Return the probes of a rank and seed, or None if an interruption leaves no usable state.
+
+        `trees` are the trees of the training and dev sentences; `name` names their vectors.
+        """
+        if self.interrupted:
+            return None
+        training = StructuralTraining(
+            *trees, rank=rank, seed=seed, batch_size=self._size, rate=self._rate
+        )
+        key = f"{name}, rank {rank}, seed {seed}"
+        if key in self._states:
+            training.restore(self._states[key])
+        self._bar.update(training.epoch)
+        try:
+            while training.epoch < self._epochs and not training.ended:
+                training.run_epoch()
+                self._bar.update()
+                if self._file is not None:
+                    self._states[key] = training.state()
+                    self._file.save(Progress(states=self._states))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self._bar.update(self._epochs - training.epoch)
+        if not training.epoch:
+            return None
+        distance, depth = (
+            np.stack([descent.best.numpy() for descent in task]) for task in training.tasks
+        )
+        losses = np.array([[descent.best_loss for descent in task] for task in training.tasks])
+        complete = training.ended or training.epoch >= self._epochs
+        return StructuralRun(rank, seed, training.epoch, distance, depth, losses, complete)
+
+
+def scores_of(
+    runs: Sequence[StructuralRun], dev: VectorTrees, gold: Sequence[GoldTree]
+) -> tuple[Float64Array, Float64Array]:
+    """Scores of runs that differ in their seed alone, on the dev sentences.
+
+    Returns:
+        [3, 4, L], the mean over seeds and the ends of its interval over sentences, for each of
+        `MEASURES`; and [4, L], the standard deviation over seeds, NaN with one.
+    """
+    scored = []
+    for run in runs:
+        scores = TreeScores(gold, dev.n_layers)
+        for index in range(len(dev)):
+            scores.add(index, *run.predicted(dev.vectors[index]))
+        scored.append(scores)
+    estimates = scored[0].mean_with(scored[1:]).estimates()
+    if len(scored) == 1:
+        return estimates, np.full((len(MEASURES), dev.n_layers), np.nan)
+    return estimates, np.std(
+        [scored_run.estimates(draws=1)[0] for scored_run in scored], axis=0, ddof=1
+    )

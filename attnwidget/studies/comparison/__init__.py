@@ -1,0 +1,1 @@
+"""Heads of two or more models, compared over the same inputs."""

@@ -1,0 +1,41 @@
+"""What a model comes from that a study loads by itself: a name, a folder, a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from torch import nn
+
+from attnwidget.capture.load import load_model
+from attnwidget.capture.model import AttentionModel
+from attnwidget.studies.argument_checks import refuse_no_model
+
+Source: TypeAlias = AttentionModel | str | Path | Callable[[], AttentionModel]
+
+
+def refuse_no_source(source: Any) -> None:
+    """Raise TypeError if `given` is neither a model nor a source of a model."""
+    if isinstance(source, (str, Path)) or (callable(source) and not isinstance(source, nn.Module)):
+        return
+    refuse_no_model(source)
+
+
+def loaded(source: Source) -> AttentionModel:
+    """The model that is meant.
+
+    Raises:
+        TypeError: a function that gives no model.
+        OSError: as `load_model`.
+
+    Example:
+        >>> from attnwidget.studies.comparison.model_sources import loaded
+        >>> loaded("attnwidget/genre").n_heads
+        12
+    """
+    if isinstance(source, AttentionModel):
+        return source
+    model = load_model(source) if isinstance(source, (str, Path)) else source()
+    refuse_no_model(model)
+    return model

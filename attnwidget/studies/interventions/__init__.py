@@ -1,0 +1,1 @@
+"""Effects of heads on outputs: ablation, head importance and minimal pairs."""

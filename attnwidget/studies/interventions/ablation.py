@@ -1,0 +1,191 @@
+"""Ablation: a model's score without each head, or without all heads of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.disabled import intact_edits
+from attnwidget.capture.tapping.edits import EditMethod, Edits
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.replay import replaying
+from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.studies.interventions.ablate_batches import AblateBatches
+from attnwidget.studies.interventions.ablation_results import Ablation
+from attnwidget.studies.interventions.ablation_scores import (
+    Score,
+    check_score,
+    example_scores,
+    score_name,
+)
+from attnwidget.studies.interventions.asked_inputs import asked_of
+from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.input_numbers import input_numbers
+from attnwidget.studies.streaming.one_length import of_one_length
+from attnwidget.studies.streaming.shards import Executor, Workers
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+def ablate(
+    model: AttentionModel,
+    examples: Iterable[Any],
+    *,
+    score: Score,
+    method: EditMethod = "uniform",
+    heads: Literal["all", "layers"] | Iterable[Sequence[int]] = "all",
+    reference: object = None,
+    batch_size: int = 32,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> Ablation:
+    """A model's score on examples, intact and with each head off in turn.
+
+    Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are 1/L); Michel et
+    al. 2019, section 3 (`"zero"`). The outputs of the layers below a head are kept from one pass of
+    the intact model, and only the layers from the head's layer on run again; the first batch is
+    checked against whole passes, to 1e-5. If the check fails, or the layers cannot run on their
+    own, every head takes a whole pass, and the result's `note` says so.
+
+    Args:
+        model: a model of one stack with a head that answers; heads may be off already.
+        examples: all of one kind. (text, label) or (text, second text, label): the label is a
+            class, by name or number; of a masked language model the word at the text's one mask
+            token; of a causal one the next token. `MinimalPair`. `Segment`: a masked language
+            model is asked 15 % of its tokens, masked as BERT was trained, a causal one every next.
+        score: "accuracy" (right answers), "loss" (cross entropy in nats), "kl" (the divergence of
+            the model's answers from the intact model's, in nats), each the mean over an example's
+            questions; "minimal pair" (the acceptable sentence is likelier, as `score_pairs`); or a
+            function of the model's output and the `Batch` (`examples`, `inputs`), which gives one
+            number an example.
+        method: as in `AttentionModel.disabled`, but for "patch".
+        heads: "all" heads, and all heads of each layer together; "layers" only these; or heads,
+            [(layer, head), ...].
+        reference: of method "mean", as in `disabled`.
+        batch_size: inputs of one length that go through the model together; padding is none.
+        checkpoint: an .npz file that keeps what is done; where it exists, the study goes on there.
+        progress: show a progress bar.
+        executor: what has workers read all batches but the first, as in `measure`.
+
+    Raises:
+        TypeError: no model, one of two stacks or without a head that answers; no such examples.
+        ValueError: no examples, of several kinds, or one with a label that does not fit; a score
+            that they do not have; no such head or method; a checkpoint of another study.
+        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
+        OSError: the checkpoint cannot be written; the earlier checkpoint stays.
+        WorkersError: as in `measure`.
+        KeyboardInterrupt: before the first example was done; later Ctrl-C ends the study, and the
+            result is of the examples that are done.
+
+    Example:
+        >>> from attnwidget import MinimalPair, ablate, load_model
+        >>> pairs = [MinimalPair("The girl washed herself.", "The girl washed himself.")]
+        >>> heads = [(5, 8), (2, 3)]
+        >>> ablate(load_model(), pairs, score="minimal pair", heads=heads, progress=False).score
+        'minimal pair'
+    """
+    refuse_no_model(model)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    if method == "patch":
+        raise ValueError("'patch' is of one input, and not of many examples: method='mean'")
+    listed, questions = asked_of(model, examples, answered=not callable(score))
+    check_score(score, questions)
+    with model.lock:
+        units, edits = _units(model, heads, method, reference)
+        changes = [{head: edits.changes[head] for head in unit} for unit in units]
+        work = AblateBatches(model, dict(model.edits.changes), changes, score)
+        workers = None if executor is None else Workers(executor, work)
+        about = {
+            "edits": edits.digest,
+            "units": digest_of(units),
+            "score": score_name(score),
+            "inputs": digest_of(questions),
+            "batch_size": batch_size,
+        }
+        batches = list(of_one_length(questions, batch_size))
+        with replaying(model.hf_model, model.edits, edits) as replay:
+            numbers, complete = input_numbers(
+                "ablation",
+                about,
+                model,
+                lambda n_done: work.each(replay, listed, batches[n_done:], workers, n_done),
+                batches,
+                checkpoint=checkpoint,
+                progress=progress,
+            )
+        values, kept = example_scores(score, numbers, questions)
+        if not len(kept):
+            raise KeyboardInterrupt
+        return _result(
+            (model, score, method), units, values, [listed[i] for i in kept], complete, replay.note
+        )
+
+
+def _units(
+    model: AttentionModel, heads: Any, method: EditMethod, reference: object
+) -> tuple[list[tuple[Head, ...]], Edits]:
+    """What is off at once, in the order of the layers, and the edits of all heads of these."""
+    if isinstance(heads, str) and heads not in ("all", "layers"):
+        raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
+    if isinstance(heads, str):
+        counts = intact_edits(model.hf_model).heads_of["self"]
+        named: dict[str, Any] = {"layers": [layer for layer, n in enumerate(counts) if n]}
+    else:
+        heads = list(heads)
+        heads = [heads] if heads and hasattr(heads[0], "__index__") else heads
+        named = {"heads": heads}
+    with model.disabled(**named, method=method, reference=reference):
+        edits = model.edits
+    if isinstance(heads, str):
+        layers: dict[int, list[Head]] = {}
+        for layer, count in enumerate(edits.heads_of["self"]):
+            if count:
+                layers[layer] = [Head(layer, head) for head in range(count)]
+        whole = [[tuple(heads_of_layer)] for heads_of_layer in layers.values()]
+        single = [
+            [(head,) for head in heads_of_layer] if len(heads_of_layer) > 1 else []
+            for heads_of_layer in layers.values()
+        ]
+        parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]
+        return [unit for part in parts for unit in part], edits
+    # Edits of a surrounding block come first.
+    chosen = list(edits.changes)[-len(heads) :]
+    return sorted((head,) for head in chosen), edits
+
+
+def _result(
+    what: tuple[AttentionModel, Score, EditMethod],
+    units: Sequence[tuple[Head, ...]],
+    values: NDArray[np.float64],
+    examples: Sequence[Any],
+    complete: bool,
+    note: str,
+) -> Ablation:
+    model, score, method = what
+    n_examples = len(examples)
+    counts = model.n_layers
+    of_heads = np.full((counts, model.n_heads, n_examples), np.nan)
+    of_layers = np.full((counts, n_examples), np.nan)
+    for unit, numbers in zip(units, values[1:], strict=True):
+        if len(unit) > 1:
+            of_layers[unit[0].layer] = numbers
+        else:
+            of_heads[unit[0].layer, unit[0].head] = numbers
+    return Ablation(
+        score=score_name(score),
+        method=method,
+        intact=values[0],
+        head_scores=of_heads,
+        layer_scores=of_layers,
+        examples=tuple(examples),
+        complete=complete,
+        note=note,
+        model_name=model.name,
+    )

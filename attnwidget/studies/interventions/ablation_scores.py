@@ -1,0 +1,139 @@
+"""Scores of a model's answers that an ablation study compares, one number an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.interventions.asked_inputs import Asked, ExampleBatch
+
+Score: TypeAlias = (
+    Literal["accuracy", "loss", "kl", "minimal pair"] | Callable[[Any, ExampleBatch], Any]
+)
+SCORES = ("accuracy", "loss", "kl", "minimal pair")
+
+
+def check_score(score: Score, questions: Sequence[Asked]) -> None:
+    """Raise an error if the score does not exist or does not apply to the examples.
+
+    Raises:
+        ValueError: that.
+    """
+    if callable(score):
+        return
+    one_of("score", score, SCORES)
+    pairs = any(question.sign < 0 for question in questions)
+    if pairs and score in ("accuracy", "loss"):
+        raise ValueError(f"minimal pairs have no {score}: score='minimal pair', or 'kl'")
+    if not pairs and score == "minimal pair":
+        raise ValueError("score='minimal pair' takes MinimalPair examples; these are others")
+    if score in ("accuracy", "loss") and not questions[0].targets:
+        raise ValueError(
+            f"score={score!r} takes examples with a label, (text, label): a classifier's segments "
+            "have none"
+        )
+
+
+def input_numbers(
+    score: Score,
+    output: Any,
+    batch: ExampleBatch,
+    parts: int = 1,
+    intact: Tensor | None = None,
+    *,
+    narrowed: bool = False,
+) -> Tensor:
+    """A number of each input: float64 [parts, B], of the output of `parts` batches after another.
+
+    Args:
+        score: the score.
+        output: the model's.
+        batch: what was asked.
+        parts: how often the batch stands in the output.
+        intact: [P, V], the intact model's answers, for "kl".
+        narrowed: the logits are [parts, P, V], of the questions alone.
+
+    Raises:
+        ValueError: a function does not give one number an example.
+    """
+    if callable(score):
+        scores = torch.as_tensor(score(output, batch)).detach()
+        if scores.shape != (len(batch.asked),) or not bool(torch.isfinite(scores.double()).all()):
+            raise ValueError(
+                f"a score gives one finite number an example, here {len(batch.asked)}; "
+                f"{score_name(score)} gave {scores!r:.80}"
+            )
+        return scores.double()[None]
+    numbers = []
+    for logits in output.logits.chunk(parts):
+        answers = torch.log_softmax(logits[0].float(), -1) if narrowed else batch.answers(logits)
+        if score == "kl":
+            before = answers if intact is None else intact
+            values = (before.exp() * (before - answers)).sum(-1)
+        else:
+            targets = batch.targets
+            assert targets is not None  # by check_score
+            values = answers.gather(-1, targets[:, None])[:, 0]
+            if score == "accuracy":
+                values = answers.argmax(-1) == targets
+            elif score == "loss":
+                values = -values
+        numbers.append(batch.per_input(values.double()))
+    return torch.stack(numbers)
+
+
+def loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
+    """The mean cross entropy of each input's questions, [B], in nats, in the output's graph."""
+    n_questions = batch.per_input(torch.ones(len(batch.rows), device=batch.rows.device))
+    return log_loss_of_inputs(output, batch) / n_questions
+
+
+def log_loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
+    """Minus the log probability of each input's answers, [B], in nats, in the output's graph."""
+    targets = batch.targets
+    assert targets is not None  # minimal pairs have tokens to answer with
+    values = -batch.answers(output.logits).gather(-1, targets[:, None])[:, 0]
+    return batch.per_input(values)
+
+
+def example_scores(
+    score: Score, numbers: NDArray[np.float64], asked_questions: Sequence[Asked]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the scores of the examples that are done, and the indices of these examples.
+
+    Args:
+        score: the score.
+        numbers: [U, I], a number of each of the I inputs; NaN where it was not read.
+        asked_questions: The I inputs.
+
+    Returns:
+        [U, N] and int [N].
+    """
+    examples = np.array([question.example for question in asked_questions])
+    signs = np.array([question.sign for question in asked_questions], dtype=np.float64)
+    questions = np.array(
+        [max(1, len(question.places)) for question in asked_questions], dtype=np.float64
+    )
+    count = int(examples.max()) + 1
+    sums = np.zeros((count, len(numbers)))
+    np.add.at(sums, examples, (numbers * (signs if score == "minimal pair" else 1.0)).T)
+    sums = sums.T
+    if score == "minimal pair":
+        values = np.where(np.isnan(sums), np.nan, sums > 0)
+    elif callable(score):
+        values = sums
+    else:
+        values = sums / np.bincount(examples, questions, count)
+    done = np.flatnonzero(~np.isnan(values).any(0))
+    return values[:, done], done
+
+
+def score_name(score: Score) -> str:
+    """The score as captions say it."""
+    return getattr(score, "__name__", type(score).__name__) if callable(score) else score

@@ -1,0 +1,232 @@
+"""Head importance by gradients: how the loss would change were a head turned down a little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.losses import Task
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.gradients import output_products
+from attnwidget.studies.argument_checks import one_of, refuse_no_model
+from attnwidget.studies.interventions.ablation_scores import (
+    check_score,
+    log_loss_of_inputs,
+    loss_of_inputs,
+)
+from attnwidget.studies.interventions.asked_inputs import Asked, asked_of, batch_of
+from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
+from attnwidget.studies.streaming.one_length import of_one_length
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+from attnwidget.studies.streaming.shards import Executor
+from attnwidget.text.counted import counted
+from attnwidget.text.minimal_pairs import MinimalPair
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.hub_model.text_encoder import Encoded
+    from attnwidget.capture.model import AttentionModel
+
+ImportanceVariant = Literal["paper", "released", "bertology"]
+VARIANTS: tuple[str, ...] = get_args(ImportanceVariant)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadImportance(HeadResult):
+    """The importance of every head for a loss. Made by `head_importance`.
+
+    Attributes:
+        values: float64 [L, H], `raw` with each layer divided by its Euclidean length.
+        raw: float64 [L, H], as the variant sums it. Its scale depends on the loss.
+        variant: "paper", "released" or "bertology".
+        loss: mean loss of the examples in nats.
+        n_examples: examples read.
+        model_name: what was studied.
+    """
+
+    values: Float64Array
+    raw: Float64Array
+    variant: ImportanceVariant
+    loss: float
+    n_examples: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """The importance within each layer: float64 [L, H] by title."""
+        return {"importance": self.values}
+
+    def chart(self) -> alt.LayerChart:
+        """The importance of each head within its layer; displays without network."""
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        return head_heatmap(
+            self.values,
+            title=f"Importance of heads by gradients ({self.variant}): {self.model_name}\n"
+            f"{counted(self.n_examples, 'example')}, loss {self.loss:.3g} nats; "
+            "each layer divided by its length",
+            value_title="importance",
+        )
+
+
+def head_importance(
+    model: AttentionModel,
+    examples: Iterable[Any],
+    *,
+    variant: ImportanceVariant = "paper",
+    batch_size: int = 32,
+    checkpoint: str | Path | None = None,
+    progress: bool = True,
+    executor: Executor | None = None,
+) -> HeadImportance:
+    """How much the loss would change were each head's output turned down a little.
+
+    With z_q a head's output at token q before the output projection and L the cross entropy of one
+    example, t_q = z_q . dL/dz_q; the sum of t_q is the derivative by a factor before the head. The
+    loss goes through the model forward and back once. Three sums of t are published, and each layer
+    is divided by its Euclidean length (+ 1e-20) in all three:
+
+    - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, the mean over examples.
+    - "released" (their code): the sum over tokens and examples of |t|, divided by the number of
+      tokens, in the last layer by the number of examples.
+    - "bertology" (run_bertology.py of Hugging Face): |the mean over a batch's examples of the sum
+      over tokens of t|, summed over batches and divided by the number of tokens. The result depends
+      on `batch_size` (1 in their code) and on the order of the examples.
+
+    The published code takes the mean loss of a batch; the first two variants take the loss of each
+    example, which does not depend on the batch. The loss of a minimal pair is the log probability
+    of the unacceptable sentence minus the log probability of the acceptable sentence, as in
+    `score_pairs`.
+
+    Args:
+        model: a model of one stack with a head that answers; heads may be off.
+        examples: With a label, `MinimalPair`, or `Segment` for a language model, as in `ablate`.
+        variant: which sum.
+        batch_size: examples of one length that go through the model together; of "bertology" the
+            examples, in the order given, whose mean loss is differentiated.
+        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
+        progress: show a progress bar.
+        executor: Has workers read the examples, as in `measure`.
+
+    Raises:
+        TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for
+            another variant.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
+
+    Example:
+        >>> from attnwidget import head_importance, load_model
+        >>> examples = [("The woman washed [MASK] hands.", "her")]
+        >>> head_importance(load_model(), examples, progress=False).values.shape
+        (6, 12)
+    """
+    refuse_no_model(model)
+    one_of("variant", variant, VARIANTS)
+    if batch_size < 1:
+        raise ValueError(f"batch_size is at least 1, got {batch_size}")
+    listed, questions = asked_of(model, examples)
+    signs = np.array([question.sign for question in questions], dtype=np.float64)
+    if (signs > 0).all():
+        check_score("loss", questions)
+    batches = list(of_one_length([_Example(listed[a.example], a) for a in questions], batch_size))
+    about = {"inputs": digest_of(questions), "batch_size": batch_size}
+    numbers, complete = input_numbers(
+        "head importance",
+        about,
+        model,
+        ReadInputs(model, input_sums).results(batches, executor),
+        batches,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
+    tokens = sum(len(question.encoded.ids) for question in questions)
+    # A minimal pair is several inputs: two sentences, or one for each token that is masked.
+    example_of = [question.example for question in questions]
+    sums = np.zeros((len(listed), *signed.shape[1:]))
+    sizes = np.zeros_like(sums)
+    loss_sums = np.zeros(len(listed))
+    np.add.at(sums, example_of, signs[:, None, None] * signed)
+    np.add.at(sizes, example_of, absolute)
+    np.add.at(loss_sums, example_of, signs * losses[:, 0, 0])
+    if variant == "paper":
+        raw = np.abs(sums).mean(0)
+    elif variant == "released":
+        raw = sizes.sum(0) / tokens
+        raw[-1] *= tokens / len(sizes)
+    else:
+        parts = [sums[i : i + batch_size] for i in range(0, len(sums), batch_size)]
+        raw = np.sum([np.abs(part.mean(0)) for part in parts], 0) / tokens
+    return HeadImportance(
+        values=raw / (np.linalg.norm(raw, axis=-1, keepdims=True) + 1e-20),
+        raw=raw,
+        variant=variant,
+        loss=float(loss_sums.mean()),
+        n_examples=len(listed),
+        model_name=model.name,
+    )
+
+
+@dataclass(frozen=True)
+class _Example:
+    """One input, and the example that it is of."""
+
+    example: Any
+    asked: Asked
+
+    @property
+    def encoded(self) -> Encoded:
+        return self.asked.encoded
+
+
+def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Array:
+    """Return [3, L, H, B] of inputs of one length: the sum of t over tokens, of |t|, and the loss.
+
+    The loss is the same for all heads. A minimal pair's is minus the log probability.
+    """
+    batch = batch_of(
+        model, [example.example for example in examples], [example.asked for example in examples]
+    )
+    of_pairs = isinstance(examples[0].example, MinimalPair)
+    weights: dict[int, Tensor] = {}
+
+    def keep(seen: LayerAttention) -> None:
+        weights[seen.layer] = seen.weights.detach().float()
+        if seen.outputs_replaced:
+            raise ValueError(
+                "head importance needs outputs that weights and values make; in this block of "
+                "disabled 'mean' or 'patch' replaces some"
+            )
+
+    def loss(output: Any) -> Tensor:
+        return log_loss_of_inputs(output, batch) if of_pairs else loss_of_inputs(output, batch)
+
+    takes_cache = "use_cache" in input_names(model.hf_model)
+    task = Task("loss", batch.inputs, loss)
+    with tap(model.hf_model, keep):
+        gradients, losses = attention_gradients(
+            model.hf_model, task, {"use_cache": False} if takes_cache else {}
+        )
+    products = [
+        output_products(weights[gradient.layer], gradient.values) for gradient in gradients
+    ]  # [B, H, Q]
+    signed = torch.stack(
+        [product.sum(-1, dtype=torch.float64) for product in products]
+    )  # [L, B, H]
+    absolute = torch.stack([product.abs().sum(-1, dtype=torch.float64) for product in products])
+    both = torch.stack([signed, absolute]).transpose(-1, -2).cpu().numpy()
+    if "self" in model.hybrid_layers:
+        both = model.hybrid_layers["self"].spread(both, axis=1)
+    of_inputs = np.broadcast_to(losses.double().cpu().numpy(), both.shape[1:])
+    return np.concatenate([both, of_inputs[None]])

@@ -1,0 +1,1 @@
+"""Metrics of heads, from one input or from a pass over segments."""

@@ -1,0 +1,168 @@
+"""How much heads attend to classes of tokens, such as separators (Clark et al. 2019, 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.classes import class_mass
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.results import HeadMetrics
+from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.studies.streaming.token_classes import STANDARD_CLASSES, TokenClass, described
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassesResult(SegmentMeansResult):
+    """Attention to classes of tokens.
+
+    Attributes:
+        names: C classes.
+        mass: [C, L, H], mean attention to all tokens of a class together.
+        sep_to_sep: [L, H], mean attention from a [SEP] to all [SEP]; NaN where there are none.
+        other_to_sep: [L, H], the same from all other tokens.
+        with_class: by class, the documents that have a token of it.
+    """
+
+    names: tuple[str, ...]
+    mass: NDArray[np.float64]
+    sep_to_sep: NDArray[np.float64]
+    other_to_sep: NDArray[np.float64]
+    with_class: Mapping[str, int]
+
+    def heads(self) -> HeadMetrics:
+        """As for all results; classes of which no document has a token are left out."""
+        heads = {
+            f"to {name}": mass
+            for name, mass in zip(self.names, self.mass, strict=True)
+            if self.with_class[name]
+        }
+        if self.with_class["[SEP]"]:
+            heads |= {"[SEP] to [SEP]": self.sep_to_sep, "other to [SEP]": self.other_to_sep}
+        return heads
+
+    def chart(self, names: Sequence[str] | None = None) -> alt.TopLevelMixin:
+        """Mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
+
+        `names` are the classes to draw; all that documents have by default.
+        """
+        heads = self.heads()
+        if names is None:
+            names = [name for name in self.names if self.with_class[name]]
+            if "[CLS]" in names and np.array_equal(heads["to [CLS]"], heads["to first token"]):
+                names.remove("first token")
+        shown = {f"to {name}": heads[f"to {name}"] for name in names}
+        return self._curves(shown, "Attention to classes of tokens")
+
+    def sep_chart(self) -> alt.TopLevelMixin:
+        """Attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
+
+        Raises:
+            ValueError: no document has a [SEP].
+        """
+        heads = {title: v for title, v in self.heads().items() if title.endswith(" to [SEP]")}
+        if not heads:
+            raise ValueError(
+                "no document has a [SEP] token, so the weight from [SEP] is not defined"
+            )
+        return self._curves(heads, "Attention to [SEP]")
+
+
+class Classes(SegmentMeans[ClassesResult]):
+    """Attention to classes of tokens: [CLS], [SEP], full stops and commas, the first token, yours.
+
+    Clark et al. 2019, section 3.2. A class's mass is summed over its tokens in a document, averaged
+    over all queries, then over documents; a document without such a token counts with 0. Attention
+    to [SEP] is averaged over the queries that are [SEP] and over all other queries, in the
+    documents that contain [SEP].
+
+    Args:
+        classes: Further classes by name, each a set of tokens, or a function from `Tokens` to one
+            bool per token.
+        variant: "released" divides [SEP] to [SEP] by 2 and the rest by n - 2, whatever the number
+            of [SEP] tokens, as the authors' code does; it is the same for pairs.
+
+    Raises:
+        ValueError: another variant.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget.studies.metrics.attention_to_classes import Classes
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, [Classes({"articles": {"the"}})], progress=False)
+        >>> list(found["classes"].heads())[3:5]
+        ['to first token', 'to articles']
+    """
+
+    name: ClassVar[str] = "classes"
+    by_rows = True
+
+    def __init__(
+        self,
+        classes: Mapping[str, TokenClass] | None = None,
+        *,
+        variant: Literal["paper", "released"] = "paper",
+    ) -> None:
+        one_of("variant", variant, ("paper", "released"))
+        self.classes = dict(classes or {})
+        self.variant = variant
+        self._names = [*STANDARD_CLASSES, *self.classes]
+        size = len(self._names)
+        self.of_heads = {"mass": (size,), "to_sep": (2,)}
+        self.of_segments = {"with_class": (size,), "with_sep": ()}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"classes": described(self.classes), "variant": self.variant}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        return self.classes
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        batch = layer.batch
+        sep = batch.classes["[SEP]"]
+        groups = [self._mean(sep, 2), self._mean(batch.real & ~sep, batch.lengths - 2)]
+        self._rows = torch.stack([batch.row_weights, *groups], 1)
+        members = torch.stack([batch.classes[name] for name in self._names], 1)
+        self._members = members.to(layer.weights.dtype)
+        self._with_sep = sep.any(-1)[:, None, None]
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        mass = class_mass(layer.weights, layer.of_rows(self._rows), self._members)  # [B, H, 3, C]
+        to_sep = mass[:, :, 1:, self._names.index("[SEP]")] * self._with_sep
+        return {"mass": mass[:, :, 0], "to_sep": to_sep}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"with_class": self._members.amax(-1), "with_sep": self._with_sep[:, 0, 0]}
+
+    def compute(self) -> ClassesResult:
+        from_sep, from_others = self.mean("to_sep", over="with_sep")
+        return ClassesResult(
+            self.model_name,
+            self.n_segments,
+            tuple(self._names),
+            self.mean("mass"),
+            from_sep,
+            from_others,
+            dict(zip(self._names, self.counted("with_class").tolist(), strict=True)),
+        )
+
+    def _mean(self, queries: Tensor, released: int | Tensor) -> Tensor:
+        """Row weights [B, n] whose sums are means over `queries`."""
+        count = queries.sum(-1) if self.variant == "paper" else torch.as_tensor(released)
+        count = count.to(queries.device).expand(len(queries))
+        return queries / count.clamp_min(1)[:, None]

@@ -1,0 +1,164 @@
+"""How concentrated attention is: entropy (Clark et al. 2019) and confidence (Voita et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.entropy import confidence, entropy
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.results import HeadMetrics
+from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.studies.streaming.token_classes import STANDARD_CLASSES
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EntropyResult(SegmentMeansResult):
+    """Entropy of attention, in nats.
+
+    Attributes:
+        entropy: [L, H], over all queries.
+        entropy_from_first: [L, H], of the first query alone.
+        uniform: entropy of attention to all tokens alike.
+        first: what the first token is: "[CLS]", or "first token".
+    """
+
+    entropy: NDArray[np.float64]
+    entropy_from_first: NDArray[np.float64]
+    uniform: float
+    first: str
+
+    def heads(self) -> HeadMetrics:
+        return {"entropy": self.entropy, f"entropy from {self.first}": self.entropy_from_first}
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Entropy over the layers beside the uniform one (Clark et al. 2019, Figure 4)."""
+        series = {"all tokens": self.entropy, f"from {self.first}": self.entropy_from_first}
+        return self._curves(
+            series, "Entropy of attention", "entropy (nats)", {"uniform": self.uniform}
+        )
+
+
+class Entropy(SegmentMeans[EntropyResult]):
+    """Entropy of attention in nats: over all queries, and from the first token alone.
+
+    Clark et al. 2019, section 3.3: the mean over documents of each document's mean over all its
+    queries. `uniform` of the result is the entropy of attention to all tokens alike, ln n, averaged
+    over documents; a causal head cannot reach it.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, ["entropy"], progress=False)
+        >>> round(found["entropy"].uniform, 3)  # nine tokens
+        2.197
+    """
+
+    name: ClassVar[str] = "entropy"
+    by_rows = True
+
+    of_heads = {"all": (), "first": ()}
+    of_segments = {"uniform": (), "begin_with_cls": ()}
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        of_queries = entropy(layer.weights, layer.batch.lengths, first=layer.first)  # [B, H, r]
+        mean = torch.linalg.vecdot(of_queries, layer.row_weights[:, None])
+        first = of_queries[..., 0] if layer.first == 0 else torch.zeros_like(mean)
+        return {"all": mean, "first": first}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        begins = batch.classes["[CLS]"][:, 0]
+        return {"uniform": batch.lengths.double().log(), "begin_with_cls": begins}
+
+    def compute(self) -> EntropyResult:
+        return EntropyResult(
+            self.model_name,
+            self.n_segments,
+            self.mean("all"),
+            self.mean("first"),
+            float(self.mean("uniform")),
+            "[CLS]" if self.counted("begin_with_cls") == self.n_segments else "first token",
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidenceResult(SegmentMeansResult):
+    """Mean largest weight.
+
+    Attributes:
+        confidence: [L, H].
+        excluded: token classes that did not count as keys.
+    """
+
+    confidence: NDArray[np.float64]
+    excluded: tuple[str, ...]
+
+    def heads(self) -> HeadMetrics:
+        return {"confidence": self.confidence}
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Confidence over the layers (Voita et al. 2019, section 5.1)."""
+        without = f" without {', '.join(self.excluded)}" if self.excluded else ""
+        return self._curves(self.heads(), f"Confidence{without}", "mean largest weight")
+
+
+class Confidence(SegmentMeans[ConfidenceResult]):
+    """The mean over queries of their largest weight (Voita et al. 2019, section 5.1).
+
+    Voita et al. leave out the end of the sentence as a key, without renormalising the rest. Here
+    every token counts unless `excluded` says otherwise: without [CLS] and [SEP] most heads in
+    BERT's middle layers, confident in [SEP], are not.
+
+    Args:
+        excluded: token classes that do not count as keys, such as ("[CLS]", "[SEP]").
+
+    Raises:
+        ValueError: no standard token class has that name.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget.studies.metrics.entropy import Confidence
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> measure(model, segments, [Confidence(["[CLS]", "[SEP]"])], progress=False)["confidence"]
+        ConfidenceResult(6×12 heads: confidence)
+    """
+
+    name: ClassVar[str] = "confidence"
+    by_rows = True
+    of_heads = {"largest": ()}
+
+    def __init__(self, excluded: Iterable[str] = ()) -> None:
+        self.excluded = [excluded] if isinstance(excluded, str) else list(excluded)
+        unknown = [name for name in self.excluded if name not in STANDARD_CLASSES]
+        if unknown:
+            raise ValueError(f"there is no token class {unknown}: {', '.join(STANDARD_CLASSES)}")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"excluded": self.excluded}
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        excluded = [layer.batch.classes[name] for name in self.excluded]
+        keys = torch.stack(excluded).any(0) if excluded else None
+        largest = confidence(layer.weights, keys)
+        return {"largest": torch.linalg.vecdot(largest, layer.row_weights[:, None])}
+
+    def compute(self) -> ConfidenceResult:
+        return ConfidenceResult(
+            self.model_name, self.n_segments, self.mean("largest"), tuple(self.excluded)
+        )

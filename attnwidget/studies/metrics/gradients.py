@@ -1,0 +1,182 @@
+"""Gradient importance: how much the loss would change with each head's attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.hub_model.losses import LossName, task_for
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.tapping.gradients import attention_gradients
+from attnwidget.kernels.gradients import class_importance
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.class_means import ClassMeans
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+from attnwidget.studies.streaming.token_classes import TokenClass
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GradientsResult(HeadResult):
+    """Gradient importance of attention to classes of tokens (Clark et al. 2019, figure 3).
+
+    The scale depends on the loss and on the length of documents: compare classes, layers and
+    heads, not values of two measurements.
+
+    Attributes:
+        classes: names of the C classes, told from the tokens before masking.
+        values: [C, L, H], |dL/da| on average over all pairs whose key is in the class, then over
+            the documents that have the class.
+        documents: int64 [C], those documents.
+        loss: mean loss of the documents in nats.
+        loss_name: "masked-LM" or "causal-LM".
+        n_documents: documents with a loss.
+        model_name: what was measured.
+    """
+
+    classes: tuple[str, ...]
+    values: NDArray[np.float64]
+    documents: NDArray[np.int64]
+    loss: float
+    loss_name: str
+    n_documents: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Importance of the attention to each class: float64 [L, H] by title."""
+        return {f"gradient to {name}": self.values[c] for c, name in enumerate(self.classes)}
+
+    def chart(self) -> alt.LayerChart:
+        """Importance over the layers, a curve a class (Clark et al. 2019, figure 3)."""
+        import pandas as pd
+
+        from attnwidget.charts.layer_curves import layer_curves
+
+        c, layer, head = (i.ravel() for i in np.indices(self.values.shape))
+        columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
+        return layer_curves(
+            pd.DataFrame(columns | {"value": self.values.ravel()}),
+            title=f"Gradient importance: {self.model_name}, "
+            f"{counted(self.n_documents, 'segment')}, "
+            f"{self.loss_name} loss\nmean over all pairs whose key is in the class, then over "
+            "segments",
+            value_title="mean |∂L/∂a|",
+        )
+
+
+class Gradients(ClassMeans[GradientsResult]):
+    """Sums of |dL/da| of every head over classes of tokens.
+
+    The authors released no code for their figure 3. Here L is, for each document, the mean cross
+    entropy over 15 % of its tokens, masked as BERT was trained (80 % by the mask token, 10 % by
+    another, 10 % not), or over every next token of a causal model; the derivative is taken at the
+    weight after the softmax, its magnitude before any mean. Each batch goes through the model
+    once more, and back: measure it apart where time matters.
+
+    Args:
+        loss: "masked", "causal", or "auto": what the model's head was trained for.
+        seed: of the masking, which depends on nothing else but the document.
+        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
+            "other tokens".
+
+    Raises:
+        TypeError: when the measurement starts, where the model has no language-modelling head or
+            is an encoder-decoder.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> found = measure(model, segments, [Gradients()], progress=False)["gradients"]
+        >>> found.loss_name, found.values.shape
+        ('masked-LM', (4, 6, 12))
+    """
+
+    name: ClassVar[str] = "gradients"
+
+    def __init__(
+        self,
+        loss: LossName = "auto",
+        *,
+        seed: int = 0,
+        classes: Mapping[str, TokenClass] | None = None,
+    ) -> None:
+        super().__init__(classes)
+        self.of_heads = {"values": (len(self._names),)}
+        self.of_segments = {**self.of_segments, "loss": (), "with_loss": ()}
+        self._loss: LossName = loss
+        self._seed = seed
+        self._loss_name = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return super().options | {"loss": self._loss, "seed": self._seed}
+
+    def start(self, subject: Subject) -> None:
+        """Get ready for a model.
+
+        Raises:
+            TypeError: the model has no such loss.
+        """
+        super().start(subject)
+        model = subject.needed_model("gradients")
+        if self.stack == "encoder":
+            raise TypeError(
+                f"gradients are measured in models with one stack, and {model.name} is an "
+                "encoder-decoder: for a single input, use attend(text, target=..., loss='causal')"
+            )
+        self._model = model
+        takes_cache = "use_cache" in input_names(model.hf_model)
+        self._options = {"use_cache": False} if takes_cache else {}
+        ids = model.tokenizer("a b c", return_tensors="pt").input_ids
+        task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
+        self._loss_name = task.name
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        """Nothing: maps of the unmasked input have no part in it."""
+        return {}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        """Run the batch once more, forward and back; the heads' numbers are added at once."""
+        model = self._model
+        with model.lock:
+            task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
+            gradients, losses = attention_gradients(model.hf_model, task, self._options)
+        # A document too short to be asked anything has no loss.
+        has_loss = losses > 0
+        members = self.members(batch)  # [B, C, n]
+        for layer in gradients:
+            pairs = batch.real[:, None, :, None] & has_loss[:, None, None, None]
+            if layer.visible is not None:
+                pairs = pairs & layer.visible[:, :1]
+            by_class = [
+                class_importance(layer.values, pairs & members[:, None, c, None])[0]
+                for c in range(len(self._names))
+            ]
+            self.add(layer.layer, {"values": torch.stack(by_class, -1)})
+        present = members.any(-1) & has_loss[:, None]
+        return {"with_class": present, "loss": losses, "with_loss": has_loss}
+
+    def compute(self) -> GradientsResult:
+        shown = self.shown()
+        n = int(self.counted("with_loss"))
+        return GradientsResult(
+            classes=tuple(self._names[c] for c in shown),
+            values=self.mean("values", over="with_class")[shown],
+            documents=self.counted("with_class")[shown],
+            loss=float(self.sums["loss"]) / max(n, 1),
+            loss_name=self._loss_name,
+            n_documents=n,
+            model_name=self.model_name,
+        )

@@ -1,0 +1,217 @@
+"""Norms: how much of each token reaches each other token, beside the attention weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnwidget.capture.tapping.projection import Projections
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.norms import (
+    norms_of_products,
+    projection_factors,
+    summed_norm_maps,
+    value_norms,
+    value_products,
+)
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.class_means import ClassMeans
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+from attnwidget.studies.streaming.token_classes import TokenClass
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormsResult(HeadResult):
+    """Attention to classes of tokens by weight and by norm (Kobayashi et al. 2020, section 4).
+
+    Means over documents; a document without a class counts as 0 in `weights`, `weighted_norms` and
+    `layer_norms` and is left out of `norms`.
+
+    Attributes:
+        classes: names of the C classes.
+        weights: [C, L, H], weight on all tokens of the class together, mean over the queries.
+        weighted_norms: [C, L, H], ||a f(x)|| likewise.
+        norms: [C, L, H], ||f(x)||, mean over the tokens of the class.
+        layer_norms: [C, L], ||sum over heads of a f(x)|| as `weighted_norms`; None where it was
+            not asked for.
+        documents: int64 [C], documents that have a token of the class.
+        n_documents: all documents.
+        model_name: what was measured.
+    """
+
+    classes: tuple[str, ...]
+    weights: Float64Array
+    weighted_norms: Float64Array
+    norms: Float64Array
+    layer_norms: Float64Array | None
+    documents: NDArray[np.int64]
+    n_documents: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """||a f(x)|| to each class, and ||f(x)|| of its tokens: float64 [L, H] by title."""
+        to = {f"norm to {name}": self.weighted_norms[c] for c, name in enumerate(self.classes)}
+        of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
+        return to | of
+
+    def chart(self) -> alt.HConcatChart:
+        """Weights and norms of every head, side by side (Kobayashi et al. 2020, figure 3)."""
+        import pandas as pd
+
+        from attnwidget.charts.curve_panels import curve_panels
+
+        quantities = {"attention weight a": self.weights, "norm ‖a f(x)‖": self.weighted_norms}
+        frames = []
+        for quantity, values in quantities.items():
+            c, layer, head = (i.ravel() for i in np.indices(values.shape))
+            columns = {"layer": layer, "head": head, "series": np.array(self.classes)[c]}
+            frames.append(pd.DataFrame(columns | {"quantity": quantity, "value": values.ravel()}))
+        title = (
+            f"Attention by weight and by norm: {self.model_name}, "
+            f"{counted(self.n_documents, 'segment')}\n"
+            "sums over the tokens of a class, mean over queries and segments"
+        )
+        return curve_panels(pd.concat(frames, ignore_index=True), title=title)
+
+
+class Norms(ClassMeans[NormsResult]):
+    """Sums of a, ||a f(x)|| and ||f(x)|| of every head over classes of tokens.
+
+    f(x) is the value through the head's share of the output projection, with the value's bias and
+    without the output's (Kobayashi et al. 2020, section 3; their released code).
+
+    Args:
+        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
+            "other tokens".
+        layer_level: also the norm of the heads' sum, which costs some 20 % of the forward pass
+            where the rest costs 3 %.
+        variant: "skip" leaves documents without a class out of its ||f(x)||; "released" gives NaN
+            then, as the authors' code does.
+
+    Raises:
+        ValueError: when the measurement starts, where the model has no f(x); another variant.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat.", "It slept."], model)
+        >>> measure(model, segments, [Norms()], progress=False)["norms"].classes
+        ('[CLS]', '[SEP]', '. ,', 'other tokens')
+    """
+
+    name: ClassVar[str] = "norms"
+
+    def __init__(
+        self,
+        classes: Mapping[str, TokenClass] | None = None,
+        *,
+        layer_level: bool = False,
+        variant: Literal["skip", "released"] = "skip",
+    ) -> None:
+        one_of("variant", variant, ("skip", "released"))
+        super().__init__(classes)
+        names = ["weights", "weighted_norms", "norms", *["layer_norms"] * layer_level]
+        self.of_heads = dict.fromkeys(names, (len(self._names),))
+        self._layer_level = layer_level
+        self._variant = variant
+        self._factors: dict[nn.Module, Tensor] = {}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return super().options | {"layer_level": self._layer_level}
+
+    def start(self, subject: Subject) -> None:
+        """Find the output projections, and check them in a short forward pass.
+
+        Raises:
+            ValueError: the model's heads have no f(x).
+        """
+        super().start(subject)
+        self._find_projections(subject.needed_model("norms"))
+
+    def _find_projections(self, model: AttentionModel) -> None:
+        whole: Any = model.hf_model
+        backbone = whole.get_encoder() if self.stack == "encoder" else whole.base_model
+        self._projections = Projections(backbone)
+        self._factors = {}
+        ids = torch.tensor([model.tokenizer("a b c").input_ids], device=model.device)
+        with model.lock, torch.no_grad():
+            self._projections.check(backbone, {"input_ids": ids})
+        if refused := self._projections.refused:
+            raise ValueError(
+                f"norms are not defined for {type(whole).__name__}: {refused}, so a token's "
+                "contribution through one head is not a vector; measure the weights alone"
+            )
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._members = self.members(layer.batch).float()
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        assert layer.seen is not None and layer.seen.value is not None
+        value = layer.seen.value
+        module = layer.seen.module
+        weights = layer.weights
+        rows = layer.batch.row_weights
+        to_classes = self._members.transpose(-1, -2)  # [B, n, C]
+        numbers: dict[str, Tensor] = {}
+        if self._layer_level:
+            shares = self._projections.of_heads(module, self.n_heads)
+            assert shares is not None
+            products = value_products(value, shares)
+            norms = norms_of_products(products)  # [B, H, n]
+            maps = summed_norm_maps(weights, products)
+            received = rows[:, None] @ maps  # [B, 1, n]
+            # One number for all heads of the layer.
+            numbers["layer_norms"] = (received * self._members).sum(-1)[:, None]
+        else:
+            norms = value_norms(value, self._factor(module))
+        received = (rows[:, None, None] @ weights).squeeze(-2)  # [B, H, n]
+        share = to_classes / to_classes.sum(-2, keepdim=True).clamp_min(1)
+        return numbers | {
+            "weights": received @ to_classes,  # [B, H, C]
+            "weighted_norms": (received * norms) @ to_classes,
+            "norms": norms @ share,
+        }
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"with_class": self._members.amax(-1)}
+
+    def compute(self) -> NormsResult:
+        shown = self.shown()
+        documents = self.counted("with_class")[shown]
+        norms = self.mean("norms", over="with_class")[shown]
+        if self._variant == "released":
+            norms[documents < self.n_segments] = np.nan
+        layer_norms = self.mean("layer_norms")[shown, :, 0] if self._layer_level else None
+        return NormsResult(
+            classes=tuple(self._names[c] for c in shown),
+            weights=self.mean("weights")[shown],
+            weighted_norms=self.mean("weighted_norms")[shown],
+            norms=norms,
+            layer_norms=layer_norms,
+            documents=documents,
+            n_documents=self.n_segments,
+            model_name=self.model_name,
+        )
+
+    def _factor(self, module: nn.Module) -> Tensor:
+        if module not in self._factors:
+            shares = self._projections.of_heads(module, self.n_heads)
+            assert shares is not None
+            self._factors[module] = projection_factors(shares).contiguous()
+        return self._factors[module]

@@ -1,0 +1,174 @@
+"""How often each head shows each of five patterns (Kovaleva et al. 2019, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.causal import is_causal
+from attnwidget.kernels.pattern_network import PatternNetwork, classify_images, pattern_images
+from attnwidget.kernels.patterns import PATTERNS, PatternScores, classify, pattern_scores
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.studies.streaming.segment_means import SegmentMeans
+
+if TYPE_CHECKING:
+    import altair as alt
+
+PatternMethod = Literal["rules", "cnn"]
+_BY = {"rules": "by rule", "cnn": "by a convolutional network"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PatternsResult(HeadResult):
+    """The share of each pattern among the maps of each head.
+
+    Attributes:
+        fractions: float64 [5, L, H], in the order of `PATTERNS`: "vertical", "diagonal",
+            "vertical + diagonal", "block", "heterogeneous"; they sum to 1 for each head.
+        scores: float64 [3, L, H], mean vertical, diagonal and block score.
+        n_documents: maps of each head.
+        n_pairs: those of two sentences; only they can show a block.
+        method: who named the patterns, "rules" or "cnn"; the scores are the rules' in both.
+    """
+
+    fractions: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    n_documents: int
+    n_pairs: int
+    method: PatternMethod
+
+    def heads(self) -> HeadMetrics:
+        """Share of each pattern, by its name."""
+        return dict(zip(PATTERNS, self.fractions, strict=True))
+
+    def overall(self) -> dict[str, float]:
+        """Share of each pattern among all maps of all heads."""
+        shares = self.fractions.mean((1, 2)).tolist()
+        return dict(zip(PATTERNS, shares, strict=True))
+
+    def most_frequent(self) -> NDArray[np.str_]:
+        """The most frequent pattern of each head: [L, H] names; of equal ones the first."""
+        return np.array(PATTERNS)[self.fractions.argmax(0)]
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Share of each pattern over the layers, as bars."""
+        from attnwidget.charts.pattern_shares import pattern_shares
+
+        frame = heads_frame(self.heads()).rename(columns={"metric": "pattern"})
+        title = f"Patterns of attention\n{_BY[self.method]}, {self.n_documents} maps a head"
+        return pattern_shares(frame, title=title)
+
+
+class Patterns(SegmentMeans[PatternsResult]):
+    """The pattern of every map, by rules on three scores of the map or by a trained network.
+
+    The classes are those of Kovaleva et al. 2019; their classifier and labels were not published,
+    so shares are not comparable with theirs. `kernels.patterns` says how the scores are made and
+    where the thresholds are, `kernels.pattern_network` what the network reads and is; the page on
+    patterns says how far each agrees with labels by eye. Maps of fewer than 8 tokens are named as
+    well, though nothing can be told apart in them. A causal head shows no block: the first sentence
+    cannot see the second.
+
+    Args:
+        method: "rules", or "cnn" for a network of eight convolutional layers as in the paper.
+
+    Raises:
+        ValueError: another method.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.metrics.patterns import Patterns
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> model = load_model()
+        >>> segments = make_segments(["The captain told his men to leave the ship."], model)
+        >>> found = measure(model, segments, ["patterns"], progress=False)["patterns"]
+        >>> found.fractions.shape, found.n_documents
+        ((5, 6, 12), 1)
+        >>> found = measure(model, segments, [Patterns("cnn")], progress=False)["patterns"]
+        >>> found.method, found.fractions.shape
+        ('cnn', (5, 6, 12))
+    """
+
+    name: ClassVar[str] = "patterns"
+    of_heads = {"maps": (len(PATTERNS),), "scores": (len(PatternScores._fields),)}
+    of_segments = {"pairs": ()}
+
+    def __init__(self, method: PatternMethod = "rules") -> None:
+        one_of("method", method, get_args(PatternMethod))
+        self.method: PatternMethod = method
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"method": self.method}
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._segments = _segments(layer.batch).to(layer.weights.device)
+        self._causal = is_causal(layer.weights, layer.batch.real)
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        scores = pattern_scores(
+            layer.weights,
+            row_weights=layer.batch.row_weights,
+            segments=self._segments,
+            causal=self._causal,
+        )
+        if self.method == "cnn":
+            images = pattern_images(
+                layer.weights,
+                layer.batch.lengths,
+                segments=self._segments,
+                causal=self._causal,
+            )
+            patterns = classify_images(pattern_network(str(images.device)), images)
+        else:
+            patterns = classify(scores)
+        one_hot = torch.nn.functional.one_hot(patterns, len(PATTERNS))  # [B, H, 5]
+        return {"maps": one_hot, "scores": torch.stack(tuple(scores), -1)}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        return {"pairs": self._segments.any(-1) & (not self._causal)}
+
+    def compute(self) -> PatternsResult:
+        return PatternsResult(
+            self.mean("maps"),
+            self.mean("scores"),
+            self.n_segments,
+            int(self.counted("pairs")),
+            self.method,
+        )
+
+
+@cache
+def pattern_network(device: str = "cpu") -> PatternNetwork:
+    """The network that comes with the package, made by `attnwidget.demo.patterns_cnn`.
+
+    Example:
+        >>> from attnwidget.studies.metrics.patterns import pattern_network
+        >>> sum(values.numel() for values in pattern_network().parameters())
+        63221
+    """
+    stored = files("attnwidget").joinpath("demo/patterns.safetensors").read_bytes()
+    network = PatternNetwork()
+    network.load_state_dict(safetensors.torch.load(stored))
+    network.requires_grad_(False).eval()
+    return network.to(torch.device(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _segments(batch: Batch) -> Tensor:
+    """The sentence of each token, int64 [B, n]; 0 at padding."""
+    segments = torch.zeros(batch.real.shape, dtype=torch.int64)
+    for row, tokens in zip(segments, batch.tokens, strict=True):
+        row[: len(tokens)] = torch.tensor(tokens.segments)
+    return segments

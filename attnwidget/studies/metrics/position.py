@@ -1,0 +1,115 @@
+"""Where heads look by position (Clark et al. 2019, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.position import mean_distances, offset_mass
+from attnwidget.studies.argument_checks import each_once
+from attnwidget.studies.streaming.accumulator import LayerBatch
+from attnwidget.studies.streaming.results import HeadMetrics
+from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
+
+if TYPE_CHECKING:
+    import altair as alt
+
+# Series that one figure can tell apart by colour.
+_CURVES = 6
+_OFFSETS = {-1: "previous token", 0: "current token", 1: "next token"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionResult(SegmentMeansResult):
+    """Attention by relative position.
+
+    Attributes:
+        offsets: K places after the query, as they were asked for.
+        mass: [K, L, H], mean attention to the token at each offset.
+        signed_distance: [L, H], mean of key minus query, in tokens; negative = looking back.
+        distance: [L, H], mean of |key minus query|, in tokens.
+    """
+
+    offsets: tuple[int, ...]
+    mass: NDArray[np.float64]
+    signed_distance: NDArray[np.float64]
+    distance: NDArray[np.float64]
+
+    def heads(self) -> HeadMetrics:
+        titles = [_OFFSETS.get(offset, f"offset {offset:+d}") for offset in self.offsets]
+        return dict(zip(titles, self.mass, strict=True)) | {
+            "mean distance": self.distance,
+            "mean signed distance": self.signed_distance,
+        }
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
+
+        If there are too many offsets for a figure, the nearest are drawn, with a note in the
+        figure.
+        """
+        by_offset = dict(zip(self.offsets, self.heads().items(), strict=False))
+        near = sorted(sorted(self.offsets, key=abs)[:_CURVES])
+        left_out = len(self.offsets) - len(near)
+        title = "Attention by relative position"
+        title += f" ({left_out} farther offsets left out)" if left_out else ""
+        return self._curves(dict(by_offset[offset] for offset in near), title)
+
+
+class Position(SegmentMeans[PositionResult]):
+    """Attention by relative position: offsets, mean signed and mean absolute distance.
+
+    Clark et al. 2019, section 3.1: the mean over documents of each document's mean over all its
+    queries, special tokens included. The divisor is the number of queries at every offset.
+
+    Args:
+        offsets: places after the query; 0 is the token itself, -1 the one before it.
+
+    Raises:
+        ValueError: no offset, or one given twice.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> from attnwidget.studies.metrics.position import Position
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> found = measure(model, segments, [Position(range(-2, 3))], progress=False)
+        >>> found["position"].mass.shape
+        (5, 6, 12)
+    """
+
+    name: ClassVar[str] = "position"
+    by_rows = True
+
+    def __init__(self, offsets: Iterable[int] = (-1, 0, 1)) -> None:
+        self.offsets = each_once("offsets", map(int, offsets))
+        self.of_heads = {"mass": (len(self.offsets),), "distances": (2,)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"offsets": self.offsets}
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        rows = layer.row_weights
+        return {
+            "mass": offset_mass(layer.weights, rows, self.offsets, layer.first),
+            "distances": mean_distances(layer.weights, rows, layer.first),
+        }
+
+    def compute(self) -> PositionResult:
+        signed, absolute = self.mean("distances")
+        return PositionResult(
+            self.model_name,
+            self.n_segments,
+            tuple(self.offsets),
+            self.mean("mass"),
+            signed,
+            absolute,
+        )

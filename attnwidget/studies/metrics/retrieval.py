@@ -1,0 +1,172 @@
+"""Heads that copy an answer from far back in a long text (Wu et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RetrievalResult(HeadResult):
+    """Which heads looked at the needle's token that the model was copying.
+
+    Attributes:
+        scores: [L, H], the share of the needle's different tokens that a head copied.
+        model_name: the model's name.
+        answer: what the model wrote.
+        copied: the tokens of it that the needle has.
+        needle: (from, to) of the needle among the tokens that were read, end excluded.
+        n_tokens: tokens that were read, without the answer.
+        share: of the needle's different tokens, those that the answer has: the most that a head
+            could score.
+    """
+
+    scores: NDArray[np.float64]
+    model_name: str
+    answer: str
+    copied: tuple[str, ...]
+    needle: tuple[int, int]
+    n_tokens: int
+    share: float
+
+    def heads(self) -> HeadMetrics:
+        """The score, "retrieval"."""
+        return {"retrieval": self.scores}
+
+    def chart(self) -> alt.TopLevelMixin:
+        """The score over the layers."""
+        from attnwidget.charts.layer_curves import layer_curves
+
+        return layer_curves(
+            heads_frame(self.heads()).rename(columns={"metric": "series"}),
+            title=f"Copying from a needle: {self.model_name}\n"
+            f"{counted(self.n_tokens, 'token')} read, the needle from {self.needle[0]:,}",
+            value_title="share of the needle's tokens",
+            reference={"answered": self.share},
+        )
+
+
+def retrieval_scores(
+    model: AttentionModel,
+    haystack: str,
+    needle: str,
+    question: str,
+    *,
+    depth: float = 0.5,
+    max_new_tokens: int = 32,
+) -> RetrievalResult:
+    """How often each head's strongest key is the needle's token that the model is writing.
+
+    A needle, the sentence that answers the question, is put into a long text about other things;
+    the model reads the whole text and answers. A head copies a token if the model writes a token of
+    the needle and the head attends most, at this step, to an occurrence of the token in the needle.
+    The score is the share of the needle's different tokens that it copies (Wu et al. 2024, section
+    2; they average over many needles, depths and lengths: call again and take the mean).
+
+    Args:
+        model: a causal model with its tokenizer.
+        haystack: a long text.
+        needle: a sentence.
+        question: Text after the long text, which the needle continues or answers.
+        depth: Position of the needle, from 0 (the beginning) to 1 (the end of the text); it is put
+            between two sentences where there are some.
+        max_new_tokens: tokens of the answer at most.
+
+    Raises:
+        ValueError: no tokenizer, an encoder-decoder, a depth outside of 0 to 1, a needle that the
+            tokenizer cannot find again, or a text that the model cannot take.
+
+    Example:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel
+        >>> from attnwidget import load_model, retrieval_scores
+        >>> tokenizer = load_model().tokenizer
+        >>> config = GPT2Config(n_layer=2, n_head=2, n_embd=16, vocab_size=len(tokenizer))
+        >>> model = load_model(GPT2LMHeadModel(config), tokenizer)
+        >>> found = retrieval_scores(
+        ...     model, "It rained. " * 20, "The key is in the jar.", "The key is in the",
+        ...     max_new_tokens=3)
+        >>> found.scores.shape, found.needle
+        ((2, 2), (41, 48))
+    """
+    if model.tokenizer is None:
+        raise ValueError("retrieval_scores reads texts: pass a tokenizer to load_model too")
+    if getattr(model.hf_model.config, "is_encoder_decoder", False):
+        raise ValueError(
+            f"{model.name} is an encoder-decoder: retrieval scores need a decoder-only model"
+        )
+    if not 0 <= depth <= 1:
+        raise ValueError(f"depth is from 0 to 1, got {depth}")
+    if not needle.strip() or not question.strip():
+        raise ValueError("needle and question have at least one word each")
+    before, after = _parted(haystack, depth)
+    start = len(before) + bool(before)
+    whole = " ".join(filter(None, [before, needle.strip(), after, question.strip()]))
+    ids, place = _located(model, whole, start, start + len(needle.strip()))
+    attention = model.generate(ids, max_new_tokens)
+    written = list(attention.stacks["self"].query.ids)
+    of_needle = set(ids[slice(*place)])
+    stack = attention.stacks["self"]
+    copied: dict[tuple[int, ...], set[int]] = {
+        head: set() for head in np.ndindex(stack.n_layers, stack.n_heads)
+    }
+    answered = [i for i in range(len(ids), len(written)) if written[i] in of_needle]
+    for step in answered:
+        # The token at a place is written by the query before it.
+        strongest = np.nanargmax(attention.of_token("query", step - 1), -1)  # [L, H]
+        for head, key in np.ndenumerate(strongest):
+            if place[0] <= key < place[1] and ids[key] == written[step]:
+                copied[head].add(written[step])
+    scores = np.array([len(tokens) for tokens in copied.values()]) / len(of_needle)
+    return RetrievalResult(
+        scores.reshape(stack.n_layers, stack.n_heads),
+        model.name,
+        model.tokenizer.decode(written[len(ids) :]),
+        tuple(stack.query.text[i] for i in answered),
+        place,
+        len(ids),
+        len({written[i] for i in answered}) / len(of_needle),
+    )
+
+
+def _parted(haystack: str, depth: float) -> tuple[str, str]:
+    """A text before and after the end of the sentence that is nearest to a depth."""
+    haystack = haystack.strip()
+    wanted = round(depth * len(haystack))
+    ends = [i + 1 for i, sign in enumerate(haystack) if sign in ".!?" and i + 1 < len(haystack)]
+    place = min([0, *ends, len(haystack)], key=lambda end: abs(end - wanted))
+    return haystack[:place].strip(), haystack[place:].strip()
+
+
+def _located(
+    model: AttentionModel, text: str, start: int, end: int
+) -> tuple[list[int], tuple[int, int]]:
+    """Return the ids of a text without its end token, and the tokens of a range of characters."""
+    tokenizer = model.tokenizer
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"{type(tokenizer).__name__} does not report the positions of tokens in a text: pass "
+            "a fast tokenizer (the default of AutoTokenizer)"
+        )
+    encoding = tokenizer(text, return_offsets_mapping=True, verbose=False)
+    ids = list(encoding["input_ids"])
+    spans = list(encoding["offset_mapping"])
+    while spans and spans[-1][0] == spans[-1][1]:  # an end of text would end the answer too
+        ids.pop()
+        spans.pop()
+    # A byte-level token begins with the space before its word.
+    inside = [i for i, (low, high) in enumerate(spans) if low < high and start - 1 <= low < end]
+    inside = [i for i in inside if spans[i][1] > start]
+    if not inside:
+        raise ValueError("the tokenizer keeps no token of the needle")
+    return ids, (inside[0], inside[-1] + 1)

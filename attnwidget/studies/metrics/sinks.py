@@ -1,0 +1,111 @@
+"""How much heads rest on the first tokens of their input (Xiao et al. 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.kernels.causal import is_causal
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.results import HeadMetrics
+from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMeansResult
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SinksResult(SegmentMeansResult):
+    """Attention to the first tokens.
+
+    Attributes:
+        mass: [K, L, H], mean weight on each of the first K tokens.
+        even: what attention to all visible tokens alike would give to all K together.
+    """
+
+    mass: NDArray[np.float64]
+    even: float
+
+    def heads(self) -> HeadMetrics:
+        """Mean weight on token 1, and on the first K together."""
+        first = {"to token 1": self.mass[0]}
+        if len(self.mass) > 1:
+            first[f"to the first {len(self.mass)} tokens"] = self.mass.sum(0)
+        return first
+
+    def chart(self) -> alt.TopLevelMixin:
+        """Both over the layers, beside even attention."""
+        even = {"even": self.even}
+        return self._curves(self.heads(), "Attention to the first tokens", reference=even)
+
+
+class Sinks(SegmentMeans[SinksResult]):
+    """Attention to the first tokens, on which heads of language models rest when idle.
+
+    The weight on each of the first `count` tokens, averaged over later queries that see all of
+    them, then over documents. Xiao et al. 2024 find such attention sinks in causal models whatever
+    the first tokens say; Gu et al. 2025 call a head with a mean weight above 0.3 on the first one a
+    sink.
+
+    Args:
+        count: first tokens; Xiao et al. keep 4.
+
+    Raises:
+        ValueError: a count below 1.
+
+    Example:
+        >>> from attnwidget import load_model, make_segments, measure
+        >>> from attnwidget.metrics import Sinks
+        >>> model = load_model()
+        >>> segments = make_segments(["The cat sat on the mat."], model)
+        >>> measure(model, segments, [Sinks(2)], progress=False)["sinks"].mass.shape
+        (2, 6, 12)
+    """
+
+    name: ClassVar[str] = "sinks"
+    by_rows = True
+
+    def __init__(self, count: int = 4) -> None:
+        if count < 1:
+            raise ValueError(f"count is at least 1 token, got {count}")
+        self.count = count
+        self.of_heads = {"mass": (count,)}
+        self.of_segments = {"with_queries": (), "even": ()}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"count": self.count}
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        self._causal = is_causal(layer.weights, layer.of_rows(layer.batch.real))
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        rows = layer.of_rows(self._rows(layer.batch.lengths, layer.batch.real))
+        columns = layer.weights[..., : self.count]
+        missing = self.count - columns.shape[-1]
+        columns = torch.nn.functional.pad(columns, (0, missing)) if missing > 0 else columns
+        return {"mass": (rows[:, None, None] @ columns)[:, :, 0]}
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        rows = self._rows(batch.lengths, batch.real)
+        n = rows.shape[1]
+        seen = (
+            torch.arange(1, n + 1, device=rows.device) if self._causal else batch.lengths[:, None]
+        )
+        return {"with_queries": rows.any(-1), "even": (rows * self.count / seen).sum(-1)}
+
+    def _rows(self, lengths: Tensor, real: Tensor) -> Tensor:
+        """[B, n] equal weights of the queries behind the first tokens, 0 elsewhere."""
+        behind = real & (torch.arange(real.shape[1], device=real.device) >= self.count)
+        return behind / (lengths - self.count).clamp(min=1)[:, None]
+
+    def compute(self) -> SinksResult:
+        mass = self.mean("mass", over="with_queries")
+        even = float(self.mean("even", over="with_queries"))
+        return SinksResult(self.model_name, int(self.counted("with_queries")), mass, even)

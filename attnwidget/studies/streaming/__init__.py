@@ -1,0 +1,1 @@
+"""One pass over many inputs: accumulators, batches, checkpoints, workers and progress."""

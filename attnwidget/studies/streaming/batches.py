@@ -1,0 +1,190 @@
+"""Segments as batches of model inputs: similar lengths together, padded on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.axes import token_axis
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.studies.argument_checks import all_of, each_of
+from attnwidget.studies.streaming.accumulator import Batch
+from attnwidget.studies.streaming.token_classes import TokenClass, TokenClasses
+from attnwidget.text.counted import counted
+from attnwidget.text.segments import Segment
+from attnwidget.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+TokenTypes: TypeAlias = Literal["zero"] | None
+
+HOW = "read them with read_segments(path, model), or cut texts with make_segments"
+# Sorted by length among so many batches; an iterator is read no further ahead than that.
+_BATCHES_SORTED = 32
+
+
+def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
+    """Batches of similar lengths; the same segments always give the same batches."""
+    remaining = iter(each_of(segments, HOW))
+    while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), HOW):
+        window.sort(key=len)
+        for start in range(0, len(window), batch_size):
+            yield window[start : start + batch_size]
+
+
+class BatchMaker:
+    """Turns lists of segments into batches for one model.
+
+    Args:
+        model: the model with its tokenizer.
+        backbone: the part of it that is run.
+        token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None keeps the
+            tokenizer's types.
+        classes: token classes beside the standard ones.
+        pad_to: tokens that every batch is padded to; None = as many as its longest segment has.
+
+    Raises:
+        ValueError: the model has no tokenizer or takes fewer tokens than `pad_to`, `token_types` is
+            another word, or a class is empty.
+    """
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        backbone: nn.Module,
+        token_types: TokenTypes,
+        classes: Mapping[str, TokenClass],
+        pad_to: int | None = None,
+    ) -> None:
+        if model.tokenizer is None:
+            raise ValueError(
+                f"this {type(model.hf_model).__name__} has no tokenizer that could put special "
+                "tokens around segments: pass one to load_model(model, tokenizer)"
+            )
+        if token_types not in (None, "zero"):
+            raise ValueError(f"token_types is None or 'zero', got {token_types!r}")
+        self._tokenizer = model.tokenizer
+        self._device = model.device
+        self._names = input_names(backbone)
+        self._zero_types = token_types == "zero"
+        self._templates = [Template.of(self._tokenizer, pair=pair) for pair in (False, True)]
+        self._classes = TokenClasses(self._tokenizer, classes)
+        self._limit = model.length_limit.tokens
+        self._reads = model.length_limit.reads
+        if pad_to is not None and self._limit is not None and pad_to > self._limit:
+            raise ValueError(
+                f"segments cannot be padded to {pad_to} tokens: {self._reads} {self._limit} at most"
+            )
+        self._pad_to = pad_to
+        self._ids: dict[str, int] = {}
+
+    def __call__(self, segments: Sequence[Segment]) -> Batch:
+        """The batch of `segments`, padded on the right.
+
+        Raises:
+            ValueError: a token is not in the model's vocabulary; a segment has none, or more than
+                the model takes or than all are padded to.
+        """
+        ids = []
+        types = []
+        sentences = []
+        for segment in segments:
+            if not segment.first:
+                raise ValueError("a segment has no tokens: text A has at least one")
+            template = self._templates[bool(segment.second)]
+            parts = [
+                [self._vocabulary_id(t) for t in part] for part in (segment.first, segment.second)
+            ]
+            ids.append(template.ids(*parts))
+            if self._limit is not None and len(ids[-1]) > self._limit:
+                raise ValueError(
+                    f"a segment has "
+                    f"{counted(len(ids[-1]), 'token')}; {self._reads} {self._limit} at most"
+                )
+            types.append(template.token_types(*map(len, parts)))
+            sentences.append(template.sentences(*map(len, parts)))
+        lengths = torch.tensor([len(row) for row in ids])
+        longest = int(lengths.max())
+        width = self._pad_to or longest
+        if longest > width:
+            raise ValueError(
+                f"a segment has {counted(longest, 'token')}, more than the {width} that all are "
+                "padded to: cut shorter ones, or pad to more"
+            )
+        real = torch.arange(width) < lengths[:, None]
+        inputs = {
+            "input_ids": _padded(ids, getattr(self._tokenizer, "pad_token_id", None) or 0, width),
+            "attention_mask": real.long(),
+        }
+        if self._zero_types:
+            inputs["token_type_ids"] = torch.zeros_like(real, dtype=torch.int64)
+        elif self._templates[0].types is not None:
+            inputs["token_type_ids"] = _padded(types, 0, width)
+        tokens = _Axes(self._tokenizer, ids, sentences)
+        members = [
+            self._classes.members(row, partial(tokens.__getitem__, i)) for i, row in enumerate(ids)
+        ]
+        device = self._device
+        return Batch(
+            segments=segments,
+            tokens=tokens,
+            inputs={k: v.to(device) for k, v in inputs.items() if k in self._names},
+            lengths=lengths.to(device),
+            real=real.to(device),
+            row_weights=(real / lengths[:, None]).to(device),
+            classes={
+                name: _padded([member[name] for member in members], False, width).to(device)
+                for name in members[0]
+            },
+        )
+
+    def _vocabulary_id(self, token: str) -> int:
+        known = self._ids.get(token)
+        if known is None:
+            known = self._tokenizer.convert_tokens_to_ids(token)
+            unknown = self._tokenizer.unk_token_id
+            if known is None or (known == unknown and token != self._tokenizer.unk_token):
+                raise ValueError(
+                    f"token {token!r} is not in the model's vocabulary: cut segments with the "
+                    "model that reads them (read_segments, make_segments)"
+                )
+            self._ids[token] = known
+        return known
+
+
+class _Axes(Sequence[Tokens]):
+    """The tokens of each segment, made when asked for: most studies never ask."""
+
+    def __init__(self, tokenizer: object, ids: list[list[int]], sentences: list[list[int]]) -> None:
+        self._tokenizer = tokenizer
+        self._ids = ids
+        self._sentences = sentences
+        self._made: dict[int, Tokens] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Tokens: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Tokens]: ...
+    def __getitem__(self, index: int | slice) -> Tokens | list[Tokens]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        if index not in self._made:
+            self._made[index] = token_axis(
+                self._tokenizer, self._ids[index], segments=self._sentences[index]
+            )
+        return self._made[index]
+
+
+def _padded(rows: Sequence[Sequence[int]], filler: int, width: int) -> Tensor:
+    return torch.tensor([[*row, *[filler] * (width - len(row))] for row in rows])

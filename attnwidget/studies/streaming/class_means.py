@@ -1,0 +1,52 @@
+"""Means over segments by classes of tokens that one figure sets side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnwidget.studies.streaming.accumulator import Batch, R
+from attnwidget.studies.streaming.segment_means import SegmentMeans
+from attnwidget.studies.streaming.token_classes import STANDARD_CLASSES, TokenClass, described
+
+OTHER = "other tokens"
+
+
+class ClassMeans(SegmentMeans[R]):
+    """Means over segments by token classes that leave no token out.
+
+    The classes are the standard classes, the user's classes, and "other tokens" (in no class). The
+    count "with_class" is the number of segments with a token of each class.
+
+    Args:
+        classes: those asked for.
+    """
+
+    def __init__(self, classes: Mapping[str, TokenClass] | None) -> None:
+        self._asked = dict(classes or {})
+        self._names = (*STANDARD_CLASSES, *self._asked, OTHER)
+        self.of_segments = {"with_class": (len(self._names),)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"classes": described(self._asked)}
+
+    @property
+    def token_classes(self) -> Mapping[str, TokenClass]:
+        return self._asked
+
+    def members(self, batch: Batch) -> Tensor:
+        """Bool [B, C, n]: which tokens are in each class."""
+        named = torch.stack([batch.classes[name] for name in self._names[:-1]], dim=1)
+        other = batch.real & ~named.any(1)
+        return torch.cat([named, other[:, None]], dim=1)
+
+    def shown(self) -> list[int]:
+        """The classes to show: those of some segment, and the first token where it is no [CLS]."""
+        having = dict(zip(self._names, self.counted("with_class").tolist(), strict=True))
+        if having["[CLS]"] >= having["first token"]:
+            having["first token"] = 0
+        return [i for i, name in enumerate(self._names) if having[name]]

@@ -1,0 +1,304 @@
+"""Runs batches through a model and hands every layer to the accumulators, keeping none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnwidget.capture.disabled import changed
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.sent_model import weights_digest
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.maps.collect_long import is_long, kept_of
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.edits import Change
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.layer_numbers import layer_numbers
+from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
+from attnwidget.studies.streaming.accumulator import (
+    Accumulator,
+    Batch,
+    LayerBatch,
+    Subject,
+    token_classes_of,
+)
+from attnwidget.studies.streaming.batches import BatchMaker, TokenTypes
+from attnwidget.studies.streaming.checkpoint import States
+from attnwidget.text.segments import Segment
+
+# Cells of long segments' maps held at a time.
+_CELLS = 2 * 1024 * 1024
+
+
+class ModelReader:
+    """One model and the accumulators that its attention goes to.
+
+    The language model's head is not run: attention does not depend on it.
+
+    Args:
+        model: the model; of an encoder-decoder the encoder is read.
+        accumulators: what sees each layer, in this order.
+        token_types: as in `BatchMaker`.
+        pad_to: as in `BatchMaker`.
+
+    Attributes:
+        layers: numbers of the layers with attention of a hybrid model; else None.
+        nothing: the state of every accumulator that has seen no batch; known after `start`.
+
+    Raises:
+        ValueError: as `BatchMaker`; token classes of one name that differ.
+    """
+
+    def __init__(
+        self,
+        model: AttentionModel,
+        accumulators: Sequence[Accumulator[Any]],
+        token_types: TokenTypes,
+        pad_to: int | None = None,
+    ) -> None:
+        self._model = model
+        self._accumulators = accumulators
+        self._token_types = token_types
+        self._backbone = _backbone(model.hf_model)
+        takes_cache = "use_cache" in input_names(self._backbone)
+        self._options = {"use_cache": False} if takes_cache else {}
+        classes = token_classes_of(accumulators)
+        self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
+        self._pad_to = pad_to
+        self._padding_checked = False
+        layers = layer_numbers(self._backbone, find_sites(self._backbone))
+        self.layers = next((numbers for stack, numbers in layers.items() if stack != "cross"), None)
+        self._weights = WeightsSeen(self._backbone)
+        # Heads that are off where this reader was sent from.
+        self._changes: dict[Head, Change] = {}
+        self.nothing: States = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = self._model, self._accumulators, self._token_types, self._pad_to
+        return type(self), made, {"_changes": dict(self._model.edits.changes)}
+
+    def start(self, segment: Segment) -> None:
+        """Start the accumulators; ValueError as `subject`."""
+        subject = self.subject(segment)
+        for accumulator in self._accumulators:
+            accumulator.start(subject)
+        self.nothing = self.states()
+
+    def subject(self, segment: Segment) -> Subject:
+        """Read the beginning of a segment to learn how many layers and heads there are.
+
+        Raises:
+            ValueError: the model shows no maps over all tokens, or its layers differ in heads.
+        """
+        batch = self._maker([Segment(segment.first[:4])])
+        shapes = []
+        self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
+        n = batch.real.shape[1]
+        name = type(self._model.hf_model).__name__
+        if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
+            raise ValueError(f"{name} computed no attention map over all tokens of its input")
+        if len(set(shapes)) > 1:
+            listed = ", ".join(str(shape[1]) for shape in shapes)
+            raise ValueError(f"the layers of {name} differ in their number of heads: {listed}")
+        has_encoder = getattr(self._model.hf_model.config, "is_encoder_decoder", False)
+        return Subject(
+            n_layers=self.layers.n_layers if self.layers else len(shapes),
+            without_attention=self.layers.without_attention if self.layers else (),
+            n_heads=shapes[0][1],
+            stack="encoder" if has_encoder else "self",
+            model_name=self._model.name,
+            model=self._model,
+        )
+
+    def add(self, segments: Sequence[Segment]) -> None:
+        """Read one batch and add it to every accumulator."""
+
+        def update(layer: LayerBatch) -> None:
+            for accumulator in self._accumulators:
+                accumulator.update(layer)
+
+        with self._model.lock, self.edits_of_sender():
+            batch = self.read(segments, update)
+            for accumulator in self._accumulators:
+                accumulator.end_batch(batch)
+
+    def states_of(self, segments: Sequence[Segment]) -> States:
+        """Read one batch from empty sums: what it adds to every accumulator."""
+        self.restore(self.nothing)
+        self.add(segments)
+        return self.states()
+
+    def edits_of_sender(self) -> AbstractContextManager[None]:
+        """The block of `disabled` that this reader was sent from; none where it was not sent."""
+        return changed(self._model.hf_model, self._changes) if self._changes else nullcontext()
+
+    def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
+        """Read one batch and hand each layer to `on_layer`, and to no accumulator."""
+        return self._read_batch(segments, on_layer, {})[0]
+
+    def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
+        """One batch and its states, [B, n, d]: the embeddings, then what each layer gives."""
+        batch, output = self._read_batch(segments, lambda _: None, {"output_hidden_states": True})
+        states = getattr(output, "hidden_states", None)
+        if not states:
+            raise ValueError(f"{type(self._model.hf_model).__name__} gives no hidden states")
+        return batch, tuple(states)
+
+    def _read_batch(
+        self,
+        segments: Sequence[Segment],
+        on_layer: Callable[[LayerBatch], None],
+        asked: Mapping[str, Any],
+    ) -> tuple[Batch, Any]:
+        batch = self._maker(segments)
+        if not asked and self._is_long(batch):
+            self._read_long(batch, on_layer)
+            return batch, None
+        padded = bool((~batch.real).any())
+
+        def hand_on(seen: LayerAttention) -> None:
+            if padded and not self._padding_checked:
+                self._check_padding(seen, batch)
+            with one_thread():
+                on_layer(LayerBatch(batch, self._place(seen), seen.weights.float(), seen))
+
+        with self._model.lock:
+            self._model.output_check.start(self._backbone)
+            output = self._read(batch, hand_on, asked)
+            options = {**self._options, **asked}
+            self._model.output_check.check(self._backbone, batch.inputs, options, output)
+            self._padding_checked |= padded
+        return batch, output
+
+    def _place(self, seen: LayerAttention | LongAttention) -> int:
+        """The index of a layer among the layers with attention."""
+        return self.layers.place(seen.layer) if self.layers else seen.layer
+
+    def _is_long(self, batch: Batch) -> bool:
+        """Whether the segments are read without whole maps, as all accumulators can."""
+        by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
+        return by_rows and is_long(self._backbone, batch.inputs, None)
+
+    def _read_long(self, batch: Batch, on_layer: Callable[[LayerBatch], None]) -> None:
+        def hand_on(seen: LongAttention) -> None:
+            if seen.stack == "cross":
+                return
+            kept = [kept_of(item) for item in seen.items]
+            with one_thread():
+                for blocks in zip(*(layer.row_blocks(_CELLS) for layer in kept), strict=True):
+                    weights = torch.stack([rows for _, rows in blocks])
+                    on_layer(LayerBatch(batch, self._place(seen), weights, None, blocks[0][0]))
+
+        with self._model.lock:
+            self._check_model()
+            self._model.output_check.check_beginning(self._backbone, batch.inputs, self._options)
+            with torch.no_grad(), tap(self._backbone, lambda _: None, on_long=hand_on):
+                self._backbone(**batch.inputs, **self._options)
+
+    def states(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """The state of every accumulator."""
+        return {accumulator.name: accumulator.state() for accumulator in self._accumulators}
+
+    def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
+        """The state of every accumulator after all that two states have seen."""
+        return {
+            accumulator.name: accumulator.merged(first[accumulator.name], second[accumulator.name])
+            for accumulator in self._accumulators
+        }
+
+    @contextmanager
+    def without_segments(self) -> Iterator[None]:
+        """Return fresh copies of the accumulators, without what they store per segment."""
+        kept = [dict(vars(accumulator)) for accumulator in self._accumulators]
+        try:
+            for accumulator in self._accumulators:
+                made = accumulator.as_made() | accumulator.of_segments_alone([])
+                vars(accumulator).clear()
+                vars(accumulator).update(made)
+            yield
+        finally:
+            for accumulator, attributes in zip(self._accumulators, kept, strict=True):
+                vars(accumulator).clear()
+                vars(accumulator).update(attributes)
+
+    def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
+        """Tell every accumulator what `of_segments_alone` gave where the segments are from."""
+        for accumulator, attributes in zip(self._accumulators, of_segments, strict=True):
+            vars(accumulator).update(attributes)
+
+    def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
+        """What `know` is told for these segments."""
+        listed = list(segments)
+        return [accumulator.of_segments_alone(listed) for accumulator in self._accumulators]
+
+    def restore(self, states: States) -> None:
+        """Put the accumulators back to `states`, where there are any."""
+        for accumulator in self._accumulators:
+            if accumulator.name in states:
+                accumulator.restore(states[accumulator.name])
+
+    def about(self) -> dict[str, Any]:
+        """What a checkpoint has to agree on, as JSON."""
+        return {
+            "model": type(self._model.hf_model).__name__,
+            "weights": weights_digest(self._backbone),
+            "edits": self._model.edits.digest or None,
+            "token_types": self._token_types,
+            "metrics": {
+                accumulator.name: accumulator.options for accumulator in self._accumulators
+            },
+        }
+
+    def _read(
+        self,
+        batch: Batch,
+        on_layer: Callable[[LayerAttention], None],
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Any:
+        def of_own_tokens(seen: LayerAttention) -> None:
+            if seen.stack != "cross":
+                on_layer(seen)
+
+        with self._model.lock:
+            self._check_model()
+            with torch.no_grad(), tap(self._backbone, of_own_tokens):
+                return self._backbone(**batch.inputs, **self._options, **options)
+
+    def _check_model(self) -> None:
+        """RuntimeError where the model was closed, or sums would be of two models."""
+        self._model._check_open()
+        self._weights.refuse_changed(self._backbone, "the first input was read: start over")
+
+    def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
+        """Refuse a model whose real tokens see padding: no number would be right."""
+        to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
+        if bool((to_padding * batch.real[..., None] > 1e-8).any()):
+            raise ValueError(
+                f"{type(self._model.hf_model).__name__} attends to padding: measure it with "
+                "batch_size=1"
+            )
+
+
+def _backbone(hf_model: Any) -> nn.Module:
+    """The layers without what predicts from them; of an encoder-decoder the encoder."""
+    if getattr(hf_model.config, "is_encoder_decoder", False):
+        return hf_model.get_encoder()
+    return hf_model.base_model
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small operations in one thread: waiting for a second one costs more than it computes."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,31 @@
+"""Inputs of equal length share a batch, so padding never changes a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from attnwidget.capture.hub_model.text_encoder import Encoded
+
+
+class HasEncoded(Protocol):
+    """Something with one encoded input."""
+
+    @property
+    def encoded(self) -> Encoded:
+        """The input."""
+
+
+Item = TypeVar("Item", bound=HasEncoded)
+
+
+def of_one_length(inputs: Sequence[Item], batch_size: int) -> Iterator[Sequence[Item]]:
+    """Return batches of at most `batch_size` consecutive inputs of equal length."""
+    start = 0
+    while start < len(inputs):
+        length = len(inputs[start].encoded.ids)
+        batch = [
+            item for item in inputs[start : start + batch_size] if len(item.encoded.ids) == length
+        ]
+        start += len(batch)
+        yield batch

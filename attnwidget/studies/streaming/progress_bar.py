@@ -1,0 +1,101 @@
+"""How long work tells that it goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tqdm.auto import tqdm as bar_of_host
+from tqdm.std import tqdm
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
+#: Seconds until a person asks whether anything happens.
+_PATIENCE = 0.2
+
+
+def in_notebook() -> bool:
+    """Whether IPython shows outputs, of which a cell may have several.
+
+    Example:
+        >>> from attnwidget.studies.streaming.progress_bar import in_notebook
+        >>> in_notebook()
+        False
+    """
+    from IPython.core.displaypub import DisplayPublisher
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    return shell is not None and type(shell.display_pub) is not DisplayPublisher
+
+
+class _Line:
+    """A line of a cell's output, to which a bar writes as to a terminal.
+
+    tqdm's own bar for notebooks is a widget: a notebook that is reopened would show an error.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._handle: DisplayHandle | None = None
+
+    def write(self, text: str) -> None:
+        from IPython.display import DisplayHandle
+
+        line = {"text/plain": text.strip("\r\n").rstrip()}
+        if text == "\n":
+            return
+        if self._handle is None:
+            self._handle = DisplayHandle()
+            self._handle.display(line, raw=True)
+        else:
+            self._handle.update(line, raw=True)
+
+    def flush(self) -> None:
+        """A line is shown as soon as it is written."""
+
+
+def progress_bar(total: int | None, unit: str, *, done: int = 0, shown: bool = True) -> tqdm[Any]:
+    """A bar that counts up to `total`.
+
+    Example:
+        >>> from attnwidget.studies.streaming.progress_bar import progress_bar
+        >>> with progress_bar(2, "segment", shown=False) as bar:
+        ...     bar.update()
+    """
+    how: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
+    return tqdm(**how, file=_Line()) if shown and in_notebook() else bar_of_host(**how)
+
+
+@contextmanager
+def said_when_slow(text: str) -> Iterator[None]:
+    """Report progress in a notebook until the work is done, unless the work takes only an instant.
+
+    Example:
+        >>> from attnwidget.studies.streaming.progress_bar import said_when_slow
+        >>> with said_when_slow("Reading the text …"):
+        ...     pass
+    """
+    if not in_notebook():
+        yield
+        return
+    line = _Line()
+    said = threading.Event()
+
+    def say() -> None:
+        said.set()
+        line.write(text)
+
+    timer = threading.Timer(_PATIENCE, say)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said.is_set():
+            line.write("")

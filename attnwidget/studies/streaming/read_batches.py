@@ -1,0 +1,111 @@
+"""Batches that workers read for a study, and the sums that each batch adds."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.studies.streaming.checkpoint import States
+from attnwidget.studies.streaming.model_reader import ModelReader
+from attnwidget.studies.streaming.shards import Executor, Workers
+from attnwidget.text.segments import Segment
+
+SegmentBatch = Sequence[Segment]
+# Arrays with fewer numbers than this share beside zeros travel as these numbers and their places.
+_SPARSE = 0.25
+
+
+class ReadBatches:
+    """The task of a worker: it reads the batches of a shard one by one, each with empty sums."""
+
+    def __init__(self, reader: ModelReader) -> None:
+        self._reader = reader
+
+    def __call__(
+        self, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
+    ) -> list[Any]:
+        """The states that each batch gives, packed, by `known_of` of their segments."""
+        reader = self._reader
+        reader.know(known)
+        if not reader.nothing:
+            reader.start(batches[0][0])
+        return [packed(reader.states_of(batch)) for batch in batches]
+
+
+def workers_of(executor: Executor, reader: ModelReader) -> Workers:
+    """Workers that read as a reader does which was not started yet.
+
+    Raises:
+        TypeError, ValueError: as `Workers`.
+    """
+    with reader.without_segments():
+        return Workers(executor, ReadBatches(reader))
+
+
+def read_by(
+    workers: Workers, reader: ModelReader, batches: Iterable[SegmentBatch], n_done: int
+) -> Generator[tuple[SegmentBatch, States]]:
+    """Each batch with its sums, in order; the first batch is number `n_done + 1`.
+
+    Raises:
+        ValueError, TypeError, WorkersError: as `Workers.each`.
+    """
+
+    def arguments(shard: Sequence[SegmentBatch]) -> tuple[Any, ...]:
+        return reader.known_of(chain(*shard)), shard
+
+    for batch, states in workers.each(batches, arguments, first=n_done + 1):
+        yield batch, unpacked(states)
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """Return the nonzero numbers of an array, and their positions."""
+
+    shape: tuple[int, ...]
+    places: NDArray[np.intp]
+    values: NDArray[Any]
+
+    def dense(self) -> NDArray[Any]:
+        whole = np.zeros(self.shape, self.values.dtype)
+        whole.flat[self.places] = self.values
+        return whole
+
+
+def packed(states: States) -> dict[str, dict[str, Any]]:
+    """States without most of the zeros of arrays that have a place for every segment.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.studies.streaming.read_batches import packed, unpacked
+        >>> small = packed({"study": {"sums": np.array([0.0] * 9 + [2.5])}})
+        >>> unpacked(small)["study"]["sums"][-2:].tolist()
+        [0.0, 2.5]
+    """
+    return {
+        name: {entry: _packed(values) for entry, values in state.items()}
+        for name, state in states.items()
+    }
+
+
+def unpacked(states: dict[str, dict[str, Any]]) -> States:
+    """The states that `packed` was given."""
+    return {
+        name: {
+            entry: values.dense() if isinstance(values, _Sparse) else values
+            for entry, values in state.items()
+        }
+        for name, state in states.items()
+    }
+
+
+def _packed(values: NDArray[Any]) -> NDArray[Any] | _Sparse:
+    places = np.flatnonzero(values)
+    if len(places) > _SPARSE * values.size:
+        return values
+    return _Sparse(values.shape, places, values.ravel()[places])

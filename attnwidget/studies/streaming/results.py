@@ -1,0 +1,149 @@
+"""Results of studies: arrays with named axes, their table and their chart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+HeadMetrics = dict[str, NDArray[np.float64]]
+
+
+@runtime_checkable
+class Result(Protocol):
+    """A table and a figure: every study, probe and prediction returns such an object.
+
+    Results with numbers per head are `HeadResult`s.
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """The numbers as a table."""
+
+    def chart(self) -> alt.TopLevelMixin:
+        """The figure; displays without network."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadResult(ABC):
+    """A result with numbers per head. Subclasses add arrays with named axes.
+
+    A subclass is declared `@dataclass(frozen=True, eq=False, repr=False)`.
+    """
+
+    @abstractmethod
+    def heads(self) -> HeadMetrics:
+        """One number a head: float64 [L, H] by the metric's title."""
+
+    @abstractmethod
+    def chart(self) -> alt.TopLevelMixin:
+        """The study's figure; displays without network."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head and metric: layer and head (from 0), metric, value.
+
+        `attrs["model"]` of the frame is the model's name.
+        """
+        frame = heads_frame(self.heads())
+        frame.attrs["model"] = getattr(self, "model_name", "")
+        return frame
+
+    def __repr__(self) -> str:
+        heads = self.heads()
+        size = "×".join(map(str, next(iter(heads.values())).shape)) if heads else "no"
+        return f"{type(self).__name__}({size} heads: {', '.join(heads)})"
+
+
+class Measurements(Mapping[str, Any]):
+    """The results of one pass over segments, by the names of their metrics: a `HeadResult` each.
+
+    Attributes:
+        n_segments: segments that the numbers are means over.
+        complete: False where the pass was interrupted before the last segment.
+        model_name: what was measured.
+        stack: "self", or "encoder" of an encoder-decoder.
+
+    Example:
+        >>> from attnwidget.studies.metrics.measure import measure
+        >>> from attnwidget import load_model
+        >>> from attnwidget.text.segments import Segment
+        >>> segment = Segment(("the", "cat", "sat", "."), ("it", "slept", "."))
+        >>> found = measure(load_model(), [segment], ["entropy"], progress=False)
+        >>> found["entropy"].heads()["entropy"].shape
+        (6, 12)
+    """
+
+    def __init__(
+        self,
+        results: Mapping[str, HeadResult],
+        *,
+        n_segments: int,
+        complete: bool,
+        model_name: str,
+        stack: str,
+    ) -> None:
+        self._results: dict[str, HeadResult] = dict(results)
+        self.n_segments = n_segments
+        self.complete = complete
+        self.model_name = model_name
+        self.stack = stack
+
+    def __getitem__(self, name: str) -> Any:  # which kind of HeadResult, the name says
+        try:
+            return self._results[name]
+        except KeyError:
+            raise KeyError(f"{name!r} was not measured, only {', '.join(self)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def heads(self) -> HeadMetrics:
+        """One number a head of every result: float64 [L, H] by the metric's title."""
+        return {title: v for result in self.values() for title, v in result.heads().items()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head and metric: layer and head (from 0), metric, value.
+
+        `attrs["model"]` of the frame is the model's name.
+        """
+        frame = heads_frame(self.heads())
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def __repr__(self) -> str:
+        stopped = "" if self.complete else ", interrupted"
+        listed = ", ".join(self)
+        read = counted(self.n_segments, "segment")
+        return f"Measurements({self.model_name}, {read}{stopped}: {listed})"
+
+
+def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """[L, H] arrays by title as a table: layer, head, metric, value.
+
+    Layers that are NaN in every array are left out, unless all layers are: they have no attention.
+    """
+    import pandas as pd
+
+    frames = []
+    for title, values in heads.items():
+        layer, head = (i.ravel() for i in np.indices(values.shape))
+        frames.append(
+            pd.DataFrame({"layer": layer, "head": head, "metric": title, "value": values.ravel()})
+        )
+    if not frames:
+        return pd.DataFrame(columns=["layer", "head", "metric", "value"])
+    frame = pd.concat(frames, ignore_index=True)
+    measured = frame.groupby("layer")["value"].transform(lambda values: values.notna().any())
+    return frame[measured].reset_index(drop=True) if measured.any() else frame

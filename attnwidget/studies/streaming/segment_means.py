@@ -1,0 +1,205 @@
+"""Means over segments: the shared code of most studies of heads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, R, Subject
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult, heads_frame
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class SegmentMeans(Accumulator[R]):
+    """Numbers of every head that are means over segments.
+
+    A study names its numbers in `of_heads`, has `head_numbers` compute them from the maps of a
+    layer, and makes its result in `compute` from their `mean`.
+
+    Attributes:
+        of_heads: by the name of a number the axes that it has beside layers and heads: () for one
+            number a head, (3,) for three.
+        of_segments: likewise what each segment counts by itself, whatever the layer.
+        n_kept: Number of segments with a value in `each`: set before `start` to the number of
+            segments to read, each with an `index` below it, or to 0 to keep only sums.
+
+    Example:
+        >>> from attnwidget.kernels.entropy import confidence
+        >>> from attnwidget.studies.streaming.segment_means import SegmentMeans
+        >>> class Largest(SegmentMeans):
+        ...     name = "largest"
+        ...     of_heads = {"largest": ()}
+        ...     def head_numbers(self, layer):
+        ...         rows = layer.batch.row_weights[:, None]
+        ...         return {"largest": (confidence(layer.weights) * rows).sum(-1)}
+        ...     def compute(self):
+        ...         return self.mean("largest")
+    """
+
+    of_heads: Shapes
+    of_segments: Shapes = {}
+    n_kept: int = 0
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        size = self.n_layers, self.n_heads
+        self.sums = {name: np.zeros((*axes, *size)) for name, axes in self.of_heads.items()}
+        self.sums |= {name: np.zeros(axes) for name, axes in self.of_segments.items()}
+        if self.n_kept:
+            self.sums |= {
+                f"each {name}": np.zeros((self.n_kept, *sum_.shape))
+                for name, sum_ in self.sums.items()
+            }
+            self.sums["read"] = np.zeros(self.n_kept, np.int64)
+        self.sums["segments"] = np.zeros((), np.int64)
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        """Prepare the values that all layers of a batch share, given its first layer."""
+
+    @abstractmethod
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        """The numbers of a layer by name, each [B, H, *its axes].
+
+        [B, 1, *its axes] is one for all heads of the layer; an empty mapping adds nothing.
+        """
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        """What each segment of a batch counts, by name, [B, *its axes]: after the last layer."""
+        return {}
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == layer.first == 0:
+            self._places: list[int] = [
+                getattr(segment, "index", -1) for segment in layer.batch.segments
+            ]
+            self.begin_batch(layer)
+        if numbers := self.head_numbers(layer):
+            self.add(layer.layer, numbers)
+
+    def add(self, layer: int, numbers: Mapping[str, Tensor]) -> None:
+        """Add the `head_numbers` of one layer.
+
+        Raises:
+            ValueError: numbers that `of_heads` does not name, or of another shape.
+        """
+        for name, values in self._checked(numbers, "of_heads", (self.n_heads,), (1,)):
+            row_values = values.moveaxis(1, -1)
+            self.sums[name][..., layer, :] += _total(row_values)
+            if self.n_kept:
+                self.sums[f"each {name}"][self._places, ..., layer, :] += row_values.cpu().numpy()
+
+    def end_batch(self, batch: Batch) -> None:
+        for name, values in self._checked(self.segment_numbers(batch), "of_segments", ()):
+            self.sums[name] += _total(values)
+            if self.n_kept:
+                self.sums[f"each {name}"][self._places] += values.cpu().numpy()
+        if self.n_kept:
+            self.sums["read"][self._places] += 1
+        self.sums["segments"] += len(batch.segments)
+
+    def _checked(
+        self, numbers: Mapping[str, Tensor], declared: str, *first: tuple[int, ...]
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Return the numbers of a batch; the axes after the first begin with one of `first`."""
+        shapes: Shapes = getattr(self, declared)
+        if numbers.keys() != shapes.keys():
+            raise ValueError(
+                f"the metric {self.name!r} names {list(shapes)} in {declared}, got {list(numbers)}"
+            )
+        for name, values in numbers.items():
+            shape = list(values.shape)
+            allowed = [[*axes, *shapes[name]] for axes in first]
+            if shape[1:] not in allowed:
+                raise ValueError(
+                    f"{name!r} of the metric {self.name!r} is, for each segment, of shape "
+                    f"{' or '.join(map(str, allowed))}, as {declared} says; got {shape}"
+                )
+            yield name, values
+
+    @property
+    def n_segments(self) -> int:
+        """Segments so far."""
+        return int(self.sums["segments"])
+
+    def each(self) -> list[R]:
+        """The result over each segment that was read by itself, in the order of their numbers.
+
+        Raises:
+            ValueError: `n_kept` was not set before `start`.
+        """
+        if not self.n_kept:
+            raise ValueError(f"the metric {self.name!r} kept sums alone: set n_kept before start")
+        whole = self.sums
+        results = []
+        names = [*self.of_heads, *self.of_segments]
+        try:
+            for place in np.flatnonzero(whole["read"]):
+                self.sums = {name: whole[f"each {name}"][place] for name in names}
+                self.sums["segments"] = np.ones((), np.int64)
+                results.append(self.compute())
+        finally:
+            self.sums = whole
+        return results
+
+    def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
+        """The mean of a number over all segments so far: [*its axes, L, H], NaN without attention.
+
+        `over` names another count to divide by, whose axes are the first axes of the number; the
+        mean is NaN if the count is 0.
+        """
+        total = self.sums[name]
+        count = self.sums[over]
+        axes = (*count.shape, *[1] * (total.ndim - count.ndim))
+        with np.errstate(invalid="ignore"):
+            mean: NDArray[np.float64] = total / count.reshape(axes)
+        return self.layers.spread(mean, axis=-2) if name in self.of_heads else mean
+
+    def counted(self, name: str) -> NDArray[np.int64]:
+        """A count of `of_segments` over all segments so far, as integers."""
+        return np.rint(self.sums[name]).astype(np.int64)
+
+
+def _total(values: Tensor) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = values.sum(0, dtype=torch.float64).cpu().numpy()
+    return total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentMeansResult(HeadResult):
+    """What results of means over segments have, with their figure: curves over the layers.
+
+    Attributes:
+        model_name: what was measured.
+        n_documents: segments that the numbers are means over.
+    """
+
+    model_name: str
+    n_documents: int
+
+    def _curves(
+        self,
+        heads: HeadMetrics,
+        title: str,
+        value_title: str = "mean attention",
+        reference: Mapping[str, float] | None = None,
+    ) -> alt.LayerChart:
+        from attnwidget.charts.layer_curves import layer_curves
+
+        return layer_curves(
+            heads_frame(heads).rename(columns={"metric": "series"}),
+            title=f"{title}: {self.model_name}, {counted(self.n_documents, 'segment')}",
+            value_title=value_title,
+            reference=reference,
+        )

@@ -1,0 +1,205 @@
+"""Texts as the segments of a study, cut with the tokenizer of the model that will read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
+from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+Documents = Iterable[Iterable[str]]
+
+
+def read_segments(
+    source: str | Path | Iterable[str] | Documents,
+    model: AttentionModel,
+    *,
+    max_tokens: int | None = None,
+    limit: int | None = 1000,
+    seed: int = 0,
+    variant: Literal["paper", "released"] = "paper",
+) -> list[Segment]:
+    """Pairs of consecutive pieces of text, [CLS] A [SEP] B [SEP] (Clark et al. 2019, section 2).
+
+    `cut_segments` says how they are cut. The special tokens are those that the model's tokenizer
+    puts around a pair: RoBERTa has </s></s> between A and B, T5 </s> after each, GPT-2 none.
+
+    Args:
+        source: path of a text file (UTF-8, plain or .gz) with one paragraph a line and an empty
+            line between documents; an iterable of such lines; or one of documents, each a list of
+            paragraphs. Read no further than needed.
+        model: whose tokenizer is used, and which limits the length.
+        max_tokens: Number of tokens per segment with special tokens; None = 128, or the model's
+            limit if it is lower.
+        limit: segments to cut; None = as many as there are.
+        seed: of the split points, the truncation and the order.
+        variant: "released" loses the last document if the file does not end with an
+            empty line, and the text after a paragraph that fills a segment alone, as the code that
+            Clark et al. released did.
+
+    Raises:
+        ValueError: no tokenizer, `max_tokens` beyond what the model takes or too few for a pair, or
+            no segment found.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.streaming.segmenting import read_segments
+        >>> document = ["The captain spoke to his men.", "They would not leave the ship."]
+        >>> read_segments([document], load_model(), max_tokens=12)[0].second
+        ('not', 'leave', 'the', 'ship')
+    """
+    if variant not in ("paper", "released"):
+        raise ValueError(f"variant is 'paper' or 'released', got {variant!r}")
+    tokenizer = _tokenizer(model)
+    allowed = model.length_limit.tokens
+    if max_tokens is None:
+        max_tokens = min(128, allowed or 128)
+    elif allowed is not None and max_tokens > allowed:
+        raise ValueError(
+            f"max_tokens is {max_tokens}; {model.length_limit.reads} {allowed} at most"
+        )
+    segments = cut_segments(
+        (
+            (_tokens(tokenizer, paragraph) for paragraph in document)
+            for document in _documents(source, keep_last=variant == "paper")
+        ),
+        max_tokens=max_tokens,
+        n_special=tokenizer.num_special_tokens_to_add(pair=True),
+        limit=limit,
+        seed=seed,
+        at_least=2 if variant == "paper" else 1,
+    )
+    if not segments:
+        first = f", the first of fewer than {max_tokens} tokens" if variant == "released" else ""
+        raise ValueError(
+            f"no segment could be cut: every document needs two paragraphs or more, one a line"
+            f"{first}; make_segments takes texts as they are"
+        )
+    return segments
+
+
+def make_segments(
+    texts: Iterable[str | tuple[str, str]],
+    model: AttentionModel,
+    *,
+    max_tokens: int | None = None,
+    truncate: bool = False,
+) -> list[Segment]:
+    """One segment a text, or a pair of texts, in their order.
+
+    Args:
+        texts: strings, or tuples of two strings.
+        model: whose tokenizer is used, and which limits the length.
+        max_tokens: Number of tokens per segment with special tokens; None = the model's limit.
+        truncate: Whether to cut long inputs at the end of the longer text; if not, they raise an
+            error.
+
+    Raises:
+        ValueError: no tokenizer, a text without tokens, or one that is too long.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.streaming.segmenting import make_segments
+        >>> make_segments(["The cat sat.", ("Where is it?", "Here.")], load_model())[1].second
+        ('here', '.')
+    """
+    if isinstance(texts, str):
+        raise TypeError("make_segments takes a list of texts; for one text pass [text]")
+    return list(_made(texts, model, max_tokens, truncate))
+
+
+def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
+    """Yield the rows of a table, such as a `datasets.Dataset` of Hugging Face.
+
+    A row is a mapping with "text", which is cut as `make_segments` does, or with the columns of a
+    `Segment`: "first" and, where there are any, "second" and "document". What is no mapping is
+    handed on as it is.
+
+    Raises:
+        ValueError: a row without these; a text as in `make_segments`.
+    """
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            yield row
+        elif "first" in row:
+            parts = [row[key] or () for key in ("first", "second") if key in row]
+            if any(isinstance(part, str) for part in parts):
+                raise ValueError(
+                    f'row {number} has a text in "first", where tokens are: name it "text"'
+                )
+            yield Segment(*map(tuple, parts), document=row.get("document"))
+        elif isinstance(row.get("text"), str):
+            yield from _made([row["text"]], model, None, False, number)
+        else:
+            raise ValueError(
+                f"row {number} has the columns {', '.join(map(str, row))}: a segment is made of a "
+                'text in "text", or of the tokens in "first" and "second"'
+            )
+
+
+def _made(
+    texts: Iterable[str | tuple[str, str]],
+    model: AttentionModel,
+    max_tokens: int | None,
+    truncate: bool,
+    start: int = 0,
+) -> Iterator[Segment]:
+    tokenizer = _tokenizer(model)
+    limits = [n for n in (max_tokens, model.length_limit.tokens) if n is not None]
+    for number, text in enumerate(texts, start):
+        parts = (text,) if isinstance(text, str) else tuple(text)
+        if not 1 <= len(parts) <= 2:
+            raise ValueError(f"text {number} has {len(parts)} parts: pass a string or a pair")
+        pieces = [_tokens(tokenizer, part) for part in parts]
+        if not all(pieces):
+            raise ValueError(f"text {number} has no tokens, or half of its pair has no tokens")
+        n_special = tokenizer.num_special_tokens_to_add(pair=len(parts) == 2)
+        if limits:
+            _shorten(pieces, min(limits) - n_special, truncate, number)
+        yield Segment(*map(tuple, pieces))
+
+
+def _shorten(pieces: list[list[str]], room: int, truncate: bool, number: int) -> None:
+    n_tokens = sum(map(len, pieces))
+    if n_tokens > room and not truncate:
+        raise ValueError(
+            f"text {number} has {n_tokens} tokens, {room} fit beside the special ones: shorten it, "
+            "raise max_tokens, or pass truncate=True"
+        )
+    while sum(map(len, pieces)) > room:
+        max(pieces, key=len).pop()
+
+
+def _documents(
+    source: str | Path | Iterable[str] | Documents, *, keep_last: bool
+) -> Iterator[Iterable[str]]:
+    if isinstance(source, (str, Path)):
+        yield from split_documents(read_lines(source), keep_last=keep_last)
+        return
+    entries: Iterator[Any] = iter(source)
+    for first in entries:
+        whole = chain([first], entries)
+        yield from split_documents(whole, keep_last=keep_last) if isinstance(first, str) else whole
+
+
+def _tokenizer(model: AttentionModel) -> Any:
+    if model.tokenizer is None:
+        raise ValueError(
+            f"this {type(model.hf_model).__name__} has no tokenizer to cut texts with: pass one to "
+            "load_model(model, tokenizer)"
+        )
+    return model.tokenizer
+
+
+def _tokens(tokenizer: Any, text: str) -> list[str]:
+    refuse_half_characters(text, f"the text {text[:40]!a}")
+    # verbose: a paragraph may be longer than the model's limit, for it is cut later.
+    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    return [str(token) for token in tokenizer.convert_ids_to_tokens(ids)]

@@ -1,0 +1,137 @@
+"""Classes of tokens, such as separators, that attention is summed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from attnwidget.capture.hub_model.spelling import readable, vocabulary_kind
+from attnwidget.text.tokens import Tokens
+
+TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]
+STANDARD_CLASSES = ("[CLS]", "[SEP]", ". ,", "first token")
+
+
+class TokenClasses:
+    """A function that assigns the tokens of a segment to classes.
+
+    Always "[CLS]" (the tokenizer's, else its beginning-of-text token), "[SEP]" (the tokenizer's,
+    else its end-of-text token), ". ,", "first token", in this order, then those `asked` for. A
+    token that a tokenizer does not add, as GPT-2's adds no end of text, is nowhere.
+
+    Args:
+        tokenizer: of the model.
+        asked: Further classes by name, each a set of tokens ("the", "##ing"), or a function from
+            the tokens of a segment to one bool per token.
+
+    Raises:
+        ValueError: a class has the name of a standard one, or is empty.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.streaming.token_classes import TokenClasses
+        >>> tokenizer = load_model().tokenizer
+        >>> classes = TokenClasses(tokenizer, {"articles": {"a", "the"}})
+        >>> ids = tokenizer("The cat sat.")["input_ids"]
+        >>> classes.members(ids, None)["articles"]
+        [False, True, False, False, False, False]
+    """
+
+    def __init__(self, tokenizer: Any, classes: Mapping[str, TokenClass]) -> None:
+        _check(classes)
+        self._tokenizer = tokenizer
+        self._kind = vocabulary_kind(tokenizer)
+        spelt = {name: frozenset(c) for name, c in classes.items() if not callable(c)}
+        self._spelt = {". ,": frozenset(".,")} | spelt
+        self._functions = {name: c for name, c in classes.items() if callable(c)}
+        self._order = (*STANDARD_CLASSES, *classes)
+        self._begins = _first_known(tokenizer, "cls_token_id", "bos_token_id")
+        self._ends = _first_known(tokenizer, "sep_token_id", "eos_token_id")
+        self._classes_of: dict[int, frozenset[str]] = {}
+
+    def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
+        """By class one bool for each of `ids`; `tokens` makes their axis for functions that ask."""
+        classes = [self._of(token_id) for token_id in ids]
+        flags = {name: [name in of_token for of_token in classes] for name in self._order}
+        flags["first token"][0] = True
+        for name, function in self._functions.items():
+            flags[name] = _told(name, function, tokens())
+        return flags
+
+    def _of(self, token_id: int) -> frozenset[str]:
+        """The classes of a vocabulary entry, looked up once."""
+        if token_id not in self._classes_of:
+            shown = readable(str(self._tokenizer.convert_ids_to_tokens(token_id)), self._kind)
+            names = {name for name, tokens in self._spelt.items() if shown in tokens}
+            names |= {"[CLS]"} if token_id == self._begins else set()
+            names |= {"[SEP]"} if token_id == self._ends else set()
+            self._classes_of[token_id] = frozenset(names)
+        return self._classes_of[token_id]
+
+
+def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
+    """Return one bool per token for each class, from the texts and marks of an axis.
+
+    The classes and errors are those of `TokenClasses`. A special token that begins a text without
+    a [CLS] is one.
+
+    Example:
+        >>> from attnwidget.studies.streaming.token_classes import axis_classes
+        >>> from attnwidget.text.tokens import Tokens
+        >>> axis_classes(Tokens.plain(["[CLS]", "it", ".", "[SEP]"]), {})[". ,"]
+        [False, False, True, False]
+    """
+    _check(classes)
+    begins = "cls" if "cls" in axis.special else "first"
+    marked = {
+        "[CLS]": [
+            kind == begins and word is None
+            for kind, word in zip(axis.special, axis.words, strict=True)
+        ],
+        "[SEP]": [kind == "sep" for kind in axis.special],
+        ". ,": [text in (".", ",") for text in axis.text],
+        "first token": [not place for place in range(len(axis))],
+    }
+    for name, members in classes.items():
+        if callable(members):
+            marked[name] = _told(name, members, axis)
+        else:
+            marked[name] = [text in members for text in axis.text]
+    return marked
+
+
+def _check(classes: Mapping[str, TokenClass]) -> None:
+    for name, members in classes.items():
+        if name in STANDARD_CLASSES:
+            raise ValueError(f"{name!r} is a standard class: choose another name")
+        if isinstance(members, str) or (not callable(members) and not members):
+            raise ValueError(
+                f"token class {name!r} is a non-empty collection of tokens or a function, got "
+                f"{members!r}"
+            )
+
+
+def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
+    """What the function of a class says of each of `tokens`."""
+    members = [bool(member) for member in function(tokens)]
+    if len(members) != len(tokens):
+        raise ValueError(
+            f"the function of token class {name!r} gave {len(members)} values for {len(tokens)} "
+            "tokens; it returns one bool a token"
+        )
+    return members
+
+
+def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
+    """Classes as JSON: their tokens, or the name of their function."""
+    return {
+        name: [getattr(members, "__qualname__", "function")]
+        if callable(members)
+        else sorted(members)
+        for name, members in classes.items()
+    }
+
+
+def _first_known(tokenizer: Any, *names: str) -> int | None:
+    known = (getattr(tokenizer, name, None) for name in names)
+    return next((token_id for token_id in known if token_id is not None), None)

@@ -1,0 +1,1 @@
+"""Studies of words: relations, coreference, links and linguistic features."""

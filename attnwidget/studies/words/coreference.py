@@ -1,0 +1,277 @@
+"""Do heads attend from a mention to its antecedent? (Clark et al. 2019, section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.kernels.word_maps import most_attended, word_rows
+from attnwidget.studies.argument_checks import all_of, one_of
+from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
+from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.shards import Executor
+from attnwidget.studies.words.coreference_results import (
+    AntecedentChoices,
+    CoreferenceAccuracies,
+    Evaluated,
+    EvaluatedWindow,
+)
+from attnwidget.studies.words.probe_words import probe
+from attnwidget.studies.words.word_segments import WordAxes, WordSegmenter, word_segments
+from attnwidget.text.antecedents import BASELINES, anaphors
+from attnwidget.text.document_windows import windows as cut_windows
+from attnwidget.text.mentions import Document
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+__all__ = ["AntecedentChoices", "Antecedents", "CoreferenceAccuracies", "probe_coreference"]
+
+
+def probe_coreference(
+    model: AttentionModel,
+    documents: Iterable[Document],
+    *,
+    windows: Literal["first", "all"] = "first",
+    max_tokens: int = 128,
+    skip_unaligned: bool = False,
+    batch_size: int = 8,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
+) -> CoreferenceAccuracies:
+    """How often each head attends most from a mention's head word to an antecedent's.
+
+    Clark et al. 2019, section 4.3. They released no code and leave much open; the definitions used
+    here are in `CoreferenceAccuracies.definitions` and printed with the result. No number of theirs
+    can be reproduced to the digit.
+
+    Args:
+        model: what `load_model` gave.
+        documents: with mentions (`load_coreference`).
+        windows: "first" reads the beginning of each document, as the paper does; "all" reads it
+            all, window by window; antecedents are then looked for in the same window.
+        max_tokens: tokens of a window with its special tokens.
+        skip_unaligned: leave out windows with a word that has no tokens; the result counts them.
+        batch_size: windows that go through the model together.
+        progress: show a bar.
+        checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read, as in `measure`.
+
+    Raises:
+        ValueError: a word without tokens, `max_tokens` beyond what the model takes, or no mention
+            that has an antecedent in its window.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.words.coreference import probe_coreference
+        >>> from attnwidget.text.coreference import Document
+        >>> words = "The captain told his men that he would not leave .".split()
+        >>> spans = [(0, 1, "captain"), (3, 3, "captain"), (3, 4, "men"), (6, 6, "captain")]
+        >>> document = Document.from_spans(words, spans)
+        >>> found = probe_coreference(load_model(), [document], progress=False)
+        >>> found.accuracy.shape, found.counts.tolist()
+        ((2, 6, 12, 4), [2, 2, 0, 0])
+    """
+    one_of("windows", windows, ("first", "all"))
+    documents = all_of(Document, documents, "read them with load_coreference(path)")
+    segmenter = WordSegmenter(model)
+    room = max_tokens - segmenter.n_special
+    if room < 1 or (segmenter.room is not None and room > segmenter.room):
+        allowed = "" if segmenter.room is None else f" to {segmenter.room + segmenter.n_special}"
+        raise ValueError(
+            f"max_tokens is {segmenter.n_special + 1}{allowed} for this model, got {max_tokens}"
+        )
+    evaluated = [
+        window
+        for index, document in enumerate(documents)
+        for window in _windows(document, index, segmenter, room, first_only=windows == "first")
+        if window.evaluated
+    ]
+    if not evaluated:
+        raise ValueError(
+            f"no mention of the {len(documents)} documents has an antecedent in its window of "
+            f"{max_tokens} tokens"
+        )
+    return probe(
+        model,
+        [_text(documents[window.document], window) for window in evaluated],
+        lambda _, n_skipped: Antecedents(documents, evaluated, n_skipped),
+        skip_unaligned=skip_unaligned,
+        batch_size=batch_size,
+        progress=progress,
+        checkpoint=checkpoint,
+        executor=executor,
+    )
+
+
+def _text(document: Document, window: EvaluatedWindow) -> tuple[Sequence[str], str]:
+    """The words of a window, and what errors call it."""
+    label = f"{document.name or 'document'}, words {window.start + 1} to {window.end}"
+    return document.words[window.start : window.end], label
+
+
+def _windows(
+    document: Document, index: int, segmenter: WordSegmenter, room: int, *, first_only: bool
+) -> Iterable[EvaluatedWindow]:
+    pieces: list[int] = []
+    for start, end in zip(
+        document.sentence_starts, (*document.sentence_starts[1:], None), strict=True
+    ):
+        pieces += segmenter.pieces(document.words[start:end])
+        if first_only and sum(pieces) > room:
+            break
+    try:
+        cut = cut_windows(pieces, document.sentence_starts, room, first_only=first_only)
+    except ValueError as error:
+        raise ValueError(f"{document.name or 'document'}: {error}") from None
+    for start, end in cut:
+        # Where a text begins, some vocabularies take more tokens than they do within it.
+        while sum(segmenter.pieces(document.words[start:end])) > room:
+            end -= 1
+        evaluated = tuple(
+            Evaluated(
+                index,
+                anaphor.mention,
+                anaphor.antecedents,
+                anaphor.candidates,
+                tuple(_index(rule(document, anaphor)) for rule in BASELINES.values()),
+            )
+            for anaphor in anaphors(document, start, end)
+        )
+        yield EvaluatedWindow(index, start, end, evaluated)
+
+
+def _index(chosen: int | None) -> int:
+    return -1 if chosen is None else chosen
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """The positions that one batch needs from every layer.
+
+    E is the largest number of evaluated mentions in a window, m of words, N the evaluated mentions
+    of the batch.
+
+    Attributes:
+        rows: float32 [B, E, n], the means over the tokens of their head words.
+        columns: float32 [B, n, m], the tokens of words.
+        allowed: bool [B, 2, E, m], what may be chosen: all words, or heads of preceding mentions.
+        item: int64 [N], each mention's window in the batch.
+        row: int64 [N], its row there.
+        slot: int64 [N], its row in the sums.
+        start: int64 [N], the first word of its window.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    allowed: Tensor
+    item: Tensor
+    row: Tensor
+    slot: np.ndarray[Any, np.dtype[np.int64]]
+    start: np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Antecedents(Accumulator[CoreferenceAccuracies]):
+    """The words that heads attend to most from mentions, stored per mention.
+
+    Args:
+        documents: all documents.
+        windows: the stretches of them that are read, segment i of the study being window i.
+        n_skipped: windows that were left out, for the result to say.
+    """
+
+    name: ClassVar[str] = "coreference"
+    by_segment = ("_windows",)
+
+    def __init__(
+        self, documents: Sequence[Document], windows: Sequence[EvaluatedWindow], n_skipped: int = 0
+    ) -> None:
+        self._documents = tuple(documents)
+        self._windows = tuple(windows)
+        self._n_skipped = n_skipped
+        sizes = [len(window.evaluated) for window in windows]
+        self._first_slot = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"windows": digest_of([[(w.start, w.end, w.evaluated) for w in self._windows]])}
+
+    def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
+        attributes = super().of_segments_alone(segments)
+        wanted = {window.document for window in attributes["_windows"].values()}
+        return attributes | {"_documents": {index: self._documents[index] for index in wanted}}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
+        # A word of the document counted from 1; 0 if no window has reached it, so that sums add.
+        self.sums = {
+            "chosen": np.zeros(shape, np.int32),
+            "weights": np.zeros(shape, np.float32),
+            "read": np.zeros(len(self._first_slot) - 1, np.int64),
+        }
+
+    def update(self, layer: LayerBatch) -> None:
+        if layer.layer == 0:
+            self._prepared = self._prepare(layer.batch)
+        prepared = self._prepared
+        weights = word_rows(layer.weights, prepared.rows, prepared.columns)  # [B, H, E, m]
+        for variant in range(2):
+            chosen, weight = most_attended(weights, prepared.allowed[:, None, variant])  # [B, H, E]
+            of_mentions = (prepared.item, slice(None), prepared.row)
+            words = chosen[of_mentions].cpu().numpy()  # [N, H]
+            where = (prepared.slot, variant, layer.layer)
+            self.sums["chosen"][where] = words + prepared.start[:, None] + 1
+            self.sums["weights"][where] = weight[of_mentions].cpu().numpy()
+
+    def end_batch(self, batch: Batch) -> None:
+        self.sums["read"][[segment.index for segment in word_segments(batch)]] = 1
+
+    def compute(self) -> CoreferenceAccuracies:
+        read = self.sums["read"].astype(bool)
+        slots = np.repeat(read, np.diff(self._first_slot))
+        return CoreferenceAccuracies(
+            documents=self._documents,
+            windows=tuple(w for w, done in zip(self._windows, read, strict=True) if done),
+            chosen=self.layers.spread(self.sums["chosen"][slots] - 1, axis=2, fill=-1),
+            weights=self.layers.spread(self.sums["weights"][slots], axis=2),
+            model_name=self.model_name,
+            n_skipped=self._n_skipped,
+            complete=int(read.sum()) == len(self._windows) - self._n_skipped,
+            without_attention=self.layers.without_attention,
+        )
+
+    def _prepare(self, batch: Batch) -> _Prepared:
+        axes = WordAxes(batch)
+        windows = [self._windows[segment.index] for segment in axes.segments]
+        sizes = [len(window.evaluated) for window in windows]
+        heads: list[list[int]] = []
+        allowed = torch.zeros(len(windows), 2, max(sizes), axes.n_words, dtype=torch.bool)
+        for item, window in enumerate(windows):
+            mentions = self._documents[window.document].mentions
+            heads.append([mentions[e.mention].head - window.start for e in window.evaluated])
+            for row, evaluated in enumerate(window.evaluated):
+                allowed[item, 0, row, : window.end - window.start] = True
+                allowed[item, 0, row, heads[item][row]] = False
+                preceding = [mentions[i].head - window.start for i in evaluated.candidates]
+                allowed[item, 1, row, preceding] = True
+        pairs = [(item, row) for item, size in enumerate(sizes) for row in range(size)]
+        items, rows = (np.array(values, np.int64) for values in zip(*pairs, strict=True))
+        indices = np.array([segment.index for segment in axes.segments])
+        device = batch.real.device
+        return _Prepared(
+            rows=axes.rows(heads),
+            columns=axes.columns,
+            allowed=allowed.to(device),
+            item=torch.from_numpy(items).to(device),
+            row=torch.from_numpy(rows).to(device),
+            slot=self._first_slot[indices][items] + rows,
+            start=np.array([window.start for window in windows])[items],
+        )

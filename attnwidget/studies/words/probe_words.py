@@ -1,0 +1,100 @@
+"""What all probes of words share: texts cut into tokens, read once, one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from attnwidget.studies.metrics.measure import measure
+from attnwidget.studies.streaming.accumulator import Accumulator, R
+from attnwidget.studies.streaming.results import HeadResult
+from attnwidget.studies.streaming.segment_means import SegmentMeans
+from attnwidget.studies.streaming.shards import Executor
+from attnwidget.studies.words.word_segments import WordSegment, WordSegmenter
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+def probe(
+    model: AttentionModel,
+    texts: Iterable[tuple[Sequence[str], str]],
+    accumulator: Callable[[list[WordSegment], int], Accumulator[R]],
+    *,
+    skip_unaligned: bool,
+    batch_size: int,
+    progress: bool,
+    checkpoint: str | Path | None,
+    executor: Executor | None = None,
+) -> R:
+    """Cut texts into the tokens of a model, read them, and return what an accumulator found.
+
+    Args:
+        model: what `load_model` gave.
+        texts: The words of each text, and the name of the text in errors.
+        accumulator: A function that creates the accumulator from the segments and the number of
+            texts left out.
+        skip_unaligned: leave out texts with a word that has no tokens, or too long for the model.
+        batch_size: texts that go through the model together.
+        progress: show a bar.
+        checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read the texts, as in `measure`.
+
+    Raises:
+        TypeError: no model.
+        ValueError: as `WordSegmenter.segments` and `measure`.
+    """
+    segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
+    metric = accumulator(segments, n_skipped)
+    measured = measure(
+        model,
+        segments,
+        [metric],
+        batch_size=batch_size,
+        progress=progress,
+        checkpoint=checkpoint,
+        executor=executor,
+    )
+    return cast("R", measured[metric.name])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SentencesResult(HeadResult):
+    """What results over sentences have.
+
+    Attributes:
+        n_sentences: sentences read.
+        n_skipped: sentences left out because a word has no tokens or the model takes fewer.
+        model_name: what was probed.
+        complete: False where the pass was interrupted.
+    """
+
+    n_sentences: int
+    n_skipped: int
+    model_name: str
+    complete: bool
+
+
+class SentenceMeans(SegmentMeans[R]):
+    """Means over sentences, of which some may have been left out.
+
+    Args:
+        n_sentences: all that were given.
+        n_skipped: those left out, for the result to say.
+    """
+
+    def __init__(self, n_sentences: int, n_skipped: int) -> None:
+        self._n_sentences = n_sentences
+        self._n_skipped = n_skipped
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The fields of a `SentencesResult`."""
+        return {
+            "n_sentences": self.n_segments,
+            "n_skipped": self._n_skipped,
+            "model_name": self.model_name,
+            "complete": self.n_segments == self._n_sentences - self._n_skipped,
+        }

@@ -1,0 +1,310 @@
+"""What the relation probe finds: how often each head is right, beside the best fixed offset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.charts.best_heads import best_heads
+from attnwidget.charts.head_heatmap import head_heatmap
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.studies.argument_checks import all_of
+from attnwidget.studies.significance import better_than, holm, wilson_interval
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+from attnwidget.studies.words.governors import GovernorPredictions, WordUnit, predict_governors
+from attnwidget.text.counted import counted
+from attnwidget.text.treebank import Sentence
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
+
+Possessive = Literal["clark"] | None
+Integers = NDArray[np.int64]
+
+DIRECTIONS = ("dependent to governor", "governor to dependent")
+"""Who attends to whom; both predict a governor for each word."""
+TABLE_COUNT = 100
+"""Words that a relation of Clark et al.'s Table 1 has at least."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelationAccuracies(HeadResult):
+    """How often each head's most attended word is a word's governor.
+
+    R relations: "all" words first, then what the treebank has, most frequent first. A relation with
+    subtypes has a row of each and one of all together, "nmod (all)". O fixed offsets.
+
+    Attributes:
+        relations: their names.
+        counts: int64 [R], words of each.
+        correct: int64 [L, H, 2, R], words that a head is right on, by direction (`DIRECTIONS`).
+        offsets: the fixed offsets.
+        baseline_correct: int64 [O, R], words that an offset is right on.
+        both_correct: int64 [L, H, 2, O, R], words that a head and an offset are both right on.
+        n_sentences: sentences that were read.
+        n_skipped: sentences that were left out: too long, or a word without tokens.
+        complete: False where the pass was interrupted.
+        unit: how words were made of tokens.
+        possessive: how possessors before "'s" were judged.
+        model_name: what was probed.
+        stack: "self", or "encoder" of an encoder-decoder.
+        model: the same, for `predictions`; None where it is not at hand.
+        without_attention: the layers of a hybrid model that have no attention: 0 in `correct`, NaN
+            in every share.
+    """
+
+    relations: tuple[str, ...]
+    counts: Integers
+    correct: Integers
+    offsets: tuple[int, ...]
+    baseline_correct: Integers
+    both_correct: Integers
+    n_sentences: int
+    n_skipped: int
+    complete: bool
+    unit: WordUnit
+    possessive: Possessive
+    model_name: str
+    stack: str
+    model: AttentionModel | None = None
+    without_attention: tuple[int, ...] = ()
+
+    @property
+    def accuracy(self) -> Float64Array:
+        """Float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
+        accuracy: Float64Array = self.correct / self.counts
+        accuracy[list(self.without_attention)] = np.nan
+        return accuracy
+
+    @property
+    def baseline_offset(self) -> Integers:
+        """Int64 [R], the offset that is right most often; the largest of equals."""
+        return np.array(self.offsets)[self._best_offsets]
+
+    @property
+    def baseline(self) -> Float64Array:
+        """Float64 [R], accuracy of the best fixed offset, 0 to 1."""
+        return self.baseline_correct.max(0) / self.counts
+
+    @property
+    def uas(self) -> Float64Array:
+        """Float64 [L, H, 2], accuracy over all words but punctuation; the root counts as wrong.
+
+        The usual unlabelled attachment score, where "all" of `accuracy` has every word.
+        """
+        punctuation = [i for i, name in enumerate(self.relations) if name == "punct"]
+        left = self.counts[0] - self.counts[punctuation].sum()
+        right = self.correct[..., 0] - self.correct[..., punctuation].sum(-1)
+        uas = right / left if left else np.full(right.shape, np.nan)
+        uas[list(self.without_attention)] = np.nan
+        return uas
+
+    @cached_property
+    def p_values(self) -> Float64Array:
+        """Float64 [L, H, 2, R]: how likely a head that is no better than the offset looks so good.
+
+        An exact one-sided McNemar test against the relation's best offset on the same words, with
+        Holm's correction over all heads, both directions and every relation. The test treats words
+        as independent, which is only nearly true within a sentence.
+        """
+        both = np.take_along_axis(
+            self.both_correct, self._best_offsets[None, None, None, None], axis=3
+        )[..., 0, :]
+        layers = self._layers
+        only_head = (self.correct - both)[list(layers.numbers)]
+        only_offset = (self.baseline_correct.max(0) - both)[list(layers.numbers)]
+        return layers.spread(holm(better_than(only_head, only_offset)))
+
+    @property
+    def _layers(self) -> LayerNumbers:
+        return LayerNumbers.without(self.without_attention, len(self.correct))
+
+    def best(
+        self,
+        min_count: int = TABLE_COUNT,
+        *,
+        skip: Collection[str] = ("root", "punct"),
+        level: float = 0.05,
+    ) -> pd.DataFrame:
+        """The best head of each relation, beside the best fixed offset (Clark et al., Table 1).
+
+        Ties go to the last layer, head and direction, as in the released code. The interval
+        (Wilson, 95 %) belongs to the head's own accuracy: the choice of the best head on these
+        words makes the accuracy look better than it is.
+
+        Args:
+            min_count: relations of fewer words are left out.
+            skip: relations to leave out: no head can be right on the root.
+            level: a corrected p-value up to this is significant.
+
+        Returns:
+            Columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
+            p_value (corrected), significant.
+        """
+        import pandas as pd
+
+        shown = [
+            r
+            for r, name in enumerate(self.relations)
+            if self.counts[r] >= min_count and name not in skip
+        ]
+        correct = self.correct.copy()
+        correct[list(self.without_attention)] = -1
+        correct = correct.reshape(-1, len(self.relations))[:, shown]
+        last = len(correct) - 1 - correct[::-1].argmax(0)
+        layer, head, direction = np.unravel_index(last, self.correct.shape[:3])
+        hits = correct[last, np.arange(len(shown))]
+        n = self.counts[shown]
+        low, high = wilson_interval(hits, n)
+        p_value = self.p_values[layer, head, direction, shown]
+        return pd.DataFrame(
+            {
+                "relation": [self.relations[r] for r in shown],
+                "n": n,
+                "layer": layer,
+                "head": head,
+                "direction": [DIRECTIONS[d] for d in direction],
+                "accuracy": hits / n,
+                "low": low,
+                "high": high,
+                "baseline": self.baseline[shown],
+                "offset": self.baseline_offset[shown],
+                "p_value": p_value,
+                "significant": p_value <= level,
+            }
+        )
+
+    def table(self, min_count: int = TABLE_COUNT) -> pd.DataFrame:
+        """`best` with the columns of Clark et al.'s Table 1, as they print them.
+
+        Args:
+            min_count: relations of fewer words are left out.
+
+        Returns:
+            Columns Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
+            offset: "51.7 (1)"); the most frequent relation first, after all of them.
+        """
+        import pandas as pd
+
+        best = self.best(min_count).sort_values("n", ascending=False, kind="stable")
+        rows = [
+            (
+                "All" if row["relation"] == "all" else row["relation"],
+                f"{row['layer'] + 1}-{row['head'] + 1}",
+                round(100 * row["accuracy"], 1),
+                f"{100 * row['baseline']:.1f} ({row['offset']})",
+            )
+            for row in best.to_dict("records")
+        ]
+        return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
+
+    def heads(self) -> HeadMetrics:
+        """The better direction's accuracy, for all words and each relation of 100 words or more."""
+        shown = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
+        return {
+            f"accuracy on {name}": shown[..., r]
+            for r, name in enumerate(self.relations)
+            if not r or (self.counts[r] >= TABLE_COUNT and name != "root")
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head, direction and relation: what `best` has, and how many were correct."""
+        import pandas as pd
+
+        layer, head, direction, r = (i.ravel() for i in np.indices(self.correct.shape))
+        correct = self.correct.ravel()
+        n = self.counts[r]
+        low, high = wilson_interval(correct, n)
+        frame = pd.DataFrame(
+            {
+                "relation": np.array(self.relations, dtype=object)[r],
+                "n": n,
+                "layer": layer,
+                "head": head,
+                "direction": np.array(DIRECTIONS, dtype=object)[direction],
+                "correct": correct,
+                "accuracy": correct / n,
+                "low": low,
+                "high": high,
+                "baseline": self.baseline[r],
+                "offset": self.baseline_offset[r],
+                "p_value": self.p_values.ravel(),
+            }
+        )
+        return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
+
+    def chart(
+        self, relation: str | None = None, *, min_count: int = TABLE_COUNT
+    ) -> alt.TopLevelMixin:
+        """The best head of each relation beside the best offset, or all heads on one relation.
+
+        Args:
+            relation: draw the accuracy of every head on it, of the better direction.
+            min_count: without `relation`, those of fewer words are left out.
+
+        Raises:
+            ValueError: the relation does not exist, or no relation has enough words.
+        """
+        if relation is not None:
+            r = self._index(relation)
+            words = counted(int(self.counts[r]), "word")
+            title = f"Accuracy on {relation}\n{words}; the better direction"
+            values = self.accuracy[..., r].max(-1)
+            return head_heatmap(values, title=title, value_title="accuracy")
+        best = self.best(min_count)
+        if best.empty:
+            raise ValueError(
+                f"no relation has {min_count} words, the most frequent {self.counts[1:].max()}: "
+                "pass a lower min_count"
+            )
+        sentences = counted(self.n_sentences, "sentence")
+        title = f"The best head of each relation\n{self.model_name}, {sentences}"
+        return best_heads(best, title=title)
+
+    def predictions(self, sentence: Sentence) -> GovernorPredictions:
+        """Return the predictions of every head for one sentence, with the same unit.
+
+        Raises:
+            RuntimeError: the model is not at hand, or was closed.
+            ValueError: the sentence is too long for the model, or has a word without tokens.
+        """
+        all_of(Sentence, [sentence], "pass one of the treebank, treebank[0]")
+        if self.model is None:
+            raise RuntimeError(
+                "these accuracies came without their model: use predict_governors(model, sentence)"
+            )
+        return predict_governors(self.model, sentence, unit=self.unit)
+
+    def __repr__(self) -> str:
+        n_layers, n_heads = self.correct.shape[:2]
+        stopped = "" if self.complete else ", interrupted"
+        skipped = f", {self.n_skipped} skipped" if self.n_skipped else ""
+        return (
+            f"RelationAccuracies({self.model_name}, {n_layers}×{n_heads} heads, "
+            f"{counted(self.n_sentences, 'sentence')}{skipped}{stopped}, "
+            f"{counted(int(self.counts[0]), 'word')}, "
+            f"{counted(len(self.relations) - 1, 'relation')})"
+        )
+
+    @property
+    def _best_offsets(self) -> Integers:
+        """Index of the best offset of each relation, the largest offset of equals."""
+        order = np.argsort(self.offsets)[::-1]
+        return np.asarray(order[self.baseline_correct[order].argmax(0)])
+
+    def _index(self, relation: str) -> int:
+        try:
+            return self.relations.index(relation)
+        except ValueError:
+            raise ValueError(
+                f"there is no relation {relation!r}, only {', '.join(self.relations)}"
+            ) from None

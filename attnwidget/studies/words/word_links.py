@@ -1,0 +1,249 @@
+"""Attention along labelled links between words (Kovaleva et al. 2019, sections 4.2 and 4.5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.charts.head_heatmap import head_heatmaps
+from attnwidget.kernels.links import largest_link_weights
+from attnwidget.studies.argument_checks import all_of, one_of
+from attnwidget.studies.streaming.accumulator import Batch, LayerBatch
+from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.results import HeadMetrics
+from attnwidget.studies.streaming.shards import Executor
+from attnwidget.studies.words.probe_words import SentenceMeans, SentencesResult, probe
+from attnwidget.studies.words.word_segments import WordAxes
+from attnwidget.text.word_links import Link, LinkedSentence
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.model import AttentionModel
+
+Pairing = Literal["zip", "all"]
+AbsenceVariant = Literal["skip absent", "released"]
+ALL = "all"
+"""The label under which the links of a sentence are scored together."""
+
+
+def probe_links(
+    model: AttentionModel,
+    sentences: Iterable[LinkedSentence],
+    *,
+    pairing: Pairing = "all",
+    variant: AbsenceVariant = "skip absent",
+    skip_unaligned: bool = False,
+    batch_size: int = 32,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+    executor: Executor | None = None,
+) -> LinkWeights:
+    """The largest weight of every head along the links of each label, averaged over sentences.
+
+    Frame elements and their predicates (`load_framenet`), subjects and verbs
+    (`subject_verb_links`), nouns and pronouns (`noun_pronoun_links`), or a table (`load_links`);
+    the source of a link attends to its target.
+
+    Args:
+        model: what `load_model` gave.
+        sentences: Sentences with links between words. Links with the same label in a sentence are
+            scored together, and so are the links of all labels.
+        pairing: The pairs of tokens that are compared at the ends of a link. "all": every token of
+            the source with every token of the target, as in the paper's text; "zip": the first
+            token with the first, the second with the second and so on, after the sources and the
+            targets of all links are joined, as in the authors' code. A target with one token is
+            then paired with the first token of the first source only.
+        variant: "released" counts a sentence without a label's links as 0, as their code does for
+            subjects and verbs.
+        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
+            model; the result counts them.
+        batch_size: sentences that go through the model together.
+        progress: show a bar.
+        checkpoint: file to go on from, as in `measure`.
+        executor: what has workers read, as in `measure`.
+
+    Raises:
+        ValueError: an unknown pairing or variant, no links, or a word without tokens.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.words.word_links import probe_links
+        >>> from attnwidget.text.word_links import Link, LinkedSentence
+        >>> words = ("he", "was", "becoming", "agitated", ".")
+        >>> sentence = LinkedSentence(words, (Link((0,), (3,), "Experiencer"),))
+        >>> found = probe_links(load_model(), [sentence], progress=False)
+        >>> found.labels, found.weights.shape
+        (('all', 'Experiencer'), (2, 6, 12))
+    """
+    how = "read them with load_links(path), or make them with subject_verb_links(sentences)"
+    sentences = all_of(LinkedSentence, sentences, how)
+    one_of("pairing", pairing, ("zip", "all"))
+    one_of("variant", variant, ("skip absent", "released"))
+    if not any(sentence.links for sentence in sentences):
+        raise ValueError(f"the {len(sentences)} sentences have no links")
+    return probe(
+        model,
+        [(sentence.words, sentence.name or "sentence") for sentence in sentences],
+        lambda _, n_skipped: Links(sentences, pairing, variant, n_skipped),
+        skip_unaligned=skip_unaligned,
+        batch_size=batch_size,
+        progress=progress,
+        checkpoint=checkpoint,
+        executor=executor,
+    )
+
+
+class Links(SentenceMeans["LinkWeights"]):
+    """The largest weight along the links of each label, summed over sentences.
+
+    Args:
+        sentences: segment i of the study is sentence i.
+        pairing: as in `probe_links`.
+        variant: as in `probe_links`.
+        n_skipped: sentences that were left out, for the result to say.
+    """
+
+    name: ClassVar[str] = "links"
+    by_segment = ("_sentences",)
+
+    def __init__(
+        self,
+        sentences: Sequence[LinkedSentence],
+        pairing: Pairing = "all",
+        variant: AbsenceVariant = "skip absent",
+        n_skipped: int = 0,
+    ) -> None:
+        super().__init__(len(sentences), n_skipped)
+        self._sentences = sentences
+        self._pairing = pairing
+        self._variant = variant
+        named = sorted({link.label for sentence in sentences for link in sentence.links} - {ALL})
+        self._labels = (ALL, *named)
+        self.of_heads = {"weights": (len(self._labels),)}
+        self.of_segments = {"counts": (len(self._labels),)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        links = digest_of([[sentence.links for sentence in self._sentences]])
+        return {"links": links, "pairing": self._pairing, "variant": self._variant}
+
+    def begin_batch(self, layer: LayerBatch) -> None:
+        axes = WordAxes(layer.batch)
+        rows: list[tuple[int, int, int]] = []
+        groups: list[int] = []
+        for item, segment in enumerate(axes.segments):
+            links = self._sentences[segment.index].links
+            for number, label in enumerate(self._labels):
+                chosen = [link for link in links if label in (ALL, link.label)]
+                for query, key in self._tokens(axes, item, chosen):
+                    rows.append((item, query, key))
+                    groups.append(item * len(self._labels) + number)
+        device = layer.weights.device
+        # Pairs of tokens [P, 3], and each one's sentence and label as a group [P].
+        self._pairs = torch.tensor(rows, dtype=torch.int64).reshape(-1, 3).to(device)
+        self._groups = torch.tensor(groups, dtype=torch.int64).to(device)
+
+    def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
+        size = len(layer.batch.segments), len(self._labels)
+        largest = largest_link_weights(layer.weights, self._pairs, self._groups, math.prod(size))
+        return {"weights": largest.view(*size, -1).transpose(1, 2)}  # [B, H, K]
+
+    def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
+        has = torch.zeros(len(batch.segments), len(self._labels), device=self._groups.device)
+        has.view(-1)[self._groups] = 1
+        return {"counts": has}
+
+    def compute(self) -> LinkWeights:
+        over = "counts" if self._variant == "skip absent" else "segments"
+        return LinkWeights(
+            labels=self._labels,
+            weights=self.mean("weights", over),
+            counts=self.counted("counts"),
+            pairing=self._pairing,
+            variant=self._variant,
+            **self.about,
+        )
+
+    def _tokens(self, axes: WordAxes, item: int, links: Sequence[Link]) -> list[tuple[int, int]]:
+        def tokens(words: Iterable[int]) -> list[int]:
+            return [token for word in words for token in axes.tokens(item, word)]
+
+        if self._pairing == "zip":
+            # One predicate with several elements is one target.
+            sources = dict.fromkeys(link.source for link in links)
+            targets = dict.fromkeys(link.target for link in links)
+            ends = ([t for words in spans for t in tokens(words)] for spans in (sources, targets))
+            return list(zip(*ends, strict=False))
+        return [
+            pair for link in links for pair in product(tokens(link.source), tokens(link.target))
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkWeights(SentencesResult):
+    """Attention along labelled links.
+
+    Attributes:
+        labels: K labels, "all" first: every link of a sentence together.
+        weights: float64 [K, L, H], the largest weight along a sentence's links, averaged over
+            sentences; NaN for a label without any.
+        counts: int64 [K], sentences that have links of the label.
+        pairing: "zip" or "all".
+        variant: "skip absent" or "released".
+    """
+
+    labels: tuple[str, ...]
+    weights: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    pairing: Pairing
+    variant: AbsenceVariant
+
+    def best(self) -> pd.DataFrame:
+        """For each label the head with the largest weight, and whether it stands out.
+
+        Returns:
+            Columns label, n (sentences), layer, head, weight, mean (over all heads), percentile_99
+            (of all heads; Kovaleva et al. call heads above it relation-specific).
+        """
+        import pandas as pd
+
+        rows = []
+        for label, n, weights in zip(self.labels, self.counts, self.weights, strict=True):
+            if n:
+                layer, head = np.unravel_index(int(np.argmax(weights)), weights.shape)
+                percentile = float(np.percentile(weights, 99))
+                largest = float(weights[layer, head])
+                rows.append((label, n, layer, head, largest, float(weights.mean()), percentile))
+        names = ["label", "n", "layer", "head", "weight", "mean", "percentile_99"]
+        return pd.DataFrame(rows, columns=names)
+
+    def heads(self) -> HeadMetrics:
+        """As for all results; labels without a sentence are left out."""
+        rows = zip(self.labels, self.counts, self.weights, strict=True)
+        titles = {label: "links" if label == ALL else f"links, {label}" for label in self.labels}
+        return {titles[label]: weights for label, n, weights in rows if n}
+
+    def chart(self, *, limit: int = 9) -> alt.TopLevelMixin:
+        """One heat map of all heads for each of the most frequent labels.
+
+        Args:
+            limit: labels at most, "all" among them.
+        """
+        order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
+        return head_heatmaps(
+            {f"{self.labels[i]} ({self.counts[i]})": self.weights[i] for i in order},
+            title=f"Attention along labelled links\nlargest weight from source to target, pairing "
+            f"{self.pairing!r}; {self.n_sentences} sentences, in brackets those with the label",
+            value_title="weight",
+        )

@@ -1,0 +1,226 @@
+"""Segments that know their words: what studies of words and not of tokens read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.advised_error import AdvisedError
+from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
+from attnwidget.studies.argument_checks import refuse_no_model
+from attnwidget.studies.streaming.accumulator import Batch
+from attnwidget.text.counted import counted
+from attnwidget.text.segments import Segment
+from attnwidget.text.token_words import token_words, words_without_tokens
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+@dataclass(frozen=True)
+class WordSegment(Segment):
+    """One text of whole words.
+
+    Attributes:
+        words: the word of each token of `first`, from 0, without gaps.
+        index: Index of the text in the study, since batches change the order.
+        before: Number of special tokens before the text.
+    """
+
+    words: tuple[int, ...] = ()
+    index: int = 0
+    before: int = 0
+
+    @property
+    def n_words(self) -> int:
+        """How many words the text has."""
+        return self.words[-1] + 1
+
+
+class WordSegmenter:
+    """Cuts lists of words into the tokens of one model.
+
+    Words are joined with spaces, so that every tokenizer reads running text (Clark et al. 2019,
+    section 4.1).
+
+    Args:
+        model: whose tokenizer is used, and which limits the length.
+
+    Raises:
+        TypeError: no model.
+        ValueError: the model has no fast tokenizer.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.studies.words.word_segments import WordSegmenter
+        >>> WordSegmenter(load_model())(["Cats", "purr"]).words
+        (0, 1, 1)
+    """
+
+    def __init__(self, model: AttentionModel) -> None:
+        refuse_no_model(model)
+        tokenizer = model.tokenizer
+        if not getattr(tokenizer, "is_fast", False):
+            raise ValueError(
+                f"this {type(model.hf_model).__name__} has no fast tokenizer, which tells the word "
+                "of each token: pass one to load_model(model, tokenizer)"
+            )
+        self._tokenizer: Any = tokenizer
+        self._before = len(Template.of(tokenizer, pair=False).before)
+        limit = model.length_limit.tokens
+        self._reads = model.length_limit.reads
+        n_special = tokenizer.num_special_tokens_to_add(pair=False)
+        self.n_special: int = n_special
+        self.room: int | None = None if limit is None else limit - n_special
+
+    def pieces(self, words: Sequence[str]) -> list[int]:
+        """How many tokens each word has in running text."""
+        counts = [0] * len(words)
+        for word in self._encoded(words)[1]:
+            counts[word] += 1
+        return counts
+
+    def __call__(self, words: Sequence[str], index: int = 0, label: str = "text") -> WordSegment:
+        """The segment of `words`.
+
+        Args:
+            words: one or more.
+            index: which of a study's texts it is.
+            label: what errors call it.
+
+        Raises:
+            ValueError: a word has no tokens, or the model takes fewer.
+        """
+        tokens, owners = self._encoded(words)
+        if missing := words_without_tokens(owners, len(words)):
+            raise AdvisedError(
+                f"{label}: word {missing[0] + 1} {words[missing[0]]!r} has no tokens",
+                "remove the word, or pass skip_unaligned=True to leave such texts out",
+            )
+        if self.room is not None and len(tokens) > self.room:
+            raise AdvisedError(
+                f"{label} is too long: {counted(len(words), 'word')} have "
+                f"{counted(len(tokens), 'token')}; "
+                f"{self._reads} {self.room} at most beside the special ones",
+                "shorten it, or pass skip_unaligned=True to leave such texts out",
+            )
+        return WordSegment(tuple(tokens), words=tuple(owners), index=index, before=self._before)
+
+    def segments(
+        self, texts: Iterable[tuple[Sequence[str], str]], skip_unaligned: bool
+    ) -> tuple[list[WordSegment], int]:
+        """The segment of each of `texts` (its words and label), and how many were left out.
+
+        Raises:
+            ValueError: without `skip_unaligned`, as for one text; or no text is left.
+        """
+        made = []
+        n_skipped = 0
+        for index, (words, label) in enumerate(texts):
+            try:
+                made.append(self(words, index, label))
+            except ValueError:
+                if not skip_unaligned:
+                    raise
+                n_skipped += 1
+        if not made:
+            raise ValueError(f"there are no texts to read; {n_skipped} were left out")
+        return made, n_skipped
+
+    def _encoded(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
+        """The tokens of the words in running text, and the word of each."""
+        text = " ".join(words)
+        refuse_half_characters(text, f"the text {text[:40]!a}")
+        encoding = self._tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        tokens = self._tokenizer.convert_ids_to_tokens(encoding["input_ids"])
+        return list(tokens), token_words(words, encoding["offset_mapping"])
+
+
+def word_segments(batch: Batch) -> list[WordSegment]:
+    """The segments of a batch, which know their words; TypeError where they do not."""
+    segments = [segment for segment in batch.segments if isinstance(segment, WordSegment)]
+    if len(segments) != len(batch.segments):
+        raise TypeError("this study reads WordSegments, made with WordSegmenter")
+    return segments
+
+
+def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
+    """Int64 [B, n], the word of each token from 0; -1 for special tokens and padding.
+
+    With `special`, the special tokens before a text are word 0, its words count from 1, and the
+    special tokens after it are the last word.
+
+    Raises:
+        TypeError: some segments do not know their words.
+    """
+    owners = np.full(batch.real.shape, -1)
+    for row, segment, length in zip(owners, word_segments(batch), batch.lengths, strict=True):
+        before = segment.before
+        after = segment.before + len(segment)
+        row[before:after] = segment.words
+        if special:
+            row[before:after] += 1
+            row[:before] = 0
+            row[after : int(length)] = segment.n_words + 1
+    return torch.from_numpy(owners).to(batch.real.device)
+
+
+class WordAxes:
+    """Where the words of a batch of `WordSegment`s are among its tokens.
+
+    Args:
+        batch: B segments padded to n tokens.
+
+    Raises:
+        TypeError: some segments do not know their words.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.segments = word_segments(batch)
+        self._n = batch.real.shape[1]
+        self._device = batch.real.device
+        self.n_words = max(segment.n_words for segment in self.segments)
+
+    def tokens(self, item: int, word: int) -> list[int]:
+        """Positions of a word's tokens in the maps of segment `item`."""
+        return self._positions[item][word]
+
+    @property
+    def columns(self) -> Tensor:
+        """Float32 [B, n, m]: 1 where token is part of word; weights times it are to words."""
+        columns = torch.zeros(len(self.segments), self._n, self.n_words)
+        for item, segment in enumerate(self.segments):
+            at = torch.arange(len(segment.words)) + segment.before
+            columns[item, at, torch.tensor(segment.words)] = 1
+        return columns.to(self._device)
+
+    def rows(self, words: Sequence[Sequence[int]]) -> Tensor:
+        """Float32 [B, E, n]: row e of segment b is the mean over the tokens of `words[b][e]`.
+
+        Padded with rows of 0 where a segment has fewer words than another.
+        """
+        rows = torch.zeros(len(words), max(1, *map(len, words)), self._n)
+        for item, groups in enumerate(words):
+            for row, word in enumerate(groups):
+                tokens = self.tokens(item, word)
+                rows[item, row, tokens] = 1 / len(tokens)
+        return rows.to(self._device)
+
+    @cached_property
+    def _positions(self) -> list[dict[int, list[int]]]:
+        positions = []
+        for segment in self.segments:
+            of_word: dict[int, list[int]] = {}
+            for position, word in enumerate(segment.words, segment.before):
+                of_word.setdefault(word, []).append(position)
+            positions.append(of_word)
+        return positions

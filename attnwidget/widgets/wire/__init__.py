@@ -1,0 +1,1 @@
+"""Values and traits that kernel and page exchange."""

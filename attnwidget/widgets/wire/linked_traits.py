@@ -1,0 +1,77 @@
+"""The traits that linked widgets share, and the part of a value that each widget accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attnwidget.capture.tapping.head import named_head
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+
+#: Traits under the same name in every widget; `link` joins these.
+SHARED = (
+    "selected",
+    "layer",
+    "tokens",
+    "hidden",
+    "quantity",
+    "unit",
+    "scale",
+    "token_size",
+    "relation",
+    "direction",
+    "disabled",
+    "method",
+)
+
+
+def fitting(
+    name: str,
+    value: Any,
+    shapes: Mapping[str, tuple[int, int]],
+    relations: Sequence[str] | None = None,
+    layers: Mapping[str, LayerNumbers] | None = None,
+) -> Any:
+    """What a figure takes of the value that a linked figure has of a trait.
+
+    Heads that the figure lacks are left out. A layer that the figure lacks, or that has no
+    attention, becomes the nearest layer. A relation without words becomes the first one, which is
+    all. Other values stay.
+
+    Args:
+        name: of the trait.
+        value: what the linked figure has.
+        shapes: layers and heads of each stack of the figure.
+        relations: The relations of the figure, or None if it shows none.
+        layers: the layers with attention of each stack; None if every layer has attention.
+
+    Example:
+        >>> from attnwidget.widgets.wire.linked_traits import fitting
+        >>> shapes = {"encoder": (6, 12)}
+        >>> fitting("selected", [(7, 0, "encoder"), (2, 4, "encoder"), (2, 4, "cross")], shapes)
+        [(2, 4, 'encoder')]
+        >>> fitting("layer", 7, shapes), fitting("relation", "obj", shapes, ["all", "det"])
+        (5, 'all')
+    """
+    if name in ("selected", "disabled"):
+        return [head for head in value if _is_among(head, shapes, layers)]
+    if name == "layer":
+        last = max(n_layers for n_layers, _ in shapes.values()) - 1
+        layer = min(value, last)
+        return next(iter(layers.values())).nearest(layer) if layers and len(layers) == 1 else layer
+    if name == "relation" and relations is not None and value not in relations:
+        return relations[0]
+    return value
+
+
+def _is_among(
+    head: Sequence[Any],
+    shapes: Mapping[str, tuple[int, int]],
+    layers: Mapping[str, LayerNumbers] | None,
+) -> bool:
+    """Whether stacks of (layers, heads) have such a head."""
+    try:
+        named_head(head, shapes, layers)
+    except (ValueError, TypeError):
+        return False
+    return True

@@ -1,0 +1,109 @@
+"""How arrays and axes cross to the page: the only place in Python that knows the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.tapping.head import Head
+from attnwidget.text.tokens import Tokens
+
+# Masked tokens that a caption names.
+_MASKED_NAMED = 6
+
+
+def to_wire(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as its shape, its dtype and its bytes (little endian, C order).
+
+    The bytes travel as a binary buffer.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.widgets.wire.values import to_wire
+        >>> wire = to_wire(np.ones((2, 3), "f4"))
+        >>> wire["shape"], wire["dtype"], wire["view"].nbytes
+        ([2, 3], '<f4', 24)
+    """
+    array = np.ascontiguousarray(array)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    # A memoryview of zero items cannot be cast: bytes can be empty.
+    view = memoryview(array).cast("B") if array.size else b""
+    return {"shape": list(array.shape), "dtype": array.dtype.str, "view": view}
+
+
+def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
+    """One head's map, float32 [query, key] with NaN where a query may not see a key.
+
+    The maps of layers without attention are NaN everywhere.
+    """
+    layer, number, stack = head
+    axes = attention.stacks[stack]
+    if layer in axes.without_attention:
+        sides = (axes.query, axes.key)
+        shape = [len(side.to_words() if unit == "words" else side) for side in sides]
+        return np.full(shape, np.nan, np.float32)
+    read = attention.word_visible if unit == "words" else attention.visible
+    values = attention.map(quantity, layer, number, stack=stack, unit=unit)
+    visible = read(layer, number, stack=stack)
+    if visible is not None:
+        values[~visible] = np.nan
+    return values
+
+
+def axis_to_wire(tokens: Tokens) -> dict[str, Any]:
+    """What the page must know of an axis: an entry a token (or word)."""
+    return {
+        "text": list(tokens.text),
+        "raw": list(tokens.raw),
+        "special": list(tokens.special),
+        "segments": list(tokens.segments),
+    }
+
+
+def axes_to_wire(stack: Stack, unit: str, n_prompt: int | None = None) -> dict[str, Any]:
+    """Both axes of a stack's maps, in tokens or in words.
+
+    `n_prompt` tokens are a prompt, where a model wrote the rest; a word that both have part in is
+    the prompt's.
+    """
+    axes = {"query": stack.query, "key": stack.key}
+    wire: dict[str, Any] = {"stack": stack.name, "unit": unit}
+    for side, tokens in axes.items():
+        shown = tokens.to_words() if unit == "words" else tokens
+        wire[side] = axis_to_wire(shown)
+        # A decoder is given its start token alone: there a line would say nothing.
+        if n_prompt is not None and stack.name == "self":
+            starts = [group[0] for group in tokens.word_groups()]
+            parts = starts if unit == "words" else range(len(tokens))
+            wire[side]["prompt"] = sum(start < n_prompt for start in parts)
+    return wire
+
+
+def stacks_to_wire(attention: Attention) -> list[dict[str, Any]]:
+    """The stacks of a model with their layer, head and token counts."""
+    return [
+        {
+            "name": stack.name,
+            "n_layers": stack.n_layers,
+            "without_attention": list(stack.without_attention),
+            "n_heads": stack.n_heads,
+            "n_key_heads": stack.n_key_heads,
+            "n_query": len(stack.query),
+            "n_key": len(stack.key),
+        }
+        for stack in attention.stacks.values()
+    ]
+
+
+def loss_to_wire(attention: Attention) -> str:
+    """What gradients are of, for a caption, with the tokens that were masked; "" without any."""
+    loss = attention.loss
+    if loss is None:
+        return ""
+    masked = [attention.tokens[i] for i in loss.masked[:_MASKED_NAMED]]
+    more = ", …" if len(loss.masked) > _MASKED_NAMED else ""
+    return f"{loss}{': ' if masked else ''}{', '.join(masked)}{more}"
