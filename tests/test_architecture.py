@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -114,6 +115,24 @@ def test_no_import_is_circular_not_even_for_type_checkers() -> None:
 
 def test_no_folders_import_each_other() -> None:
     assert circles(folder_graph(PACKAGE)) == []
+
+
+def typescript_folders(sources: Path) -> dict[str, set[str]]:
+    """The folders of the page's code and the folders that they import from."""
+    graph: dict[str, set[str]] = {}
+    for source in sources.rglob("*.ts"):
+        folder = source.relative_to(sources).parts[0]
+        for target in re.findall(r' from "(\.[^"]+)";', source.read_text(encoding="utf-8")):
+            other = (source.parent / target).resolve().relative_to(sources.resolve()).parts[0]
+            graph.setdefault(folder, set()).update({other} - {folder})
+    return graph
+
+
+def test_no_folders_of_the_page_import_each_other() -> None:
+    """Biome checks the files (`noImportCycles`)."""
+    graph = typescript_folders(PACKAGE.parent / "js" / "src")
+    assert len(graph) > 10 and graph["shared"] == set()
+    assert circles(graph) == []
 
 
 def violations(package: Path) -> list[str]:

@@ -156,10 +156,11 @@ def _texts(cell: nbformat.NotebookNode) -> str:
     for output in cell.get("outputs", []):
         if "text" in output:
             texts.append(output.text)
-        elif "image/png" not in output.data:
-            texts.append(output.data.get("text/plain", ""))
+        # A table as plain text depends on the width of the terminal.
         elif table := re.search(r"<table.*</table>", output.data.get("text/html", ""), re.DOTALL):
             texts.append(re.sub(r"<[^>]+>", " ", table[0]))
+        elif "image/png" not in output.data:
+            texts.append(output.data.get("text/plain", ""))
     return " ".join(" ".join(texts).split())
 
 

@@ -1,14 +1,8 @@
 import { expect, test } from "vitest";
 import { arcLevels, hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
 import { arcPath } from "../src/dependency_arcs/paint.js";
-import {
-  type Annotated,
-  decodeReading,
-  decodeTree,
-  hasRelation,
-  type Predicted,
-  type Tree,
-} from "../src/dependency_arcs/scene.js";
+import { decodeReading, decodeTree, hasRelation } from "../src/dependency_arcs/scene.js";
+import type { Annotated, Predicted, Tree } from "../src/dependency_arcs/tree_types.js";
 import { DIRECTIONS } from "../src/shared/relation_types.js";
 import { drawnCats } from "./drawn_cats.js";
 

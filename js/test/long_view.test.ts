@@ -20,10 +20,10 @@ import {
 } from "../src/head_view/long_window.js";
 import { drawPicture } from "../src/head_view/picture.js";
 import view from "../src/head_view/widget.js";
-import { wire } from "../src/page/embedded_maps.js";
 import { ramp } from "../src/shared/colour.js";
 import { tableRuler } from "../src/shared/labels.js";
 import { levelOf } from "../src/shared/levels.js";
+import { wire } from "../src/shared/page/embedded_maps.js";
 import { THEMES } from "../src/shared/theme.js";
 import { fakeModel } from "./fake_model.js";
 import { frame, mounted } from "./mounted.js";

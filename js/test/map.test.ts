@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { Point } from "../src/head_map/map_points.js";
 import { groupColour, groupLegend, groupShape, layerColour } from "../src/head_map/paint.js";
 import {
   ASIDE,
   decodePoints,
   mapLayout,
   movedPoint,
-  type Point,
   pointAt,
   sceneOf,
   toCanvas,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Request, Sheet } from "../src/picture/sheet.js";
-import { type PlacedRaster, SvgPen } from "../src/picture/svg_pen.js";
+import { type Request, Sheet } from "../src/shared/picture/sheet.js";
+import { type PlacedRaster, SvgPen } from "../src/shared/picture/svg_pen.js";
 import { wrapped } from "../src/shared/text_width.js";
 import { THEMES } from "../src/shared/theme.js";
 

@@ -1,4 +1,4 @@
-import type { Request } from "../src/picture/sheet.js";
+import type { Request } from "../src/shared/picture/sheet.js";
 import type { TableState } from "../src/shared/relation_types.js";
 import { THEMES } from "../src/shared/theme.js";
 import { numbers } from "./relation_numbers.js";

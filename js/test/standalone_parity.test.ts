@@ -7,12 +7,12 @@ import relationCases from "../../tests/parity/relations.json" with { type: "json
 import thumbnailCases from "../../tests/parity/thumbnails.json" with { type: "json" };
 import { hasRelation } from "../src/dependency_arcs/scene.js";
 import { thumbnails } from "../src/head_grid/page.js";
-import { decodedBytes, type EmbeddedMaps } from "../src/page/embedded_maps.js";
-import { fitting, SHARED } from "../src/page/link.js";
-import type { Limits } from "../src/page/page_data.js";
-import { bytesOf } from "../src/page/revive.js";
 import { wilson } from "../src/relation_table/scene.js";
 import { digits, figures, percent } from "../src/shared/numbers.js";
+import { decodedBytes, type EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
+import { fitting, SHARED } from "../src/shared/page/link.js";
+import type { Limits } from "../src/shared/page/page_data.js";
+import { bytesOf } from "../src/shared/page/revive.js";
 import { percentile } from "../src/shared/strip.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";

@@ -3,13 +3,13 @@ import { hitMatrix, type MatrixLayout, matrixLayout } from "../src/head_view/mat
 import { matrixNotes } from "../src/head_view/matrix_paint.js";
 import {
   framed,
-  type InSight,
   inSightOf,
   moved,
   showing,
   stepped,
   windowOf,
 } from "../src/head_view/matrix_window.js";
+import type { InSight } from "../src/head_view/targets.js";
 import type { VisibleMap } from "../src/head_view/visible_map.js";
 
 const indices = [...Array(500).keys()];

@@ -1,6 +1,6 @@
-import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
 import { NO_HEAD } from "../shared/caption.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
+import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { wrapped } from "../shared/text_width.js";
 import { paintVerdict } from "../shared/verdict.js";
 import {

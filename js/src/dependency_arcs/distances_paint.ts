@@ -4,7 +4,8 @@ import type { Look } from "../shared/mount.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import type { Scene } from "./scene.js";
-import { type Distances, edges } from "./structure.js";
+import { edges } from "./structure.js";
+import type { Distances } from "./tree_types.js";
 
 const HEADING = 20;
 const GAP = 24;

@@ -1,8 +1,8 @@
-import { decodedBytes, wire } from "../page/embedded_maps.js";
-import { nextHeld, shownIn } from "../page/held_texts.js";
-import { localModel } from "../page/local_model.js";
-import type { Kernel, Text64 } from "../page/page_data.js";
-import { bytesOf } from "../page/revive.js";
+import { decodedBytes, wire } from "../shared/page/embedded_maps.js";
+import { nextHeld, shownIn } from "../shared/page/held_texts.js";
+import { localModel } from "../shared/page/local_model.js";
+import type { Kernel, Text64 } from "../shared/page/page_data.js";
+import { bytesOf } from "../shared/page/revive.js";
 import { type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
 import type { Head } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";

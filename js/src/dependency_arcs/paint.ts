@@ -14,7 +14,8 @@ import {
   type Row,
   type Widths,
 } from "./arcs_layout.js";
-import { type Arc, hasRelation, type Scene } from "./scene.js";
+import { hasRelation, type Scene } from "./scene.js";
+import type { Arc } from "./tree_types.js";
 
 /** The words' own line, and their baseline in it. */
 export const LINE = 20;

@@ -1,7 +1,7 @@
-import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
 import { caption } from "../shared/caption.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { AXIS_LABEL_SIZE, LABEL_SIZE, tableRuler } from "../shared/labels.js";
+import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import type { ArcsState } from "../shared/relation_types.js";
 import { type Shape, shape } from "../shared/svg.js";
 import type { Theme } from "../shared/theme.js";

@@ -10,14 +10,8 @@ import {
 } from "../shared/relation_types.js";
 import { headName, paperName } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import {
-  type Distances,
-  edges,
-  linkedTo,
-  nearestText,
-  pairText,
-  readingOfStructure,
-} from "./structure.js";
+import { edges, linkedTo, nearestText, pairText, readingOfStructure } from "./structure.js";
+import type { Distances, Predicted, Reading, Tree } from "./tree_types.js";
 
 /** Weights that a readout names. */
 const NAMED = 8;
@@ -26,50 +20,6 @@ const MOST_ROWS = 20;
 const POOLED = " (all)";
 /** Stands for the governor of the root. */
 export const ROOT = "root";
-
-/** From a word to the word that depends on it; words count from 0. */
-export interface Arc {
-  governor: number;
-  dependent: number;
-}
-
-export interface Annotated extends Arc {
-  relation: string;
-}
-
-/** What an attention head predicts. */
-export interface Predicted extends Arc {
-  /** The attention weight behind the prediction, by the direction. */
-  weight: number;
-  /** Whether the governor is the annotated one. */
-  right: boolean;
-  /** For a structural probe: two connected words, without a direction. */
-  isLink?: boolean;
-}
-
-export interface Tree {
-  words: string[];
-  relations: string[];
-  /** Governor of each word, -1 for the root's. */
-  governors: number[];
-  annotated: Annotated[];
-  root: number;
-}
-
-/** The name of the attention head or probe, and of the tree. */
-export interface Reading {
-  /** Of every word but the root, in their order. */
-  predicted: Predicted[];
-  /**
-   * Attention from the first word to the second; for a probe, the probability that the first word
-   * depends on the second, with -1 for the root.
-   */
-  weight(from: number, to: number): number;
-  /** Of a probe: the heads that spoke for a word's governor, and against it. */
-  votes?: ((word: number) => string) | undefined;
-  /** Of a structural probe; `weight` is a distance then. */
-  structure?: Distances;
-}
 
 export function decodeTree({ words, relations, governors: sent }: DrawnSentence): Tree {
   const governors = [...asInt32(sent)].map((governor) => governor - 1);

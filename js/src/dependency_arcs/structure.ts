@@ -1,29 +1,12 @@
 import { counted } from "../shared/numbers.js";
 import type { Structure } from "../shared/relation_types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
-import type { Predicted, Reading, Tree } from "./scene.js";
+import type { Distances, Predicted, Reading, Tree } from "./tree_types.js";
 
 /** Links have no weight: all are drawn as an arc of this one. */
 const DRAWN = 0.2;
 /** Nearest words that a readout names. */
 const NAMED = 8;
-
-/** What a structural probe reads out of a layer about m words. */
-export interface Distances {
-  layer: number;
-  /** Edges between two words: annotated, and predicted. */
-  gold(a: number, b: number): number;
-  predicted(a: number, b: number): number;
-  /** Predicted edges from the root. */
-  depth(word: number): number;
-  /**
-   * Whether a word is linked to its governor, or is the root that was found; undefined of what is
-   * not counted.
-   */
-  found(word: number): boolean | undefined;
-  /** The largest of all distances, at least 1. */
-  most: number;
-}
 
 /** The links of the predicted tree, and an arc to the word that is taken for its root. */
 export function readingOfStructure(sent: Structure, tree: Tree): Reading {

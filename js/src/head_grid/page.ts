@@ -1,7 +1,7 @@
-import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../page/embedded_maps.js";
-import { localModel } from "../page/local_model.js";
-import type { Kernel } from "../page/page_data.js";
 import type { Metrics } from "../shared/head_types.js";
+import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
+import { localModel } from "../shared/page/local_model.js";
+import type { Kernel } from "../shared/page/page_data.js";
 import type { WireArray } from "../shared/wire.js";
 import type { GridState, Thumbnails } from "./state.js";
 

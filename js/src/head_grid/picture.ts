@@ -1,5 +1,5 @@
-import { type DrawPicture, Sheet } from "../picture/sheet.js";
 import { LABEL_SIZE } from "../shared/labels.js";
+import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { decode } from "./grid_pixels.js";
 import { captionOf, legendOf, tableOf } from "./grid_text.js";
 import { paintGrid } from "./paint.js";

@@ -1,5 +1,5 @@
 import { LABEL_SIZE, labelFont, shorten, tableRuler } from "../shared/labels.js";
-import type { MapLayout, Point } from "./scene.js";
+import type { MapLayout, Point } from "./map_points.js";
 
 /** The name of a behaviour, written where most of its heads are. */
 export interface GroupName {

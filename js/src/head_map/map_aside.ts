@@ -5,8 +5,9 @@ import { adds, keyHelp } from "../shared/key_list.js";
 import { fresh } from "../shared/pen.js";
 import { save } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
+import type { Point } from "./map_points.js";
 import { MARK, MARK_RADIUS, paintLayers, paintMark } from "./paint.js";
-import type { MapScene, Point } from "./scene.js";
+import type { MapScene } from "./scene.js";
 
 const KEYS = [
   ["Arrow keys", "move to the nearest head in that direction"],

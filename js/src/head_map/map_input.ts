@@ -1,6 +1,7 @@
 import { listening } from "../shared/dom.js";
 import { adds } from "../shared/key_list.js";
-import { movedPoint, type Point, pointAt, type Rectangle, within } from "./scene.js";
+import type { Point } from "./map_points.js";
+import { movedPoint, pointAt, type Rectangle, within } from "./scene.js";
 
 interface MapActions {
   /** Points in pixels of the canvas. */

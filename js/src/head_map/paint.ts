@@ -5,7 +5,8 @@ import type { Pen } from "../shared/pen.js";
 import { wrapped } from "../shared/text_width.js";
 import type { Theme } from "../shared/theme.js";
 import { headName } from "../shared/types.js";
-import { type MapScene, type Point, type Rectangle, within } from "./scene.js";
+import type { Point } from "./map_points.js";
+import { type MapScene, type Rectangle, within } from "./scene.js";
 
 const of = ({ dark }: Theme) => (dark ? palette.dark : palette.light);
 

@@ -1,7 +1,7 @@
-import { type DrawPicture, Sheet } from "../picture/sheet.js";
 import { caption, keptRows } from "../shared/caption.js";
 import type { MapState } from "../shared/head_types.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
+import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { groupLegend, layerLegend, paintMap } from "./paint.js";
 import {
   ASIDE,

@@ -3,18 +3,10 @@ import type { MapState, PlacedHeads } from "../shared/head_types.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import type { Theme } from "../shared/theme.js";
-import { type Head, headName, paperName, sameHead } from "../shared/types.js";
+import { headName, paperName, sameHead } from "../shared/types.js";
 import { asFloat32, asInt32 } from "../shared/wire.js";
 import { type GroupName, groupNames } from "./group_names.js";
-
-/** A head in the plane of the data. */
-export interface Point {
-  head: Head;
-  x: number;
-  y: number;
-  /** Index of its behaviour. */
-  group: number;
-}
+import type { MapLayout, Point } from "./map_points.js";
 
 /** All heads that have a place, layer by layer: the heads of layers without attention have none. */
 export function decodePoints(heads: PlacedHeads): Point[] {
@@ -31,19 +23,6 @@ export function decodePoints(heads: PlacedHeads): Point[] {
     }),
   );
   return points.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
-}
-
-/**
- * Where the plane lies on the canvas, in CSS pixels; one scale for both directions, as distances
- * ask for.
- */
-export interface MapLayout {
-  width: number;
-  height: number;
-  scale: number;
-  /** Where the plane's origin is. */
-  x0: number;
-  y0: number;
 }
 
 const MARGIN = 20;

@@ -13,6 +13,7 @@ import { snapshot } from "../shared/snapshot.js";
 import { type RenderContext, sameHead } from "../shared/types.js";
 import { mapAside } from "./map_aside.js";
 import { mapInput } from "./map_input.js";
+import type { Point } from "./map_points.js";
 import { paintMap } from "./paint.js";
 import {
   captionOf,
@@ -20,7 +21,6 @@ import {
   describePoint,
   HINT,
   type MapScene,
-  type Point,
   pointLabel,
   readoutOf,
   sceneOf,

@@ -1,7 +1,7 @@
 import { FADE, mixed, rampTo, type Tables, tables } from "../shared/levels.js";
 import type { Theme } from "../shared/theme.js";
 import { type Head, sameHead } from "../shared/types.js";
-import type { Scene } from "./scene.js";
+import type { VisibleMap } from "./visible_map.js";
 
 /** The colours of Okabe and Ito, as dark or light as 3:1 asks; the seventh is the text's own. */
 const OKABE_ITO = {
@@ -55,7 +55,11 @@ export function tablesOf({
   theme,
   colours,
   map,
-}: Pick<Scene, "theme" | "colours" | "map">): Tables {
+}: {
+  theme: Theme;
+  colours?: string[];
+  map: VisibleMap;
+}): Tables {
   if (!colours) return tables(theme, map.signed);
   const headTable = made.get(colours) ?? headTables(theme, colours);
   made.set(colours, headTable);

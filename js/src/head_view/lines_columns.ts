@@ -3,7 +3,8 @@ import { cssWord } from "../shared/levels.js";
 import type { Pen } from "../shared/pen.js";
 import type { Side } from "../shared/types.js";
 import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
-import { leads, type Scene, weightAt, writtenFrom } from "./scene.js";
+import { leads, type Scene, writtenFrom } from "./scene.js";
+import { weightAt } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Between lines and labels. */

@@ -21,7 +21,8 @@ import {
   paintOverLines,
   SCROLLBAR,
 } from "./lines_paint.js";
-import type { Figure, Scene, Target } from "./scene.js";
+import type { Figure, Scene } from "./scene.js";
+import type { Target } from "./targets.js";
 
 /**
  * Tokens in two columns joined by lines. All lines are on one canvas, redrawn when the map, the

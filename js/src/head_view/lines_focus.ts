@@ -1,4 +1,5 @@
-import { isPair, type Positions, type Scene, weightAt } from "./scene.js";
+import type { Positions, Scene } from "./scene.js";
+import { isPair, weightAt } from "./targets.js";
 import { OF_BOTH } from "./two_maps.js";
 
 /** The range of the colours, and its source. */

@@ -1,6 +1,6 @@
 import { LABEL_SIZE } from "../shared/labels.js";
 import type { Lines, Span } from "./lines_choose.js";
-import type { Target } from "./scene.js";
+import type { Target } from "./targets.js";
 
 /** Rows come closer before the columns grow beyond this; when they cannot, the columns scroll. */
 const TALLEST = 540;

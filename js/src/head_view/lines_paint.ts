@@ -16,7 +16,8 @@ import {
 } from "./lines_layout.js";
 import { lineWidth, rasterLines } from "./lines_raster.js";
 import { paintHeadCells, together } from "./overlay_lines.js";
-import { isPair, type Positions, type Scene } from "./scene.js";
+import type { Positions, Scene } from "./scene.js";
+import { isPair } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Above so many lines curves cost more than they show. */

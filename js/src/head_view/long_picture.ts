@@ -1,6 +1,6 @@
-import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
+import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { CURVE, longLayout, MINIMAP } from "./long_layout.js";
 import { paintLinks } from "./long_lines.js";
 import { paintAxes, paintCells, paintCurve, paintMinimap, pixelsOf } from "./long_paint.js";

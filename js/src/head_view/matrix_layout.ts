@@ -1,6 +1,6 @@
 import { AXIS_LABEL_SIZE } from "../shared/labels.js";
-import type { InSight } from "./matrix_window.js";
-import { type Target, weightAt } from "./scene.js";
+import type { InSight } from "./targets.js";
+import { type Target, weightAt } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
 const LARGEST_CELL = 40;

@@ -12,8 +12,8 @@ import {
   ruleStep,
   withLabels,
 } from "./matrix_layout.js";
-import type { InSight } from "./matrix_window.js";
 import { type Positions, type Scene, writtenFrom } from "./scene.js";
+import type { InSight } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Cells from this size on stand apart by a pixel of background. */

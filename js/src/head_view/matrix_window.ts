@@ -1,17 +1,10 @@
 import type { Span } from "./lines_choose.js";
 import type { MatrixLayout } from "./matrix_layout.js";
 import type { ViewState } from "./state.js";
+import type { InSight, Place } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
-/** Rows and columns in sight, as positions on the visible axes. */
-export interface InSight {
-  query: Span;
-  key: Span;
-}
 type Window = ViewState["window"];
-/** A place of the map: its row and column, which need not be whole. */
-export type Place = Record<"query" | "key", number>;
-
 /** Sides of cells that a matrix is zoomed to, in device pixels. */
 const SIDES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96];
 /** Fewer rows and columns than this are not zoomed to. */

@@ -2,18 +2,9 @@ import { element, listening } from "../shared/dom.js";
 import type { Model } from "../shared/types.js";
 import type { MatrixFigure } from "./matrix_figure.js";
 import type { MatrixLayout } from "./matrix_layout.js";
-import {
-  framed,
-  type InSight,
-  moved,
-  type Place,
-  same,
-  showing,
-  stepped,
-  windowOf,
-} from "./matrix_window.js";
-import type { Target } from "./scene.js";
+import { framed, moved, same, showing, stepped, windowOf } from "./matrix_window.js";
 import type { ViewState } from "./state.js";
+import type { InSight, Place, Target } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Shorter ways of the pointer are clicks. */

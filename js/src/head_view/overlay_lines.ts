@@ -4,7 +4,8 @@ import { LEVELS } from "./head_colours.js";
 import { type Lines, MOST_LINES } from "./lines_choose.js";
 import { linesRange } from "./lines_focus.js";
 import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
-import { leads, type Scene, weightAt } from "./scene.js";
+import { leads, type Scene } from "./scene.js";
+import { weightAt } from "./targets.js";
 
 const GAP = 8;
 const WIDEST_CELL = 12;

@@ -1,6 +1,6 @@
-import { attentionMap, mapsIn, severalMaps, twoMaps } from "../page/embedded_maps.js";
-import { localModel } from "../page/local_model.js";
-import type { Kernel } from "../page/page_data.js";
+import { attentionMap, mapsIn, severalMaps, twoMaps } from "../shared/page/embedded_maps.js";
+import { localModel } from "../shared/page/local_model.js";
+import type { Kernel } from "../shared/page/page_data.js";
 import type { Model } from "../shared/types.js";
 import type { ViewState } from "./state.js";
 

@@ -1,10 +1,10 @@
-import { type DrawPicture, FONT, Sheet } from "../picture/sheet.js";
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
 import { diverging } from "../shared/colour.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import { rampTo } from "../shared/levels.js";
 import type { Pen } from "../shared/pen.js";
+import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { printValue, symbolOf } from "../shared/quantity.js";
 import { headName, paperName } from "../shared/types.js";
 import { arrangeBeside, paintNames, TITLE } from "./beside.js";
@@ -25,18 +25,10 @@ import { paintMatrixLabels } from "./matrix_labels.js";
 import type { MatrixLayout } from "./matrix_layout.js";
 import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix_paint.js";
 import { headKey, paintKey } from "./overlay_key.js";
-import {
-  ASIDE,
-  isPair,
-  lastLock,
-  leads,
-  roomFor,
-  type Scene,
-  sceneOf,
-  visibleOf,
-} from "./scene.js";
+import { ASIDE, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
 import { said, severalNotes, severalTable, severalTitle } from "./several_text.js";
 import type { ViewState } from "./state.js";
+import { isPair } from "./targets.js";
 import { DIFFERENCE, differenceScale } from "./two_maps.js";
 import { shownHeads } from "./view_shown.js";
 import {

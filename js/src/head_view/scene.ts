@@ -4,9 +4,10 @@ import { type Print, printer } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
 import type { Axes, Axis, Side } from "../shared/types.js";
 import { headColours } from "./head_colours.js";
-import { type InSight, inSightOf } from "./matrix_window.js";
+import { inSightOf } from "./matrix_window.js";
 import { type Several, severalMap } from "./several.js";
 import type { ViewState } from "./state.js";
+import { type InSight, isPair, type Target } from "./targets.js";
 import type { Shown } from "./view_shown.js";
 import { type VisibleMap, visibleMap } from "./visible_map.js";
 
@@ -21,12 +22,6 @@ const GAP = 24;
  */
 export const roomFor = (width: number, several?: Several): number =>
   width >= WIDE && several?.arrangement !== "beside" ? width - ASIDE - GAP : width;
-
-/** A token (one side) or a pair (both), as positions on the visible axes. */
-export interface Target {
-  query?: number | undefined;
-  key?: number | undefined;
-}
 
 export interface Positions {
   query: Set<number>;
@@ -86,13 +81,6 @@ export interface Figure {
   /** What the caption must say about the drawing. */
   notes(): string[];
 }
-
-export const isPair = (target: Target): target is { query: number; key: number } =>
-  target.query !== undefined && target.key !== undefined;
-export const isEmpty = (target: Target) => target.query === undefined && target.key === undefined;
-
-export const weightAt = (map: VisibleMap, query: number, key: number) =>
-  map.values[query * map.cols.length + key] ?? Number.NaN;
 
 /** The token of each side whose weights are printed: the active one, else the last locked. */
 export function leads(scene: Scene): Target {

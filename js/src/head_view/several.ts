@@ -1,4 +1,4 @@
-import { decodedBytes } from "../page/embedded_maps.js";
+import { decodedBytes } from "../shared/page/embedded_maps.js";
 import {
   type Axes,
   type Head,
@@ -6,32 +6,17 @@ import {
   type StackInfo,
   sameHead,
 } from "../shared/types.js";
-import { asFloat32, asUint8, type WireArray } from "../shared/wire.js";
+import { asFloat32, asUint8 } from "../shared/wire.js";
+import { ARRANGEMENTS, type Arrangement, type Maps } from "./map_types.js";
 import { twoNames, withDifference } from "./two_maps.js";
 import type { VisibleMap } from "./visible_map.js";
 
-export const ARRANGEMENTS = ["one", "beside", "overlay"] as const;
 export const nextArrangement = (now: Arrangement): Arrangement =>
   ARRANGEMENTS[(ARRANGEMENTS.indexOf(now) + 1) % ARRANGEMENTS.length] ?? "one";
-export type Arrangement = (typeof ARRANGEMENTS)[number];
-
 /** The maximum number of distinguishable heads, the same as in Python, which sends their maps. */
 const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
 /** More cells than these are not held on a page. */
 const MOST_CELLS = 16_000_000;
-
-/** Maps of heads of one stack: float32, or bytes as a page without a kernel holds them. */
-export interface Maps {
-  stack: string;
-  quantity: string;
-  unit: string;
-  heads: Head[];
-  exact: boolean;
-  /** The largest value of each that is in bytes. */
-  maxima: number[];
-  /** [heads, queries, keys] */
-  values: WireArray;
-}
 
 interface Choice extends Pick<SharedState, "selected" | "_stacks"> {
   arrangement: Arrangement;

@@ -1,23 +1,17 @@
 import { headNames, type Table } from "../shared/caption.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { signedValue } from "../shared/quantity.js";
-import { type Axes, type Axis, type Head, headName, paperName, sameHead } from "../shared/types.js";
-import { isPair, leads, type Scene, type Target, weightAt } from "./scene.js";
+import { type Axes, type Axis, type Head, headName, paperName } from "../shared/types.js";
+import { span } from "./head_list_text.js";
+import { leads, type Scene } from "./scene.js";
 import type { Several } from "./several.js";
+import { isPair, type Target, weightAt } from "./targets.js";
 import { describe, MOST_ROWS, strongest } from "./view_text.js";
 import type { VisibleMap } from "./visible_map.js";
 
 const MOST_NAMED = 4;
 /** Heads beside the pointer, where there is little room. */
 const MOST_POINTED = 3;
-
-/** Neighbours in a layer by the first and the last of them. */
-function span(heads: Head[], name: (head: Head) => string): string {
-  const first = heads[0];
-  const last = heads.at(-1);
-  const row = heads.every((head, i) => head[0] === first?.[0] && head[1] === first[1] + i);
-  return first && last && row && heads.length > 2 ? `${name(first)} to ${name(last)}` : "";
-}
 
 export const severalTitle = ({ heads, names }: Several, quantity: string, unit: string) =>
   [
@@ -27,14 +21,6 @@ export const severalTitle = ({ heads, names }: Several, quantity: string, unit: 
     quantity,
     unit,
   ].join(" · ");
-
-/** The heads as a caption names them. */
-export const namesOf = (heads: Head[]): string =>
-  span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(distinct(heads));
-
-/** Each head once: one that is shown in two attentions stands twice. */
-const distinct = (heads: Head[]) =>
-  heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
 
 /** "6 of 12 heads"; "" where all are drawn. */
 export function shareOf({ heads, wanted, arrangement, names }: Several): string {

@@ -1,7 +1,7 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
 import type { LongHead, Row, Tile } from "./long_types.js";
-import type { Arrangement, Maps } from "./several.js";
+import type { Arrangement, Maps } from "./map_types.js";
 
 /** The traits of `HeadView`. */
 export interface ViewState extends SharedState {

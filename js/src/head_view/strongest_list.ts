@@ -1,5 +1,6 @@
 import { element } from "../shared/dom.js";
-import type { Scene, Target } from "./scene.js";
+import type { Scene } from "./scene.js";
+import type { Target } from "./targets.js";
 import { strongestOf } from "./view_text.js";
 
 /** Weights with their labels. */

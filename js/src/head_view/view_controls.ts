@@ -2,7 +2,7 @@ import { choice, hideTicks, slider, tick } from "../shared/controls.js";
 import { element } from "../shared/dom.js";
 import { save } from "../shared/snapshot.js";
 import { type Axes, type Model, SCALES, type Scale } from "../shared/types.js";
-import { ARRANGEMENTS, type Arrangement } from "./several.js";
+import { ARRANGEMENTS, type Arrangement } from "./map_types.js";
 import type { ViewState } from "./state.js";
 import { viewHead } from "./view_head.js";
 import { sentencesName } from "./view_text.js";

@@ -1,6 +1,6 @@
 import type { Side } from "../shared/types.js";
-import type { Target } from "./scene.js";
 import type { ViewState } from "./state.js";
+import type { Target } from "./targets.js";
 import type { VisibleMap } from "./visible_map.js";
 
 type Marks = ViewState["tokens"];

@@ -14,22 +14,12 @@ import { linesRange } from "./lines_focus.js";
 import { renderLong } from "./long_widget.js";
 import { matrixZoom } from "./matrix_zoom.js";
 import { peekShown } from "./peek_shown.js";
-import {
-  choices,
-  type Figure,
-  isEmpty,
-  isPair,
-  lastLock,
-  leads,
-  type Scene,
-  sceneOf,
-  type Target,
-  visibleOf,
-} from "./scene.js";
+import { choices, type Figure, lastLock, leads, type Scene, sceneOf, visibleOf } from "./scene.js";
 import { isTwo, nextArrangement } from "./several.js";
 import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several_text.js";
 import { type ViewState, WATCHED } from "./state.js";
 import { strongestList } from "./strongest_list.js";
+import { isEmpty, isPair, type Target } from "./targets.js";
 import { MATRIX_HINT, viewBody } from "./view_body.js";
 import { viewControls } from "./view_controls.js";
 import { KEYS, marksOf, moved, toggled } from "./view_cursor.js";

@@ -1,7 +1,7 @@
-import { type DrawPicture, Sheet } from "../picture/sheet.js";
 import { caption, keptRows } from "../shared/caption.js";
 import type { StripState } from "../shared/head_types.js";
 import { LABEL_SIZE } from "../shared/labels.js";
+import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { captionOf, FIGURE, NO_SELECTION, sceneOf, tableOf } from "./scene.js";
 import { paintTable, stripLayout } from "./strip_table.js";
 

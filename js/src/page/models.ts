@@ -3,10 +3,10 @@ import { pageModel as dependencyArcs } from "../dependency_arcs/page.js";
 import { pageModel as headGrid } from "../head_grid/page.js";
 import { pageModel as headView } from "../head_view/page.js";
 import { pageModel as metricStrip } from "../metric_strip/page.js";
+import type { Linked } from "../shared/page/link.js";
+import { localModel } from "../shared/page/local_model.js";
+import type { Held, Kernel, PageFigure } from "../shared/page/page_data.js";
 import { pageModel as tokenLens } from "../token_lens/page.js";
-import type { Linked } from "./link.js";
-import { localModel } from "./local_model.js";
-import type { Held, Kernel, PageFigure } from "./page_data.js";
 
 const of = <S, Own>(kernel: Kernel<S, Own>) => kernel as unknown as Kernel;
 /** The local kernels, by the name of the figure; figures without an entry get no answers. */

@@ -8,12 +8,12 @@ import { drawPicture as metricStrip } from "../metric_strip/picture.js";
 import { drawPicture as predictionView } from "../prediction_view/picture.js";
 import { drawPicture as relationTable } from "../relation_table/picture.js";
 import { captionText } from "../shared/caption.js";
+import { drawPanels } from "../shared/picture/panels.js";
+import { type DrawPicture, FONT, type Request } from "../shared/picture/sheet.js";
+import type { PlacedRaster } from "../shared/picture/svg_pen.js";
 import { THEMES } from "../shared/theme.js";
 import { revive } from "../shared/wire.js";
 import { drawPicture as tokenLens } from "../token_lens/picture.js";
-import { drawPanels } from "./panels.js";
-import { type DrawPicture, FONT, type Request } from "./sheet.js";
-import type { PlacedRaster } from "./svg_pen.js";
 
 /** Every figure that can be drawn without a page, by the name of its widget's folder. */
 const FIGURES: Record<string, DrawPicture<never>> = {

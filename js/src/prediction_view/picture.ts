@@ -1,6 +1,6 @@
-import { type DrawPicture, Sheet } from "../picture/sheet.js";
 import { caption, keptRows } from "../shared/caption.js";
 import { LABEL_SIZE } from "../shared/labels.js";
+import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { paintPredictions } from "./paint.js";
 import { captionOf, FIGURE, questionOf, tableOf } from "./prediction_text.js";
 import { sceneOf } from "./scene.js";

@@ -1,8 +1,8 @@
-import { type DrawPicture, Sheet } from "../picture/sheet.js";
 import { canvasSize, type GridLayout } from "../shared/cells.js";
 import { barTexts } from "../shared/colour_bar.js";
 import { LABEL_SIZE } from "../shared/labels.js";
 import { percent } from "../shared/numbers.js";
+import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import type { TableState } from "../shared/relation_types.js";
 import { arrange } from "./layout.js";
 import { paintHeat, paintTable } from "./paint.js";

@@ -1,6 +1,6 @@
-import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../page/embedded_maps.js";
-import { localModel } from "../page/local_model.js";
-import type { Kernel } from "../page/page_data.js";
+import { decodedByte, type EmbeddedMaps, mapsIn, wire } from "../shared/page/embedded_maps.js";
+import { localModel } from "../shared/page/local_model.js";
+import type { Kernel } from "../shared/page/page_data.js";
 import { type Asked, askedOf, isHidden } from "./asked.js";
 import type { Lens, LensState } from "./state.js";
 

@@ -1,6 +1,6 @@
-import { type DrawPicture, Sheet } from "../picture/sheet.js";
 import { ALL_HIDDEN, caption, keptRows } from "../shared/caption.js";
 import { LABEL_SIZE } from "../shared/labels.js";
+import { type DrawPicture, Sheet } from "../shared/picture/sheet.js";
 import { captionOf, describe, FIGURE, leadCell, legendOf, tableOf, titleOf } from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, sceneOf } from "./scene.js";

@@ -1,6 +1,6 @@
-import type { Raster, RasterPen } from "../shared/pen.js";
-import type { Shape } from "../shared/svg.js";
-import { parseFont, textWidth } from "../shared/text_width.js";
+import type { Raster, RasterPen } from "../pen.js";
+import type { Shape } from "../svg.js";
+import { parseFont, textWidth } from "../text_width.js";
 
 const FORBIDDEN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

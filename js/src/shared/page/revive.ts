@@ -1,4 +1,4 @@
-import { revive, WIDTH } from "../shared/wire.js";
+import { revive, WIDTH } from "../wire.js";
 import { DamagedError } from "./damage.js";
 
 /** Bytes of a base64 text; a damaged text, or one of another `length`, is refused. */

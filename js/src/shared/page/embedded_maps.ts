@@ -1,5 +1,5 @@
-import type { AttentionMap, Axes, Head } from "../shared/types.js";
-import { asFloat32 } from "../shared/wire.js";
+import type { AttentionMap, Axes, Head } from "../types.js";
+import { asFloat32 } from "../wire.js";
 
 /**
  * The maps of a stack in one unit: byte 0 is masked, 1..255 the rounded square root of weight /

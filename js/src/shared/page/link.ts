@@ -1,7 +1,7 @@
-import type { HeadsState } from "../shared/head_types.js";
-import type { TokenSize } from "../shared/labels.js";
-import type { RelationsState } from "../shared/relation_types.js";
-import type { Head, Model, SharedState } from "../shared/types.js";
+import type { HeadsState } from "../head_types.js";
+import type { TokenSize } from "../labels.js";
+import type { RelationsState } from "../relation_types.js";
+import type { Head, Model, SharedState } from "../types.js";
 import type { Limits } from "./page_data.js";
 
 /** Traits under the same name in every figure. */

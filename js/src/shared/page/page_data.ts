@@ -1,5 +1,5 @@
-import type { HeadsState } from "../shared/head_types.js";
-import type { Model } from "../shared/types.js";
+import type { HeadsState } from "../head_types.js";
+import type { Model } from "../types.js";
 import type { EmbeddedMaps } from "./embedded_maps.js";
 
 /** Bytes as base64 text. */

@@ -1,11 +1,11 @@
-import { type Caption, captionText, type Table } from "../shared/caption.js";
-import { ramp } from "../shared/colour.js";
-import { paintBar } from "../shared/colour_bar.js";
-import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../shared/labels.js";
-import { type Look, UNATTACHED } from "../shared/mount.js";
-import type { Pen } from "../shared/pen.js";
-import { wrapped } from "../shared/text_width.js";
-import type { Theme } from "../shared/theme.js";
+import { type Caption, captionText, type Table } from "../caption.js";
+import { ramp } from "../colour.js";
+import { paintBar } from "../colour_bar.js";
+import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../labels.js";
+import { type Look, UNATTACHED } from "../mount.js";
+import type { Pen } from "../pen.js";
+import { wrapped } from "../text_width.js";
+import type { Theme } from "../theme.js";
 import { type PlacedRaster, SvgPen } from "./svg_pen.js";
 
 /** Families with the widths of the table; the first comes with the converter that makes files. */

@@ -1,5 +1,5 @@
-import type { HeadsState } from "../shared/head_types.js";
-import type { Head } from "../shared/types.js";
+import type { HeadsState } from "../head_types.js";
+import type { Head } from "../types.js";
 import type { Limits } from "./page_data.js";
 
 /**

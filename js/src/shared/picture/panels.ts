@@ -1,4 +1,4 @@
-import { type Caption, caption, captionText, type Table } from "../shared/caption.js";
+import { type Caption, caption, captionText, type Table } from "../caption.js";
 import { type Drawn, type DrawPicture, Sheet } from "./sheet.js";
 
 /** One figure of several; `width` is its fixed width, or null for a share of the free width. */

@@ -1,4 +1,4 @@
-import type { Model } from "../shared/types.js";
+import type { Model } from "../types.js";
 import { sentenceOf } from "./damage.js";
 
 /** A model without a kernel: the page's own state, with the same change events. */
