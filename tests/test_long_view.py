@@ -271,6 +271,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer = explore(text="The cat sat on the mat. " * 20, treebank=False)
     from_page(explorer, {"_painted": True})
     assert explorer.wait(60)
+    assert explorer.scale == explorer.view.scale == "log"
     assert list(on_page(explorer, "problems")) == ["head_map"] and explorer.head_map is None
     assert "need whole maps" in on_page(explorer, "problems")["head_map"]
     explorer.hidden = ["cls"]
@@ -281,9 +282,11 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
     explorer.text = "The cat sat."
+    assert explorer.scale == explorer.view.scale == "sqrt"
     assert on_page(explorer.view, "long") is None and on_page(explorer, "problems") == {}
     assert explorer.wait(60) and explorer.head_map is not None
     explorer.text = "The dog ran. " * 40
+    assert explorer.scale == explorer.view.scale == "log"
     assert len(on_page(explorer.view, "tile")["axes"]["query"]["text"]) > 100
     assert "long input" in explorer.view.caption.text()
     explorer.close()

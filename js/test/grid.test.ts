@@ -10,7 +10,7 @@ import { placeOutside } from "../src/head_grid/grid_preview.js";
 import { orderHeads } from "../src/head_grid/head_order.js";
 import { canvasSize, cellAt, corner, gridLayout, moved } from "../src/shared/cells.js";
 import { diverging, lookup } from "../src/shared/colour.js";
-import { word } from "../src/shared/levels.js";
+import { word } from "../src/shared/colour_levels.js";
 import { THEMES } from "../src/shared/theme.js";
 
 const table = lookup(false);

@@ -3,7 +3,7 @@ import { drawPicture } from "../src/head_grid/picture.js";
 import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import grid from "../src/head_grid/widget.js";
 import { captionText } from "../src/shared/caption.js";
-import { word } from "../src/shared/levels.js";
+import { word } from "../src/shared/colour_levels.js";
 import { onPeek, type Peeked } from "../src/shared/peek.js";
 import { THEMES } from "../src/shared/theme.js";
 import { frame, leave, mounted } from "./mounted.js";

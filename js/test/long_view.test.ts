@@ -21,8 +21,8 @@ import {
 import { drawPicture } from "../src/head_view/picture.js";
 import view from "../src/head_view/widget.js";
 import { ramp } from "../src/shared/colour.js";
+import { levelOf } from "../src/shared/colour_levels.js";
 import { tableRuler } from "../src/shared/labels.js";
-import { levelOf } from "../src/shared/levels.js";
 import { wire } from "../src/shared/page/embedded_maps.js";
 import { THEMES } from "../src/shared/theme.js";
 import { fakeModel } from "./fake_model.js";
@@ -183,9 +183,7 @@ describe("a cell", () => {
 test("the caption says that the input is long, how it was read, and what is not in it", () => {
   const near = longCaption(sceneOf());
   expect(near.quantity).toBe("attention weights · long input, 4,096 tokens");
-  expect(near.scale).toBe(
-    "logarithmic colour scale, ≤0.0005 to 0.5, this head but for its first key",
-  );
+  expect(near.scale).toMatch(/^logarithmic colour scale, .*, in sight but for the first key$/);
   expect(near.notes).toEqual([
     "zoomed: queries 2000–2003 and keys 1998–2001 in sight",
     "<s> (0) in a column of its own, at most 0.9",
@@ -194,6 +192,9 @@ test("the caption says that the input is long, how it was read, and what is not 
   ]);
   const far = longCaption(sceneOf({ _tile: null, window: null }, wholeOf(sizes)));
   expect(far.notes[0]).toBe("maxima of 2048 × 2048 tokens");
+  expect(far.scale).toBe(
+    "logarithmic colour scale, ≤0.0005 to 0.5, this head but for the first key",
+  );
   const links = head.links.slice(0, 1);
   const lines = longCaption(sceneOf({ mode: "lines", _tile: { ...tile, links } }));
   expect(lines.notes).toContain(
@@ -223,10 +224,17 @@ test("a picture is drawn of the part in sight alone", () => {
   expect(far.caption.figure).toBe("One attention head");
 });
 
+test("the colour scale ends at the largest weight in sight, or of the head without a window", () => {
+  expect(sceneOf().maximum).toBe(Math.fround(15 / 100000));
+  expect(sceneOf({ _tile: null, window: null }, wholeOf(sizes)).maximum).toBe(head.maximum);
+  const empty = { ...tile, window: [0, 4, 0, 4] };
+  expect(sceneOf({ _tile: empty }).maximum).toBe(head.maximum);
+});
+
 test("pixels have the scale's colours, without the first key, and are clear where masked", () => {
   const scene = sceneOf();
   const scale = ramp(THEMES.light);
-  const { cells, first } = pixelsOf(scene.overview, scene);
+  const { cells, first } = pixelsOf(scene.overview, scene, scene.head.maximum);
   expect([...cells.words]).toEqual([
     scale[levelOf("log", 0.5)(0.25)],
     0,

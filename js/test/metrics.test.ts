@@ -10,7 +10,7 @@ import {
 import { badgeTexts, decimals } from "../src/head_grid/paint.js";
 import { gridLayout, hasText } from "../src/shared/cells.js";
 import { figures } from "../src/shared/numbers.js";
-import { percentile, stripPlace } from "../src/shared/strip.js";
+import { percentile, stripPlace } from "../src/shared/tick_strip.js";
 
 const metric = (...values: number[]): Metric => ({
   title: "entropy",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import cases from "../../tests/parity/heads.json" with { type: "json" };
-import { arrangeBeside, paintNames, TITLE } from "../src/head_view/beside.js";
 import { chipsOf, toggledHeads } from "../src/head_view/chips.js";
 import { headColours, LEVELS } from "../src/head_view/head_colours.js";
 import { namesOf } from "../src/head_view/head_list_text";
+import { arrangeBeside, paintNames, TITLE } from "../src/head_view/heads_side_by_side.js";
 import { type Lines, MOST_LINES } from "../src/head_view/lines_choose.js";
 import { linesRange } from "../src/head_view/lines_focus.js";
 import { arrangeLines } from "../src/head_view/lines_paint.js";

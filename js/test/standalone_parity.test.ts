@@ -13,7 +13,7 @@ import { decodedBytes, type EmbeddedMaps } from "../src/shared/page/embedded_map
 import { fitting, SHARED } from "../src/shared/page/link.js";
 import type { Limits } from "../src/shared/page/page_data.js";
 import { bytesOf } from "../src/shared/page/revive.js";
-import { percentile } from "../src/shared/strip.js";
+import { percentile } from "../src/shared/tick_strip.js";
 import { type Head, headName, paperName } from "../src/shared/types.js";
 import { asFloat32, asInt32, asUint8 } from "../src/shared/wire.js";
 import { pageModel as lensModel } from "../src/token_lens/page.js";

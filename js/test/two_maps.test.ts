@@ -5,7 +5,7 @@ import { severalMap } from "../src/head_view/several.js";
 import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/two_maps.js";
 import type { VisibleMap } from "../src/head_view/visible_map.js";
 import { diverging, NO_CHANGE } from "../src/shared/colour.js";
-import { levelOf, tables } from "../src/shared/levels.js";
+import { levelOf, tables } from "../src/shared/colour_levels.js";
 import { THEMES } from "../src/shared/theme.js";
 import { axes } from "./four_tokens.js";
 

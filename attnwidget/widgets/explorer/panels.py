@@ -106,6 +106,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
         self._effect_shown = False
         self._links: list[FigureLink] = []
         self._background = Background(("text", "effects", "treebank"), self._failed)
+        if attention.is_long:
+            traits = {"scale": "log", **traits}
         shared = {
             name: traits[name]
             for name in (

@@ -345,6 +345,7 @@ class Explorer(RelationPanels):
             self._of_text = attention
             self._wish(shown)
             before, self._story = self._story, None
+            self._choose_scale(attention)
             self.attention = attention
             self.grid.versus = self.view.versus = other
             # The example before may have hidden tokens; show them again.
@@ -368,6 +369,12 @@ class Explorer(RelationPanels):
 
     def _tell(self) -> None:
         self._look = self._story.told(self.head, self.hidden) if self._story else ""
+
+    def _choose_scale(self, attention: Attention) -> None:
+        """Change the default scale with the length: weights in long inputs are small."""
+        defaults = {False: "sqrt", True: "log"}
+        if self.scale == defaults[self.attention.is_long]:
+            self.scale = defaults[attention.is_long]
 
     @traitlets.observe("attention")
     def _show_assigned(self, change: object) -> None:

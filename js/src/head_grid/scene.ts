@@ -1,7 +1,7 @@
 import { type Cell, canvasSize, type GridLayout, gridLayout } from "../shared/cells.js";
 import { diverging, ramp } from "../shared/colour.js";
+import { word } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, labelFont } from "../shared/labels.js";
-import { word } from "../shared/levels.js";
 import type { Look as Page } from "../shared/mount.js";
 import type { Raster } from "../shared/pen.js";
 import type { Head, StackInfo } from "../shared/types.js";

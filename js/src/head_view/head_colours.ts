@@ -1,4 +1,4 @@
-import { FADE, mixed, rampTo, type Tables, tables } from "../shared/levels.js";
+import { FADE, mixed, rampTo, type Tables, tables } from "../shared/colour_levels.js";
 import type { Theme } from "../shared/theme.js";
 import { type Head, sameHead } from "../shared/types.js";
 import type { VisibleMap } from "./visible_map.js";

@@ -1,4 +1,4 @@
-import { zeroLevel } from "../shared/levels.js";
+import { zeroLevel } from "../shared/colour_levels.js";
 import type { VisibleMap } from "./visible_map.js";
 
 /** Lines to draw, weakest first; `level` is their entry of the colour table. */

@@ -1,5 +1,5 @@
+import { cssWord } from "../shared/colour_levels.js";
 import { drawToken, labelFont, labelOf, write } from "../shared/labels.js";
-import { cssWord } from "../shared/levels.js";
 import type { Pen } from "../shared/pen.js";
 import type { Side } from "../shared/types.js";
 import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";

@@ -1,5 +1,5 @@
+import { cssWord, levelOf, mixed, type Tables } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, labelFont, widestLabel, write } from "../shared/labels.js";
-import { cssWord, levelOf, mixed, type Tables } from "../shared/levels.js";
 import { type Pen, paintRaster } from "../shared/pen.js";
 import { tablesOf } from "./head_colours.js";
 import { type Lines, linesInView, rowCutoffs } from "./lines_choose.js";

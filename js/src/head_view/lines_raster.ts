@@ -1,4 +1,4 @@
-import type { Tables } from "../shared/levels.js";
+import type { Tables } from "../shared/colour_levels.js";
 import type { Raster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import type { Lines } from "./lines_choose.js";

@@ -1,5 +1,5 @@
 import { ramp } from "../shared/colour.js";
-import { cssWord, levelOf } from "../shared/levels.js";
+import { cssWord, levelOf } from "../shared/colour_levels.js";
 import type { Pen } from "../shared/pen.js";
 import { alongAt, EASED } from "./lines_layout.js";
 import { type LongLayout, yOf } from "./long_layout.js";
@@ -17,9 +17,9 @@ const ends = (at: LongLayout, part: Part, [query, key]: Link): [number, number] 
 
 /** The strongest links in sight, between the two axes; the weakest lie lowest. */
 export function paintLinks(pen: Pen, at: LongLayout, scene: LongScene, clipped: Clipped): void {
-  const { theme, state, head, links, link, part } = scene;
+  const { theme, state, maximum, links, link, part } = scene;
   const table = ramp(theme);
-  const level = levelOf(state.scale, head.maximum);
+  const level = levelOf(state.scale, maximum);
   const trace = (link: Link) => {
     const [from, to] = ends(at, part, link).map((y) => y - at.y0) as [number, number];
     pen.beginPath();

@@ -1,6 +1,6 @@
 import { ramp, transfer } from "../shared/colour.js";
+import { levelOf } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, labelOf, write } from "../shared/labels.js";
-import { levelOf } from "../shared/levels.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import type { Side } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
@@ -31,10 +31,11 @@ export interface Pixels {
 
 export function pixelsOf(
   { values, first, rows, cols }: Cells,
-  { state, head, theme }: LongScene,
+  { state, theme }: LongScene,
+  maximum: number,
 ): Pixels {
   const table = ramp(theme);
-  const level = levelOf(state.scale, head.maximum);
+  const level = levelOf(state.scale, maximum);
   const words = (weights: Float32Array) =>
     Uint32Array.from(weights, (weight) => (Number.isNaN(weight) ? 0 : (table[level(weight)] ?? 0)));
   return {

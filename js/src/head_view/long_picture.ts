@@ -5,7 +5,15 @@ import { CURVE, longLayout, MINIMAP } from "./long_layout.js";
 import { paintLinks } from "./long_lines.js";
 import { paintAxes, paintCells, paintCurve, paintMinimap, pixelsOf } from "./long_paint.js";
 import { inSight, linkLabel, longScene, reader } from "./long_scene.js";
-import { headOf, linksOf, longCaption, longSaid, longTable, scaleTexts } from "./long_text.js";
+import {
+  headOf,
+  linksOf,
+  longCaption,
+  longSaid,
+  longTable,
+  scaleTexts,
+  scaleUse,
+} from "./long_text.js";
 import type { LongHead } from "./long_types.js";
 import { isWhole, partOf } from "./long_window.js";
 import { ASIDE, roomFor } from "./scene.js";
@@ -31,7 +39,7 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
   const part = partOf(head, state.window);
   const scene = longScene(ground, state, reader(), part, { active: undefined, link: undefined });
   const at = longLayout(scene);
-  const pixels = pixelsOf(scene.overview, scene);
+  const pixels = pixelsOf(scene.overview, scene, head.maximum);
   const tile = scene.tile && inSight(scene.tile, part);
   const seen = {
     ...scene,
@@ -46,7 +54,10 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
         pen,
         at,
         seen,
-        [pixelsOf(seen.overview, seen), seen.tile && pixelsOf(seen.tile, seen)],
+        [
+          pixelsOf(seen.overview, seen, seen.maximum),
+          seen.tile && pixelsOf(seen.tile, seen, seen.maximum),
+        ],
         clipped,
       );
     paintAxes(pen, at, scene);
@@ -60,7 +71,7 @@ export const drawLong: DrawPicture<ViewState> = (state, request) => {
   // A full-size picture would differ from the visible part.
   if (!isWhole(head, part))
     sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene, pixels, MINIMAP));
-  sheet.colourBar(scaleTexts(scene), `${state.scale} · this head`);
+  sheet.colourBar(scaleTexts(scene), `${state.scale} · ${scaleUse(scene)}`);
   const style = { size: LABEL_SIZE, colour: request.theme.text, line: 16 };
   const said = longSaid(scene);
   if (said) sheet.text(said, style);

@@ -41,6 +41,8 @@ export interface LongScene extends Omit<Ground, "active" | "dense"> {
   row: Row | null;
   /** In sight. */
   part: Part;
+  /** The weight at the end of the colour scale. */
+  maximum: number;
   print: Print;
   locked: Record<Side, number | undefined>;
   /** The block under the pointer or the cursor. */
@@ -71,7 +73,18 @@ const exact = printer(true, "weights");
 export const reader = () => ({
   overview: remembered((head: LongHead) => of(head, 0, 0)),
   tile: remembered((tile: Tile | null) => tile && of(tile, tile.queries[0], tile.keys[0])),
+  maximum: remembered(maximumInSight),
 });
+
+/**
+ * The largest weight of a zoomed window, without the first key; 0 without a window. The tile of the
+ * last request decides, so that colours stay while the window moves.
+ */
+function maximumInSight(tile: Tile | null): number {
+  if (!tile?.window) return 0;
+  const { values } = inSight(of(tile, tile.queries[0], tile.keys[0]), tile.window);
+  return values.reduce((most, value) => Math.max(most, value || 0), 0);
+}
 
 export function longScene(
   ground: Omit<Ground, "active" | "dense">,
@@ -93,6 +106,7 @@ export function longScene(
     links: tile?.links ?? null,
     overview: read.overview(head),
     tile: read.tile(tile),
+    maximum: read.maximum(tile) || head.maximum,
     print: printed,
     locked: { query: locked("query"), key: locked("key") },
     ...at,

@@ -21,8 +21,12 @@ export const MISSING =
   "hidden tokens, comparisons nor several heads at once.";
 
 /** The values at the ends of the colour scale. */
-export const scaleTexts = ({ state, head, print }: LongScene) =>
-  barTexts(state.scale, head.maximum, print);
+export const scaleTexts = ({ state, maximum, print }: LongScene) =>
+  barTexts(state.scale, maximum, print);
+
+/** The cells that the colour scale is made for. */
+export const scaleUse = ({ head, part }: LongScene) =>
+  isWhole(head, whole(part)) ? "this head" : "in sight";
 
 const spans = (scene: LongScene) => {
   const [q0, q1, k0, k1] = whole(scene.part);
@@ -52,8 +56,8 @@ export function longCaption(scene: LongScene): Caption {
     head: `${headName(of)} (${paperName(of)})`,
     quantity: `attention weights · long input, ${lengthOf(head)}`,
     scale:
-      `${SCALE_WORDS[state.scale]} colour scale, ${low} to ${high}, this head but for ` +
-      `its first key`,
+      `${SCALE_WORDS[state.scale]} colour scale, ${low} to ${high}, ${scaleUse(scene)} but for ` +
+      "the first key",
     notes: [
       isWhole(head, whole(part)) ? "" : `zoomed: ${spans(scene)} in sight`,
       matrix && step > 1 ? `maxima of ${step} × ${step} tokens` : "",

@@ -38,6 +38,7 @@ import {
   longName,
   longSaid,
   scaleTexts,
+  scaleUse,
 } from "./long_text.js";
 import type { Part } from "./long_types.js";
 import {
@@ -146,7 +147,15 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     signal,
   );
   // One picture of each tile: moving it is then no more than placing it elsewhere.
-  const pixels = { overview: pictured((now) => now.overview), tile: pictured((now) => now.tile) };
+  const maximum = (now: LongScene) => now.maximum;
+  const pixels = {
+    overview: pictured((now) => now.overview, maximum),
+    tile: pictured((now) => now.tile, maximum),
+    minimap: pictured(
+      (now) => now.overview,
+      (now) => now.head.maximum,
+    ),
+  };
 
   function update(now: Look): void {
     look = now;
@@ -197,7 +206,8 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     const over = fresh(body.overlay, layout.width, layout.height);
     if (over) paintAxes(over, layout, scene);
     const map = fresh(body.minimap, MINIMAP, MINIMAP);
-    if (map && drawn[0]) paintMinimap(map, scene, drawn[0], MINIMAP);
+    const small = map && pixels.minimap(scene);
+    if (map && small) paintMinimap(map, scene, small, MINIMAP);
     paintRow(scene, layout);
     tell(scene, layout);
   }
@@ -233,7 +243,7 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
     body.base.dataset.layout = JSON.stringify({ x0, y0, across, down, part: now.part, step });
     body.box.setAttribute("aria-label", longName(now));
     body.bar(now.theme, scaleTexts(now));
-    body.setUse(`${now.state.scale} · this head`);
+    body.setUse(`${now.state.scale} · ${scaleUse(now)}`);
     const text = longSaid(now);
     body.read(text || HINT);
     const moves = gestures.dragging();
@@ -394,16 +404,19 @@ export function renderLong({ model, el, signal }: RenderContext<ViewState>): voi
   }
 
   /** A picture of the parts that do not change during a movement. */
-  function pictured(cells: (now: LongScene) => LongScene["tile"]) {
+  function pictured(
+    cells: (now: LongScene) => LongScene["tile"],
+    maximum: (now: LongScene) => number,
+  ) {
     let now: LongScene | undefined;
     const made = remembered((_: unknown) => {
       const cell = now && cells(now);
-      return cell && now ? pixelsOf(cell, now) : null;
+      return cell && now ? pixelsOf(cell, now, maximum(now)) : null;
     });
     let last: unknown[] = [];
     return (next: LongScene) => {
       now = next;
-      const key = [cells(next), next.state.scale, next.theme, next.head];
+      const key = [cells(next), next.state.scale, next.theme, maximum(next)];
       if (key.some((value, i) => value !== last[i])) last = key;
       return made(last);
     };

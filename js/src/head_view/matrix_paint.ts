@@ -1,5 +1,5 @@
+import { levelOf, type Tables } from "../shared/colour_levels.js";
 import { labelFont, widestLabel } from "../shared/labels.js";
-import { levelOf, type Tables } from "../shared/levels.js";
 import { type Pen, paintRaster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import type { Axis } from "../shared/types.js";

@@ -1,4 +1,4 @@
-import { cssWord, levelOf } from "../shared/levels.js";
+import { cssWord, levelOf } from "../shared/colour_levels.js";
 import type { Pen } from "../shared/pen.js";
 import { LEVELS } from "./head_colours.js";
 import { type Lines, MOST_LINES } from "./lines_choose.js";

@@ -1,13 +1,13 @@
 import { ALL_HIDDEN, caption, NO_HEAD } from "../shared/caption.js";
 import { diverging } from "../shared/colour.js";
 import { barTexts } from "../shared/colour_bar.js";
+import { rampTo } from "../shared/colour_levels.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
-import { rampTo } from "../shared/levels.js";
 import type { Pen } from "../shared/pen.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
 import { printValue, symbolOf } from "../shared/quantity.js";
 import { headName, paperName } from "../shared/types.js";
-import { arrangeBeside, paintNames, TITLE } from "./beside.js";
+import { arrangeBeside, paintNames, TITLE } from "./heads_side_by_side.js";
 import { linesRange } from "./lines_focus.js";
 import { HEADING, type LinesLayout, scrollToMiddle } from "./lines_layout.js";
 import {

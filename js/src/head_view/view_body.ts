@@ -1,16 +1,16 @@
 import { diverging } from "../shared/colour.js";
 import { barTexts, colourBar } from "../shared/colour_bar.js";
+import { rampTo } from "../shared/colour_levels.js";
 import { element } from "../shared/dom.js";
-import { rampTo } from "../shared/levels.js";
 import { printValue, symbolOf } from "../shared/quantity.js";
 import type { Head } from "../shared/types.js";
-import { besideFigure } from "./beside_figure.js";
 import { chipRow } from "./chips.js";
 import { linesFigure } from "./lines_figure.js";
 import type { Range } from "./lines_focus.js";
 import { matrixFigure } from "./matrix_figure.js";
 import { ASIDE, roomFor, type Scene } from "./scene.js";
 import type { Several } from "./several.js";
+import { besideFigure } from "./side_by_side_figure.js";
 import { tooltip } from "./tooltip.js";
 import { DIFFERENCE, differenceScale } from "./two_maps.js";
 

@@ -1,7 +1,7 @@
 import { type Caption, caption, headNames, NO_HEAD, type Table } from "../shared/caption.js";
 import type { StripState } from "../shared/head_types.js";
 import { counted, figures } from "../shared/numbers.js";
-import { percentile } from "../shared/strip.js";
+import { percentile } from "../shared/tick_strip.js";
 import { type Head, headName, paperName } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
 

@@ -1,8 +1,8 @@
 import { AXIS_LABEL_SIZE, LABEL_SIZE, labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
 import type { Pen } from "../shared/pen.js";
-import { paintStrip } from "../shared/strip.js";
 import { wrapped } from "../shared/text_width.js";
+import { paintStrip } from "../shared/tick_strip.js";
 import { HEADINGS, printed, type RowTexts, type StripScene, titleOf } from "./scene.js";
 
 /** Further apart a row's numbers are not seen together. */

@@ -5,7 +5,7 @@ import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { snapshot } from "../shared/snapshot.js";
-import { paintStrip } from "../shared/strip.js";
+import { paintStrip } from "../shared/tick_strip.js";
 import type { RenderContext } from "../shared/types.js";
 import { captionOf, HEADINGS, NO_SELECTION, sceneOf, titleOf } from "./scene.js";
 import { GAP, type PlacedRow, STRIP_HEIGHT, stripLayout } from "./strip_table.js";

@@ -1,8 +1,8 @@
 import { type Cell, corner, outline } from "../shared/cells.js";
 import { diverging, NO_CHANGE } from "../shared/colour.js";
 import { paintBar } from "../shared/colour_bar.js";
+import { cssWord } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
-import { cssWord } from "../shared/levels.js";
 import type { Pen } from "../shared/pen.js";
 import { mapTitle } from "./prediction_text.js";
 import { effectAt, GAP, HEADER, NUMBERS, type Scene, signedChange } from "./scene.js";

@@ -1,5 +1,5 @@
-import { watchAnswers } from "./answers.js";
 import { element } from "./dom.js";
+import { watchAnswers } from "./kernel_connection.js";
 import { pageRuler, type Ruler } from "./labels.js";
 import { placeSaveMenu, saveMenu } from "./save_menu.js";
 import { type Theme, watchTheme } from "./theme.js";

@@ -1,7 +1,7 @@
 import { type Cell, canvasSize, corner, outline, pitches } from "../shared/cells.js";
 import { ramp } from "../shared/colour.js";
+import { cssWord, levelOf } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, labelOf, write } from "../shared/labels.js";
-import { cssWord, levelOf } from "../shared/levels.js";
 import { figures } from "../shared/numbers.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import { headAt, largestIn, largestOf, type Scene } from "./scene.js";

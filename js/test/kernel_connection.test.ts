@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { LOST, WAITING, watchAnswers } from "../src/shared/answers.js";
 import { element } from "../src/shared/dom.js";
+import { LOST, WAITING, watchAnswers } from "../src/shared/kernel_connection.js";
 
 type Status = { content: { execution_state: string } };
 type Told = { iopub: { status(message: Status): void } };

@@ -1,7 +1,7 @@
 import { element, listening } from "../shared/dom.js";
 import { fresh } from "../shared/pen.js";
 import type { Head } from "../shared/types.js";
-import { arrangeBeside, type Beside, paintNames, TITLE } from "./beside.js";
+import { arrangeBeside, type Beside, paintNames, TITLE } from "./heads_side_by_side.js";
 import { linesFigure } from "./lines_figure.js";
 import { matrixFigure } from "./matrix_figure.js";
 import type { Figure } from "./scene.js";
