@@ -107,6 +107,7 @@ class FormulaAttention(Attention):
         *,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
+        diagonal: bool = True,
     ) -> list[tuple[int, int, float]]:
         n = len(self.stacks["self"].key)
         q0, q1, k0, k1 = within or (0, n, 0, n)
@@ -114,6 +115,7 @@ class FormulaAttention(Attention):
         q = np.concatenate([np.arange(q0, q1)] * 8 + [[NEEDLES[1]]])
         k = np.concatenate([np.arange(q0, q1) - head + d for d in range(-4, 4)] + [[NEEDLES[0]]])
         inside = (k >= k0) & (k < k1) & (q >= q0) & (q < q1) & (k <= q)
+        inside &= diagonal | (k != q)
         q, k = q[inside], k[inside]
         weights = self.value(layer, head, q, k)
         order = np.argsort(-weights, kind="stable")[:count]

@@ -144,6 +144,26 @@ def test_links_within_a_part_are_its_strongest(
         assert all(first <= query < last and left <= key < right for query, key, _ in links)
 
 
+@pytest.mark.parametrize("cells", [1, 10**6])
+def test_links_of_tokens_to_themselves_can_be_left_out(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, long = whole_and_long("llama", 300)
+    expected = np.nan_to_num(map_of(whole, 0, 1, "self"))
+    np.fill_diagonal(expected, 0)
+    strongest = np.sort(expected, axis=None)[::-1][:30]
+    monkeypatch.setattr("attnwidget.capture.maps.tiles._CELLS_AT_ONCE", cells)
+    monkeypatch.setattr("attnwidget.capture.maps.tiles._DIAGONAL", 64)
+    for attention in (whole, long):
+        before = attention.weights(0, 1) if attention is whole else None
+        links = attention.top_links(0, 1, 30, diagonal=False)
+        np.testing.assert_allclose([weight for _, _, weight in links], strongest, atol=1e-6)
+        assert all(query != key for query, key, _ in links)
+        assert attention.top_links(0, 1, 30) != links
+        if before is not None:
+            np.testing.assert_array_equal(attention.weights(0, 1), before)
+
+
 def test_hidden_tokens_are_in_no_thumbnail() -> None:
     model = small_bert()
     whole, long = (model.attend(TEXT * 8, long=long) for long in (False, True))

@@ -120,7 +120,10 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
     else:
         assert tile["axes"] is None
     query, key, weight, *texts = head["links"][0]
-    assert whole[query, key] == pytest.approx(np.nanmax(apart), rel=1e-6)
+    listed = apart.copy()
+    np.fill_diagonal(listed, np.nan)
+    assert whole[query, key] == pytest.approx(np.nanmax(listed[16:]), rel=1e-6)
+    assert all(query >= 16 and key > 0 and query != key for query, key, *_ in head["links"])
     assert weight == pytest.approx(whole[query, key], rel=1e-6)
     assert texts == [causal.tokens[query], causal.tokens[key]]
 
@@ -309,7 +312,7 @@ def test_pictures_and_pages_hold_what_is_in_sight(
     notes = " · ".join(caption.notes)
     assert "zoomed: queries 7084–7115 and keys 1218–1249 in sight" in notes
     if mode == "lines":
-        assert "the strongest 1 link in sight; weaker ones are not shown" in notes
+        assert "the strongest 1 link in sight; weaker links are not shown" in notes
     else:
         assert "<s> (0) in a column of its own, at most 0.7" in notes
     assert list(table.iloc[0]) == ["needle (7100)", "needle (1234)", "0.456"]

@@ -188,6 +188,7 @@ test("the caption says that the input is long, how it was read, and what is not 
     "zoomed: queries 2000–2003 and keys 1998–2001 in sight",
     "<s> (0) in a column of its own, at most 0.9",
     "masked cells hatched",
+    "listed links: without links to <s> (0), from the first 16 tokens and of a token to itself",
     "read in blocks",
   ]);
   const far = longCaption(sceneOf({ _tile: null, window: null }, wholeOf(sizes)));
@@ -198,7 +199,8 @@ test("the caption says that the input is long, how it was read, and what is not 
   const links = head.links.slice(0, 1);
   const lines = longCaption(sceneOf({ mode: "lines", _tile: { ...tile, links } }));
   expect(lines.notes).toContain(
-    "the strongest 1 link in sight; weaker ones are not shown, nor links to <s> (0)",
+    "the strongest 1 link in sight; weaker links are not shown, nor links to <s> (0), " +
+      "from the first 16 tokens and of a token to itself",
   );
   expect(longTable(sceneOf()).rows).toEqual([
     ["late (3000)", "early (20)", "0.500"],

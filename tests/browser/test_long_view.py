@@ -132,7 +132,7 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     page.keyboard.press("Home")
     page.keyboard.press("m")
     notebook.wait_for_value("view.mode", "lines")
-    expect(view.caption).to_contain_text("the strongest 300 links in sight; weaker ones")
+    expect(view.caption).to_contain_text("the strongest 300 links in sight; weaker links")
     page.keyboard.press("ArrowDown")
     expect(view.readout).to_contain_text("needle (7100) → needle (1234) 0.456")
     assert complaints(page) == []

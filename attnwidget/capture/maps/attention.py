@@ -438,10 +438,12 @@ class Attention:
         *,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
+        diagonal: bool = True,
     ) -> list[tuple[int, int, float]]:
         """The strongest links of one head as (query, key, weight), strongest first.
 
-        `within` leaves (query from, query to, key from, key to), ends excluded; None = all.
+        `within` leaves (query from, query to, key from, key to), ends excluded; None = all. With
+        `diagonal=False`, links of a token to itself are left out.
 
         Raises:
             ValueError: no such layer, head, stack, queries or keys, or a count below 1.
@@ -460,7 +462,8 @@ class Attention:
         if as_index(count) < 1:
             raise ValueError(f"count is at least 1 link, got {count}")
         with self._maps.lock, torch.no_grad():
-            return self._maps.tiles[name].top_links(layer, head, count, part)
+            tiles = self._maps.tiles[name]
+            return tiles.top_links(layer, head, count, part, diagonal=diagonal)
 
     def visible(
         self, layer: int, head: int, *, stack: str | None = None

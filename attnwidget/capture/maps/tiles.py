@@ -16,6 +16,8 @@ _CELLS_AT_ONCE = 1024 * 1024
 # A whole map in blocks of so many tokens is remembered: larger blocks follow from these.
 _PYRAMID = 8
 _REMEMBERED = 4
+# Queries of one tile while the diagonal is left out of an overview; a multiple of `_PYRAMID`.
+_DIAGONAL = 128
 
 
 TileSpan = tuple[int, int]
@@ -26,7 +28,7 @@ class Tiles:
 
     def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
         self._layers = layers
-        self._overviews: OrderedDict[tuple[int, int], Tensor] = OrderedDict()
+        self._overviews: OrderedDict[tuple[int, int, bool], Tensor] = OrderedDict()
 
     def tile(
         self, layer: int, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
@@ -44,21 +46,31 @@ class Tiles:
         return maxima.masked_fill(maxima < 0, torch.nan)
 
     def top_links(
-        self, layer: int, head: int, count: int, within: tuple[int, int, int, int]
+        self,
+        layer: int,
+        head: int,
+        count: int,
+        within: tuple[int, int, int, int],
+        *,
+        diagonal: bool = True,
     ) -> list[tuple[int, int, float]]:
         """(query, key, weight) of the strongest weights among some queries and keys, in order.
 
-        `within` is (query from, query to, key from, key to), ends excluded.
+        `within` is (query from, query to, key from, key to), ends excluded. Without `diagonal`,
+        links of a token to itself are left out.
         """
         queries = within[:2]
         keys = within[2:]
         parts = [(queries, keys)]
         if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
-            parts = self._strongest_parts(layer, head, count, queries, keys)
+            parts = self._strongest_parts(layer, head, count, queries, keys, diagonal)
         links: list[tuple[float, int, int]] = []
         for (first, last), (left, right) in parts:
             for rows in _row_blocks((first, last), (left, right), 1):
-                values = _values(self._layers[layer], head, rows, slice(left, right)).flatten()
+                values = _values(self._layers[layer], head, rows, slice(left, right))
+                if not diagonal:
+                    values = _off_diagonal(values, rows.start, left)
+                values = values.flatten()
                 best = values.topk(min(count, len(values)))
                 for weight, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
                     row, column = divmod(place, right - left)
@@ -67,7 +79,13 @@ class Tiles:
         return [(query, key, weight) for weight, query, key in links[:count]]
 
     def _strongest_parts(
-        self, layer: int, head: int, count: int, queries: TileSpan, keys: TileSpan
+        self,
+        layer: int,
+        head: int,
+        count: int,
+        queries: TileSpan,
+        keys: TileSpan,
+        diagonal: bool,
     ) -> list[tuple[TileSpan, TileSpan]]:
         """Parts that have the `count` strongest links: no more blocks than that can have one.
 
@@ -76,7 +94,7 @@ class Tiles:
         (top, bottom), (left, right) = (
             (-(-low // _PYRAMID), high // _PYRAMID) for low, high in (queries, keys)
         )
-        inside = self._overview(layer, head)[top:bottom, left:right]
+        inside = self._overview(layer, head, diagonal)[top:bottom, left:right]
         best = inside.flatten().topk(min(count, inside.numel())).indices.tolist()
         parts: list[tuple[TileSpan, TileSpan]] = []
         for place in best:
@@ -97,13 +115,16 @@ class Tiles:
             if rows[0] < rows[1] and columns[0] < columns[1]
         ]
 
-    def _overview(self, layer: int, head: int) -> Tensor:
+    def _overview(self, layer: int, head: int, diagonal: bool = True) -> Tensor:
         """The whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
-        overview = self._overviews.pop((layer, head), None)
+        overview = self._overviews.pop((layer, head, diagonal), None)
         if overview is None:
             kept = self._layers[layer]
-            overview = _maxima(kept, head, (0, kept.n_query), (0, kept.n_key), _PYRAMID)
-        self._overviews[layer, head] = overview
+            if diagonal:
+                overview = _maxima(kept, head, (0, kept.n_query), (0, kept.n_key), _PYRAMID)
+            else:
+                overview = _without_diagonal(kept, head, self._overview(layer, head))
+        self._overviews[layer, head, diagonal] = overview
         while len(self._overviews) > _REMEMBERED:
             self._overviews.popitem(last=False)
         return overview
@@ -135,6 +156,27 @@ def _maxima(
 ) -> Tensor:
     blocks = _row_blocks(queries, keys, step)
     return torch.cat([_pooled(_values(layer, head, rows, slice(*keys)), step) for rows in blocks])
+
+
+def _without_diagonal(layer: KeptLayer, head: int, overview: Tensor) -> Tensor:
+    """The overview of a map whose tokens do not attend to themselves."""
+    overview = overview.clone()
+    end = min(layer.n_query, layer.n_key)
+    for first in range(0, end, _DIAGONAL):
+        rows = slice(first, min(first + _DIAGONAL, layer.n_query))
+        columns = slice(first, min(first + _DIAGONAL, layer.n_key))
+        values = _values(layer, head, rows, columns)
+        maxima = _pooled(_off_diagonal(values, rows.start, columns.start), _PYRAMID)
+        place = first // _PYRAMID
+        overview[place : place + maxima.shape[0], place : place + maxima.shape[1]] = maxima
+    return overview
+
+
+def _off_diagonal(values: Tensor, query: int, key: int) -> Tensor:
+    """A copy of a tile from `query` and `key` on, with -1 where tokens attend to themselves."""
+    values = values.clone()  # `values` may be a part of the kept map.
+    values.diagonal(query - key).fill_(-1)
+    return values
 
 
 def _row_blocks(queries: tuple[int, int], keys: tuple[int, int], step: int) -> Iterator[slice]:

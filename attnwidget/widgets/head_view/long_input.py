@@ -27,6 +27,9 @@ _DRAWN = 300
 _OF_ROW = 8
 # Tokens beside the one that was jumped to.
 _AROUND = 32
+# A causal model gives large weights in the first rows, which have few keys: their links are left
+# out of lists.
+_FIRST = 16
 
 
 def whole(attention: Attention, stack: str) -> Part:
@@ -36,7 +39,7 @@ def whole(attention: Attention, stack: str) -> Part:
 
 
 def head_to_wire(attention: Attention, head: Head) -> dict[str, Any]:
-    """A head as a whole: maxima of blocks, and its strongest links beside those to the first key.
+    """A head as a whole: maxima of blocks, and its strongest links as `_links` chooses them.
 
     `values` are float32 with at most 128 rows and columns, without the first key, whose column is
     `first`; `maximum` is the largest of `values`.
@@ -53,7 +56,7 @@ def head_to_wire(attention: Attention, head: Head) -> dict[str, Any]:
         "first": to_wire(first),
         "first_text": attention.stacks[head.stack].key.text[0],
         "maximum": _largest(values),
-        "links": _links(attention, head, (0, n_query, min(1, n_key - 1), n_key), _LISTED),
+        "links": _links(attention, head, (0, n_query, 0, n_key), _LISTED),
     }
 
 
@@ -73,7 +76,6 @@ def tile_to_wire(
     keys = _widened(k0, k1, len(axes.key), step)
     values, first = _without_first(attention, head, queries, keys, step)
     seen = {"query": (axes.query, queries), "key": (axes.key, keys)}
-    inside = (q0, q1, max(k0, min(1, k1 - 1)), k1)
     return {
         **head._asdict(),
         "window": window,
@@ -85,7 +87,7 @@ def tile_to_wire(
         "axes": {side: axis_to_wire(_part(axis, *of)) for side, (axis, of) in seen.items()}
         if step == 1
         else None,
-        "links": _links(attention, head, inside, _DRAWN) if lines else None,
+        "links": _links(attention, head, (q0, q1, k0, k1), _DRAWN) if lines else None,
     }
 
 
@@ -218,10 +220,17 @@ def _largest(values: Float32Array) -> float:
 
 
 def _links(attention: Attention, head: Head, within: Part, count: int) -> list[list[Any]]:
-    """[query, key, weight, from, to] of the strongest links of a part."""
+    """[query, key, weight, from, to] of the strongest links of a part.
+
+    Links to the first key, links of the first queries, and links of a token to itself are left out,
+    as far as the part has others. Such links are strong in most heads and say little about a head.
+    """
     layer, number, stack = head
     axes = attention.stacks[stack]
-    links = attention.top_links(layer, number, count, stack=stack, within=within)
+    q0, q1, k0, k1 = within
+    part = (max(q0, min(_FIRST, q1 - 1)), q1, max(k0, min(1, k1 - 1)), k1)
+    diagonal = stack == "cross"
+    links = attention.top_links(layer, number, count, stack=stack, within=part, diagonal=diagonal)
     return [[q, k, w, axes.query.text[q], axes.key.text[k]] for q, k, w in links]
 
 

@@ -33,13 +33,17 @@ const spans = (scene: LongScene) => {
   return `queries ${q0}–${q1 - 1} and keys ${k0}–${k1 - 1}`;
 };
 
-/** A description of the lines, and of omitted lines. */
+/** The links that the kernel leaves out of lists (`_links` in `long_input.py`). */
+const leftOut = ({ first_text }: LongHead) =>
+  `links to ${named(first_text, 0)}, from the first 16 tokens and of a token to itself`;
+
+/** A description of the links that are listed or drawn as lines, and of omitted links. */
 export function linksNote({ state, links, head }: LongScene): string {
-  if (state.mode !== "lines") return "";
+  if (state.mode !== "lines") return `listed links: without ${leftOut(head)}`;
   if (!links) return "";
   return (
-    `the strongest ${counted(links.length, "link")} in sight; weaker ones are not ` +
-    `shown, nor links to ${named(head.first_text, 0)}`
+    `the strongest ${counted(links.length, "link")} in sight; weaker links are not shown, nor ` +
+    leftOut(head)
   );
 }
 
@@ -69,7 +73,7 @@ export function longCaption(scene: LongScene): Caption {
   });
 }
 
-/** The strongest links, and of the head the strongest without its first key. */
+/** The strongest links in sight as lines, otherwise the strongest links of the head. */
 export const linksOf = ({ state, links, head }: LongScene): Link[] =>
   (state.mode === "lines" && links) || head.links;
 
