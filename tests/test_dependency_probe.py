@@ -18,11 +18,11 @@ import reference_probes as reference
 from attnwidget import Sentence, load_model, load_probe, train_dependency_probe
 from attnwidget.demo import demo_probe, demo_treebank
 from attnwidget.kernels.spanning_tree import best_tree
+from attnwidget.probes.dependency import probe_fitting as fitting
+from attnwidget.probes.dependency import train_dependency_probe as dependency
 from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.dependency.probe_fitting import Examples, Fits, train_on
-from attnwidget.probes.dependency.train_dependency_probe import probe_fitting as fitting
-from attnwidget.probes.dependency.train_dependency_probe import train_dependency_probe as dependency
 from attnwidget.probes.parse_scores import JudgedWords, control_governors, judged
 from attnwidget.probes.untrained import untrained_like
 from attnwidget.text.treebank import tree_fault
@@ -392,7 +392,7 @@ def test_the_probe_of_the_package_repeats_its_stored_scores() -> None:
 _SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
-from attnwidget.probes.dependency.train_dependency_probe import probe_fitting as fitting
+from attnwidget.probes.dependency import probe_fitting as fitting
 from planted_probes import PlantedFeatures, sentences
 
 fitting._KEPT_EVERY, fitting._SECONDS_BETWEEN_SAVES = 20, 0

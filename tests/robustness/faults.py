@@ -43,7 +43,7 @@ from attnwidget import (
     train_structural_probe,
 )
 from attnwidget.probes import features
-from attnwidget.probes.dependency.train_dependency_probe import probe_fitting as fitting
+from attnwidget.probes.dependency import probe_fitting as fitting
 from attnwidget.studies.streaming import checkpoint
 from attnwidget.text.treebank import Sentence
 from planted_probes import sentences
