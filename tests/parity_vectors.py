@@ -1,7 +1,7 @@
 """What Python and the pages both compute: seeded cases with Python's answers.
 
 `python tests/parity_vectors.py` writes them to `tests/parity`; `js/test/standalone_parity.test.ts`
-asserts them against the pages' code, `tests/test_parity_vectors.py` that they are what Python says.
+asserts them against the pages' code, and `tests/project/test_parity_vectors.py` against Python.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from attnwidget.charts.theme import DARK, LIGHT, Theme
 
-JS = Path(__file__).parents[1] / "js" / "src"
+JS = Path(__file__).parents[2] / "js" / "src"
 
 # Machado et al. 2009, severity 1; rows act on linear RGB.
 VISION = {

@@ -13,7 +13,7 @@ import torch
 
 import zoo
 from attnwidget import MinimalPair, load_model, load_pairs, score_pairs
-from test_predict import words
+from capture.test_predict import words
 
 PAIRS = [
     MinimalPair("The girl washed herself.", "The girl washed himself.", "gender"),

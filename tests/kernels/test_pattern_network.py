@@ -30,10 +30,10 @@ from attnwidget.studies.metrics.measure import measure_attention
 from attnwidget.studies.metrics.patterns import Patterns, pattern_network
 from random_batches import random_batch, random_maps, seen
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 LABELS = DATA / "pattern_labels.json"
 MAPS = DATA / "pattern_maps.npz"
-WEIGHTS = Path(__file__).parents[1] / "attnwidget" / "demo" / "patterns.safetensors"
+WEIGHTS = Path(__file__).parents[2] / "attnwidget" / "demo" / "patterns.safetensors"
 seeds = st.integers(0, 2**31 - 1)
 
 

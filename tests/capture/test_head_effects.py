@@ -14,7 +14,7 @@ import zoo
 from attnwidget import Head, load_model
 from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.model import AttentionModel
-from test_predict import words
+from capture.test_predict import words
 
 METHODS = ["uniform", "zero", "first"]
 TEXT = "The woman washed [MASK] hands."

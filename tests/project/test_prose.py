@@ -10,7 +10,7 @@ import pytest
 
 from prose import sentences
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BUDGET = 0.02
 WIDTH = 100
 PYTHON = sorted((ROOT / "attnwidget").rglob("*.py"))

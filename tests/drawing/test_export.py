@@ -220,10 +220,10 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path, suffix: str) -> No
 @pytest.mark.slow
 def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from test_export import save\n"
+        "import sys; from pathlib import Path; from drawing.test_export import save\n"
         "save(Path(sys.argv[1]), 'other.pdf'); save(Path(sys.argv[1]), 'other.svg')"
     )
-    environment = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    environment = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
     setup = f"import sys; sys.path[:0] = {environment}; "
     subprocess.run([sys.executable, "-c", setup + code, str(tmp_path)], check=True)
     for suffix in (".pdf", ".svg"):

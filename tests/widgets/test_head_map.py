@@ -22,7 +22,7 @@ from recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
-PALETTE = Path(__file__).parents[1] / "js" / "src" / "shared" / "palette.json"
+PALETTE = Path(__file__).parents[2] / "js" / "src" / "shared" / "palette.json"
 rng = np.random.default_rng(0)
 POSITIONS = rng.normal(size=(3, 4, 2))
 LABELS = np.array(

@@ -418,7 +418,7 @@ def test_a_killed_training_goes_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "probe.npz"
-    script = _SCRIPT.format(tests=str(Path(__file__).parent))
+    script = _SCRIPT.format(tests=str(Path(__file__).parents[1]))
     run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
     assert run.returncode == -9, run.stderr
     given = TRAIN[:100]

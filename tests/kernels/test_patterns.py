@@ -31,7 +31,7 @@ from attnwidget.kernels.patterns import (
 from attnwidget.studies.metrics.patterns import Patterns
 from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 seeds = st.integers(0, 2**31 - 1)
 
 

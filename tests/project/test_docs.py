@@ -16,7 +16,7 @@ import attnwidget
 from attnwidget import charts, demo, metrics
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = DOCS / "pages"
 NOTEBOOKS = ROOT / "notebooks"

@@ -12,7 +12,7 @@ from pkgutil import walk_packages
 import anywidget
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "attnwidget" / "widgets" / "static"
 BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
 # A page gets each of these; the code that draws pictures stays with Python. The largest, the view,

@@ -20,7 +20,7 @@ from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay, replaying
 from attnwidget.studies.interventions.ablation_results import Ablation
-from test_predict import words
+from capture.test_predict import words
 
 PAIRS = [
     MinimalPair("The girl washed herself.", "The girl washed himself."),

@@ -351,7 +351,7 @@ sys.path.insert(0, {tests!r})
 import torch
 torch.set_num_threads(1)
 from attnwidget.studies.streaming import checkpoint
-from test_measure import random_segments, run, small
+from studies.test_measure import random_segments, run, small
 checkpoint._SECONDS_BETWEEN_SAVES = 0
 print("ready", flush=True)
 run(small(), random_segments(4000), batch_size=2, checkpoint={path!r})
@@ -363,8 +363,8 @@ def test_a_killed_pass_goes_on_to_the_last_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "sums.npz"
-    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[1])
+    code = KILLED.format(tests=str(Path(__file__).parents[1]), path=str(path))
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
     try:
         deadline = time.monotonic() + 120
         while not path.exists() and time.monotonic() < deadline:

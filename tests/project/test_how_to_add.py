@@ -19,7 +19,7 @@ import pytest
 
 import attnwidget
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "about" / "how-to-add.md"
 # What the examples of the page would make.
 EXAMPLES = re.compile(r"(diagonal|governor.weights|received_bars(/\w+)?)\.(test\.)?\w+$")

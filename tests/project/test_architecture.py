@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "attnwidget"
+PACKAGE = Path(__file__).parents[2] / "attnwidget"
 BELOW = {
     "text": set(),
     "kernels": set(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 LINKS = re.findall(r"\]\((?!https?:)([^)#\s]+)", README)
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

@@ -22,7 +22,7 @@ PARADIGMS = [
     "irregular_plural_subject_verb_agreement_2",
     "determiner_noun_agreement_1",
 ]
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def lines_of(name: str) -> list[dict[str, str]]:

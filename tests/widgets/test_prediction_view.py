@@ -19,9 +19,9 @@ from attnwidget import (
     link,
     load_model,
 )
+from capture.test_predict import words
 from recording import from_page, on_page, updates
 from svg_picture import texts
-from test_predict import words
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attnwidget import head_importance, load_model
-from test_ablation import GENRES, MASKED
+from studies.test_ablation import GENRES, MASKED
 
 N_HEADS = 12
 

@@ -15,7 +15,7 @@ import pytest
 
 import forked_python
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 MAGIC = {"html": b"", "svg": b"<", "pdf": b"%PDF", "png": b"\x89PNG"}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

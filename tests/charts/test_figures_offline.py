@@ -17,7 +17,7 @@ from PIL import Image
 from attnwidget.charts.layer_curves import layer_curves
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.token_heatmap import token_heatmap
-from test_figures import curve_frame
+from charts.test_figures import curve_frame
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 

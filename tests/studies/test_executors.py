@@ -43,7 +43,7 @@ from attnwidget.probes.features import extract_features
 from attnwidget.studies.streaming import checkpoint, shards
 from attnwidget.text.mentions import Document
 from failing_metrics import Failing, Killing, Slow
-from test_measure import METRICS, broken_off, identical, random_segments, run, small
+from studies.test_measure import METRICS, broken_off, identical, random_segments, run, small
 from vocabularies import word_tokenizer
 from zoo import build
 
