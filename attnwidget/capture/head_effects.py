@@ -19,8 +19,9 @@ from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.hub_model.question import Question
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.predict import Question
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, EditMethod, LayerChanges
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -33,7 +34,7 @@ Effects = NDArray[np.float64]
 
 
 def effects_of(
-    reading: Reading,
+    reading: Reading[Attention],
     answer: int,
     position: int,
     heads: Sequence[Head] = (),

@@ -19,6 +19,7 @@ from attnwidget.capture.hub_model.model_tensors import fitting_axis, input_names
 from attnwidget.capture.hub_model.placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
+from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.sent_model import SentModel, received_model
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
@@ -28,7 +29,7 @@ from attnwidget.capture.maps.collect_long import collect_long, is_long
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.made_by import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
-from attnwidget.capture.predict import Question, predictions_of, question_of
+from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import EditMethod, Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -461,7 +462,7 @@ class AttentionModel:
             return None
         return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
 
-    def read_again(self, reading: Reading) -> Attention:
+    def read_again(self, reading: Reading[Attention]) -> Attention:
         """The attention of an input that was read before, under the edits that hold now."""
         return self._attentions(
             dict(reading.inputs),

@@ -29,6 +29,7 @@ from attnwidget import (
     make_segments,
     measure,
 )
+from attnwidget.widgets.wire.values import in_unit
 from recording import on_page
 from robustness.leaks import TEXT, Held, made_and_closed, makers
 from vocabularies import word_tokenizer
@@ -180,7 +181,8 @@ def test_four_threads_change_figures_while_studies_run(kind: str) -> None:
     with off:
         shown = model.attend(text if explorer is None else explorer.text)
     assert [one.attention.edits for one in figures] == [shown.edits] * len(figures)
-    np.testing.assert_allclose(view.weights, shown.map("weights", *view.head[:2], unit=view.unit))
+    expected = in_unit(shown, view.unit).weights(*view.head[:2])
+    np.testing.assert_allclose(view.weights, expected)
     drawn = np.frombuffer(on_page(view, "map")["values"]["view"], np.float32)
     np.testing.assert_allclose(drawn, view.weights.ravel(), atol=1e-6)
     for one in figures if explorer is None else [explorer]:
