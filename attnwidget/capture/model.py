@@ -16,18 +16,18 @@ from attnwidget.capture.hub_model.generate import continuation, translation
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.hub_model.model_tensors import fitting_axis, input_names, unpadded
-from attnwidget.capture.hub_model.placement import check_has_weights, device_of
+from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.hub_model.question import Question
-from attnwidget.capture.hub_model.sent_model import SentModel, received_model
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
+from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.collect_layers import Collected
 from attnwidget.capture.maps.collect_long import collect_long, is_long
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.made_by import Call, call
+from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites

@@ -16,9 +16,9 @@ from attnwidget.capture.hub_model.model_tensors import (
     padded_inputs,
     unpadded,
 )
-from attnwidget.capture.hub_model.placement import device_of
 from attnwidget.capture.hub_model.special_token_template import Template
 from attnwidget.capture.hub_model.text_encoder import Encoded, Encoder, Text
+from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.text.segments import Segment
 from attnwidget.text.tokens import Tokens

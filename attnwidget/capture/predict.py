@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.axes import token_axis
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
-from attnwidget.capture.hub_model.placement import device_of
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
 from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.text_encoder import Text
+from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.atomic_file import replacing
 from attnwidget.text.decoded_lines import refuse_no_file
-from attnwidget.text.whole_file import replacing
 
 # Arrays of numbers are packed into a fifth, words padded to the longest into a hundredth.
 _PACKED = 200

@@ -12,7 +12,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, Literal
 
-from attnwidget.text.whole_file import write_whole
+from attnwidget.text.atomic_file import write_whole
 
 _LISTING = "https://api.github.com/repos/UniversalDependencies/{name}/contents?ref={release}"
 _SITE = "https://universaldependencies.org"

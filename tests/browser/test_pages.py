@@ -26,7 +26,7 @@ from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import FIGURES
-from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.axe import AXE, INJECT

@@ -24,7 +24,7 @@ from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.dependency.probe_fitting import Examples, Fits, train_on
 from attnwidget.probes.parse_scores import JudgedWords, control_governors, judged
-from attnwidget.probes.untrained import untrained_like
+from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.text.treebank import tree_fault
 from attnwidget.text.word_vectors import WordVectors
 from planted_probes import HEADS, LAYERS, PlantedFeatures, sentences

@@ -31,7 +31,7 @@ from attnwidget.probes.structural.structural_training import (
     TreeBatch,
     VectorTrees,
 )
-from attnwidget.probes.untrained import untrained_like
+from attnwidget.probes.untrained_model import untrained_like
 
 TREES = demo_treebank()
 TAGS = ["NN", "VB", ".", ",", "-LRB-", "$", "HYPH"]

@@ -19,7 +19,7 @@ from torch.nn import functional
 import reference_surface as reference
 import zoo
 from attnwidget import AttentionModel, Segment, ablate, load_model, measure
-from attnwidget.capture.hub_model.sent_model import weights_digest
+from attnwidget.capture.hub_model.pickled_model import weights_digest
 from hooked_heads import SIZE, layers
 from vocabularies import word_tokenizer
 

@@ -219,7 +219,7 @@ def test_a_segment_is_what_the_tokenizer_would_make(kind: str, pair: bool) -> No
 
 
 def members(tokenizer: Any, text: str, **asked: Any) -> dict[str, list[int]]:
-    from attnwidget.capture.hub_model.axes import token_axis
+    from attnwidget.capture.hub_model.token_axes import token_axis
 
     ids = tokenizer(text)["input_ids"]
     found = TokenClasses(tokenizer, asked).members(ids, lambda: token_axis(tokenizer, ids))

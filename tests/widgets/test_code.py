@@ -26,7 +26,7 @@ from attnwidget import (
     probe_coreference,
     probe_relations,
 )
-from attnwidget.capture.maps.made_by import call, literal
+from attnwidget.capture.maps.python_call import call, literal
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 

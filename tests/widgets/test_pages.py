@@ -33,7 +33,7 @@ from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import FIGURES, figure
 from attnwidget.widgets.pages.size_limit import held_around, held_note
-from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget

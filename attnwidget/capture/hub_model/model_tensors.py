@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.axes import patch_axis, position_axis
-from attnwidget.capture.hub_model.placement import device_of
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.text_encoder import Encoded
+from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
+from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.text.tokens import Tokens
 
 

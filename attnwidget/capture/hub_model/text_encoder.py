@@ -9,9 +9,9 @@ from typing import Any
 from torch import nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
-from attnwidget.capture.hub_model.axes import token_axis
 from attnwidget.capture.hub_model.length_limit import LengthLimit
-from attnwidget.capture.hub_model.spelling import vocabulary_kind
+from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.vocabulary_spelling import vocabulary_kind
 from attnwidget.text.counted import counted
 from attnwidget.text.token_words import token_words, words_without_tokens
 from attnwidget.text.tokens import Tokens

@@ -13,14 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.axes import plain_axis
 from attnwidget.capture.hub_model.losses import Loss
-from attnwidget.capture.maps.comparable import on_common_axes, refuse_incomparable
+from attnwidget.capture.hub_model.token_axes import plain_axis
+from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.maps.made_by import YOURS, Call, call
+from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.comparable import refuse_incomparable
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
 from attnwidget.capture.maps.word_attention import WordAttention

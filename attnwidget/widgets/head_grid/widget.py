@@ -9,7 +9,7 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.shared.attention_widget import attention_shapes

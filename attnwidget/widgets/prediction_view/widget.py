@@ -13,7 +13,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.widgets.prediction_view.question import (
+from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ShownQuestion,
     ask,

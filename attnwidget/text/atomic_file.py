@@ -19,7 +19,7 @@ def write_whole(path: Path, data: bytes) -> None:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget.text.whole_file import write_whole
+        >>> from attnwidget.text.atomic_file import write_whole
         >>> path = Path(tempfile.mkdtemp(), "numbers.txt")
         >>> write_whole(path, b"1 2 3")
         >>> path.read_bytes()
@@ -41,7 +41,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget.text.whole_file import replacing
+        >>> from attnwidget.text.atomic_file import replacing
         >>> path = Path(tempfile.mkdtemp(), "numbers.txt")
         >>> with replacing(path) as unfinished:
         ...     _ = unfinished.write_bytes(b"1 2 3")

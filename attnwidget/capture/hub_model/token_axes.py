@@ -7,7 +7,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from attnwidget.capture.hub_model.spelling import (
+from attnwidget.capture.hub_model.vocabulary_spelling import (
     SpellingKind,
     guess_kind,
     readable,

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.placement import weight_of
+from attnwidget.capture.hub_model.weight_placement import weight_of
 
 # Weights from each parameter, to distinguish a model from others of the same class.
 _SAMPLED = 64
