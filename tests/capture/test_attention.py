@@ -10,9 +10,9 @@ import pytest
 import torch
 import transformers
 
-import zoo
 from attnwidget import Attention, Head, load_model
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from fixtures import zoo
 
 SMALL = 1e-6
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import Attention
+from fixtures import zoo
 
 TOKENS = ["[CLS]", "play", "##ing", "cats", "[SEP]"]
 

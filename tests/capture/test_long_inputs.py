@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import Attention, load_model
 from attnwidget.capture.hub_model import free_memory
 from attnwidget.capture.maps import collect_long, head_maps
@@ -19,6 +18,7 @@ from attnwidget.kernels.streaming import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from attnwidget.studies.metrics.measure import measure, measure_attention
 from attnwidget.text.segments import Segment
+from fixtures import zoo
 
 STREAMED = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
 TEXT = "The captain told his men to leave the ship before the storm reached the harbour. "

@@ -14,10 +14,10 @@ import transformers
 from tokenizers import normalizers
 
 import attnwidget
-import zoo
 from attnwidget import AttentionModel, HeadView, load_model, measure
 from attnwidget.studies.streaming.segmenting import make_segments
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.vocabularies import word_tokenizer
 
 SMALL = 1e-6
 

@@ -13,15 +13,15 @@ import pytest
 import torch
 import traitlets
 
-import reference_norms
-import zoo
 from attnwidget import Attention, HeadGrid, HeadView, link, load_model, save_page
 from attnwidget.capture.hub_model.losses import task_for
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import tap
-from recording import from_page, updates
+from fixtures import zoo
+from fixtures.recording import from_page, updates
+from references import reference_norms
 
 TEXT = "The unbelievable cat slept on the mat."
 

@@ -13,7 +13,7 @@ from attnwidget import Attention, load_model
 from attnwidget.capture.hub_model.text_encoder import Encoder
 from attnwidget.capture.hub_model.token_axes import plain_axis, token_axis
 from attnwidget.capture.hub_model.vocabulary_spelling import guess_kind, readable, vocabulary_kind
-from vocabularies import CORPUS, MAKERS, byte_level
+from fixtures.vocabularies import CORPUS, MAKERS, byte_level
 
 TEXTS = [*CORPUS[:5], "naïve café 🙃 नमस्ते दुनिया", "a\nb\tc  d"]
 

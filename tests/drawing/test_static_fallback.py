@@ -26,7 +26,7 @@ from attnwidget.text.atomic_file import write_whole
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared import engine_start, exporting
 from attnwidget.widgets.shared.session_options import options
-from recording import from_page, on_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -17,7 +17,6 @@ import pytest
 import torch
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-import zoo
 from attnwidget import (
     AttentionModel,
     HeadGrid,
@@ -30,9 +29,10 @@ from attnwidget import (
     measure,
 )
 from attnwidget.widgets.wire.values import in_unit
-from recording import on_page
+from fixtures import zoo
+from fixtures.recording import on_page
+from fixtures.vocabularies import word_tokenizer
 from robustness.leaks import TEXT, Held, made_and_closed, makers
-from vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import (
     Attention,
     CoreferenceView,
@@ -29,6 +28,7 @@ from attnwidget import (
 from attnwidget.capture.maps.python_call import call, literal
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from fixtures import zoo
 
 TEXT = 'The captain told "his" men:\n«a \\story»'
 SENTENCE = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])

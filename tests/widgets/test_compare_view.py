@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import zoo
 from attnwidget import (
     Attention,
     AttentionModel,
@@ -33,8 +32,9 @@ from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.wire.values import in_unit
-from recording import from_page, on_page
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.recording import from_page, on_page
+from fixtures.vocabularies import word_tokenizer
 
 ONE = "The cat sits on the mat."
 OTHER = "The cats sit on the mat, today."

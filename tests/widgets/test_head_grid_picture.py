@@ -11,14 +11,24 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-import zoo
 from attnwidget import Attention, HeadGrid, load_model
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.widgets.wire.values import in_unit
-from recording import on_page
-from svg_picture import elements, fills, images, levels, number, offset, ramp_table, strokes, texts
+from fixtures import zoo
+from fixtures.recording import on_page
+from fixtures.svg_picture import (
+    elements,
+    fills,
+    images,
+    levels,
+    number,
+    offset,
+    ramp_table,
+    strokes,
+    texts,
+)
 
 TEXT = "The captain told his men that he would not leave the unsinkable ship."
 

@@ -28,7 +28,7 @@ from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.wire.values import in_unit
-from recording import from_page, on_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]

@@ -7,11 +7,11 @@ import pytest
 import torch
 import traitlets
 
-import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, TokenLens, link, load_model
 from attnwidget.widgets.token_lens.three_digits import three_digits
 from attnwidget.widgets.wire.values import in_unit
-from recording import from_page, on_page, updates
+from fixtures import zoo
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -15,7 +15,7 @@ from transformers.modeling_outputs import Seq2SeqModelOutput
 
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
 from attnwidget.capture.maps.thumbnails import draw_thumbnails
-from recording import from_page, on_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
