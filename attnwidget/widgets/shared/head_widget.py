@@ -23,6 +23,7 @@ from attnwidget.widgets.shared.options import options
 from attnwidget.widgets.shared.save_menu import answer_page
 from attnwidget.widgets.shared.traits import Heads
 from attnwidget.widgets.shared.warm import warm_up
+from attnwidget.widgets.wire.linked_traits import fitting
 
 #: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.
 _FROM_PAGE = frozenset(
@@ -87,6 +88,11 @@ class HeadWidget(Exporting, ComputedTraits):
     def _takes(self, name: str) -> bool:
         """Whether the figure takes the value of a trait from a linked figure."""
         return bool(self.has_trait(name))
+
+    def _fitting(self, name: str, value: Any) -> Any:
+        """Return the part of a linked figure's value that this figure accepts."""
+        shapes = self._shapes()
+        return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
     def _named(self, value: Head | Sequence[Any]) -> Head:
         """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""
