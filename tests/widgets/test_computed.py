@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import traitlets
-from recording import from_page, on_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 from attnwidget.widgets.shared.computed import ComputedTraits, computed, when_open
 
