@@ -13,7 +13,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.widgets.prediction_view.question import (
+from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ShownQuestion,
     ask,
@@ -112,7 +112,7 @@ class PredictionView(StackChoice):
             reading_of(attention)
         self._answered: Answered | None = None
         self._found: tuple[NDArray[np.float64], bool] | None = None
-        self._before: tuple[Reading, int | None, Predictions] | None = None
+        self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
         # The source of the effects, with which the computing thread compares its result.
         self._wanted: object = None
         self._of: Attention | None = None
@@ -289,7 +289,7 @@ class PredictionView(StackChoice):
         )
         self._want_effects(question)
 
-    def _ask_intact(self, reading: Reading, position: int | None) -> Predictions:
+    def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
         """What the model answers with all heads on, asked once."""
         if self._before is None or self._before[:2] != (reading, position):
             at = None if position is None else [position]

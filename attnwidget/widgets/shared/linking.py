@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from attnwidget.widgets.shared.circle import circle_of, tie, untie
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.linked_figures import circle_of, tie, untie
 from attnwidget.widgets.shared.relation_choice import RelationChoice
 from attnwidget.widgets.wire.linked_traits import SHARED, fitting
 

@@ -3,7 +3,7 @@ import { controlRow, type Outcome, outcomeJumps, stepper } from "./controls.js";
 import { element } from "./dom.js";
 import type { HeadsState } from "./head_types.js";
 import { keyHelp, keyList } from "./key_list.js";
-import { announcer } from "./live.js";
+import { announcer } from "./live_region.js";
 import type { Mounted } from "./mount.js";
 import { shownHead, stepTo } from "./selection.js";
 import { save } from "./snapshot.js";
