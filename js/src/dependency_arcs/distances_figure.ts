@@ -4,8 +4,8 @@ import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import { fresh } from "../shared/pen.js";
 import { MATRICES, type Matrices, matricesOf, paintMatrices, pairAt } from "./distances_paint.js";
-import { DISTANCES, type Scene } from "./scene.js";
-import { edges } from "./structure.js";
+import type { Scene } from "./scene.js";
+import { DISTANCES, edges } from "./structural_probe_answerer.js";
 
 interface Actions {
   /** The words of the cell under the pointer; empty outside the cells. */
@@ -37,14 +37,13 @@ export function distancesFigure(parent: HTMLElement, signal: AbortSignal, action
   return {
     draw(scene: Scene, look: Look): void {
       matrices = matricesOf(scene, look);
-      const structure = scene.reading?.structure;
       box.hidden = !matrices;
-      if (!structure || !matrices) return;
+      if (!matrices) return;
       canvas.setAttribute(
         "aria-label",
         `${MATRICES.join(" and ")} between ${counted(matrices.layout.m, "word")}`,
       );
-      bar(look.theme, barTexts("linear", structure.most, edges));
+      bar(look.theme, barTexts("linear", matrices.most, edges));
     },
     /** Frame the rows and columns of a word, and its cells with another one. */
     paint(look: Look, word?: number, other?: number): void {

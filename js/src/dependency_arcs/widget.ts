@@ -10,6 +10,7 @@ import { save, snapshot } from "../shared/snapshot.js";
 import { placed, svgElement } from "../shared/svg.js";
 import { textFrame } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
+import { answererOf } from "./answerers.js";
 import { hangingIn, type Row, rowsOf, type Widths, widthsIn } from "./arcs_layout.js";
 import { foldedTable } from "./arcs_table.js";
 import { distancesFigure } from "./distances_figure.js";
@@ -19,7 +20,6 @@ import {
   MARKS as BELOW,
   hangingHeight,
   LINE,
-  legendOf,
   predictedArcs,
 } from "./paint.js";
 import {
@@ -45,11 +45,6 @@ const WATCHED: (keyof ArcsState)[] = [
   "_jumped",
   "word",
 ];
-const HINT = "Point at a word for its attention, click to hold it.";
-const PROBE_HINT =
-  "Click a word for its likeliest governors, and for the heads that its governor was found by.";
-const STRUCTURE_HINT =
-  "Click a word for its distances to all others; point at a cell for two words.";
 const KEYS = [
   ["← →", "move between words; Home and End to the first and last"],
   ["Enter or Space, click", "hold the word, again to let it go"],
@@ -64,6 +59,7 @@ const KEYS = [
 
 function render(context: RenderContext<ArcsState>): void {
   const { model, signal } = context;
+  const currentAnswerer = () => answererOf(model.get("_source"));
   const mounted = mount(context, "arcs", WATCHED, {
     update,
     paint,
@@ -78,13 +74,19 @@ function render(context: RenderContext<ArcsState>): void {
     controls,
     letGo,
     places: ["sentence"],
-    sought: ["sentence", `on which the ${model.get("_source").probe ? "probe" : "head"}`],
+    sought: ["sentence", `on which the ${currentAnswerer().noun}`],
+    needsHead: () => currentAnswerer().needsHead,
     counts: () => [model.get("_source").count],
     onJump: (outcome) => {
       sought = outcome;
     },
     letters: {
-      d: () => save(model, { direction: DIRECTIONS.find((way) => way !== model.get("direction")) }),
+      d: () => {
+        const direction = currentAnswerer().directions.find(
+          (way) => way !== model.get("direction"),
+        );
+        if (direction) save(model, { direction });
+      },
     },
     move: ({ target, key }) => target === figure.words && wordKey(key),
   });
@@ -133,12 +135,12 @@ function render(context: RenderContext<ArcsState>): void {
     const pick = () => save(model, { threshold: input.valueAsNumber });
     input.addEventListener("input", pick, { signal });
     return (): void => {
-      const { relations = [], probe, probed = [] } = model.get("_source");
-      updateRelation(relations, model.get("relation"));
-      updateDirection(probe ? [] : DIRECTIONS, model.get("direction"));
-      updateLayer(probed.map(String), String(model.get("layer")));
-      strength.hidden = probed.length > 0;
-      of.textContent = probe ? "probability from " : "weight from ";
+      const { directions, layers, weight } = currentAnswerer();
+      updateRelation(model.get("_source").relations ?? [], model.get("relation"));
+      updateDirection(directions, model.get("direction") ?? DIRECTIONS[0]);
+      updateLayer(layers.map(String), String(model.get("layer")));
+      strength.hidden = !weight;
+      of.textContent = `${weight} from `;
       input.value = String(model.get("threshold"));
       from.textContent = digits(model.get("threshold"));
     };
@@ -161,10 +163,9 @@ function render(context: RenderContext<ArcsState>): void {
     hold(held === word ? undefined : word);
   }
 
-  /** A probe's votes for the word that is held are the kernel's, and select heads. */
   function hold(word: number | undefined): void {
     held = word;
-    if (model.get("_source").probe) save(model, { word: word ?? null });
+    if (currentAnswerer().keepsWord) save(model, { word: word ?? null });
     schedule();
   }
 
@@ -177,18 +178,19 @@ function render(context: RenderContext<ArcsState>): void {
     scene = sceneOf(snapshot(model, WATCHED));
     // The word under the pointer stays highlighted when the head changes.
     if (JSON.stringify(scene?.tree) !== before) hovered = beside = held = cursor = undefined;
-    if (scene?.state._source.probe) held = scene.state.word ?? undefined;
+    if (scene?.answerer.keepsWord) held = scene.state.word ?? undefined;
     frame.update();
     if (!scene) return;
-    const { drawn, reading, rightness, state } = scene;
+    const { answerer, drawn, reading, rightness, state } = scene;
     const title = reading ? `${scene.title} · ${rightness}` : "";
     frame.tell(title, drawn.problem || `sentence ${drawn.sentence}: ${title}`);
     legend.hidden = readout.hidden = !reading;
-    for (const [i, [outcome, text]] of legendOf(scene).entries()) {
+    for (const [i, [outcome, text]] of answerer.legend.entries()) {
       const node = outcomes[i];
       if (node) node.textContent = `${MARKS[outcome]} ${text}`;
     }
-    shading.textContent = reading?.structure ? "" : `bars: ${whoseBars(state)}`;
+    const bars = answerer.barsOf(state);
+    shading.textContent = bars && `bars: ${bars}`;
     figure.draw(scene, look);
     distances.draw(scene, look);
     revealChosen(scene);
@@ -217,14 +219,17 @@ function render(context: RenderContext<ArcsState>): void {
     figure.activate(word, word === held, shares);
     readout.classList.toggle("attnw-arcs-hint", told === undefined);
     if (told === undefined) {
-      for (const [i, node] of lines.entries()) node.textContent = i === 0 ? hintOf(scene) : "";
+      for (const [i, node] of lines.entries())
+        node.textContent = i === 0 ? scene.answerer.hint : "";
       return;
     }
-    const forward = scene.state.direction === DIRECTIONS[0] || Boolean(scene.state._source.probe);
-    const { arc, from, to } = wordTexts(scene, told, beside === undefined ? other : undefined);
+    const { arc, from, to, spoken } = wordTexts(
+      scene,
+      told,
+      beside === undefined ? other : undefined,
+    );
     for (const [i, node] of lines.entries()) node.textContent = [arc, from, to][i] ?? "";
-    if (told === cursor)
-      live.textContent = [arc, forward ? from || to : to].filter(Boolean).join("; ");
+    if (told === cursor) live.textContent = [arc, spoken].filter(Boolean).join("; ");
   }
 
   function wordKey(key: string): boolean {
@@ -260,15 +265,6 @@ function render(context: RenderContext<ArcsState>): void {
   };
   figure.words.addEventListener("focus", onFocus, { signal });
   figure.words.addEventListener("blur", onBlur, { signal });
-}
-
-const hintOf = ({ reading, state }: Scene) =>
-  reading?.structure ? STRUCTURE_HINT : state._source.probe ? PROBE_HINT : HINT;
-
-/** The meaning of the bars under the words, while the pointer is on a word. */
-function whoseBars({ _source, direction }: ArcsState): string {
-  if (_source.probe) return "how likely each is its governor";
-  return direction === DIRECTIONS[0] ? "what the word attends to" : "who attends to the word";
 }
 
 /** Between the name of a relation and the bends of its arc. */

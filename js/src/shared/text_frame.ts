@@ -11,14 +11,7 @@ import type { Head, RenderContext } from "./types.js";
 export interface TextState extends HeadsState {
   /** `problem`: why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
-  /** `probe`: what answers in place of a head. */
-  _source: {
-    model: string;
-    count: number;
-    layers: number;
-    without_attention?: number[];
-    probe?: string;
-  };
+  _source: { model: string; count: number; layers: number; without_attention?: number[] };
   _jump: { n?: number; outcome?: string; step?: number };
   /**
    * `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that
@@ -36,6 +29,8 @@ export interface TextFrame<T> {
    */
   places: (keyof T & string)[];
   counts(): number[];
+  /** Whether the shown head answers, as it does without this function. */
+  needsHead?(): boolean;
   /** "mention", "for which the head": what is right or wrong on it. */
   sought: [what: string, which: string];
   /** What the reader may have called the widget. */
@@ -82,14 +77,15 @@ export function textFrame<T extends TextState>(
   let spoken = "";
 
   const placeOf = (i: number) => model.get(places[i] as keyof T) as number;
+  const needsHead = () => own.needsHead?.() ?? true;
   const isJumping = () => latest > 0 && model.get("_jumped").n !== latest;
   const isStale = () =>
     !drawn ||
     places.some((place) => drawn?.[place as never] !== model.get(place)) ||
-    (!model.get("_source").probe &&
+    (needsHead() &&
       JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null));
   const isBusy = () => isStale() || isJumping();
-  const isAnswering = () => Boolean(model.get("_source").probe) || shownHead(model) !== undefined;
+  const isAnswering = () => !needsHead() || shownHead(model) !== undefined;
 
   function show(i: number, index: number): void {
     const last = (own.counts()[i] ?? 1) - 1;
