@@ -31,8 +31,8 @@ from attnwidget.widgets.head_view.long_traits import NOT_BY_PARTS
 from attnwidget.widgets.head_view.map_cells import TokenCells
 from attnwidget.widgets.head_view.parted_map import ShownParts
 from fixtures import zoo
-from references.formula_attention import NEEDLES, FormulaAttention
 from fixtures.recording import from_page, on_page, updates
+from references.formula_attention import NEEDLES, FormulaAttention
 
 pytestmark = pytest.mark.usefixtures("recording")
 
