@@ -1,19 +1,17 @@
 // One ES module and one style sheet per figure, written into the Python package; the result is committed.
 // `--outdir=DIR` writes elsewhere (the test that compares), `--watch` rebuilds on each change.
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
+import { figureModules, figures } from "./figure_modules.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const argument = (name) =>
   process.argv.find((value) => value.startsWith(`--${name}=`))?.slice(name.length + 3);
 
-/** A folder with a `widget.ts` is a figure: its module and its style sheet have the folder's name. */
-const figures = readdirSync(resolve(here, "src"))
-  .sort()
-  .filter((name) => existsSync(resolve(here, "src", name, "widget.ts")));
+/** The module and the style sheet of a figure have the name of its folder. */
 const entryPoints = [
   ...figures.flatMap((name) =>
     ["ts", "css"].map((suffix) => ({ in: `src/${name}/widget.${suffix}`, out: name })),
@@ -53,7 +51,7 @@ const options = {
   format: "iife",
   globalName: "bundle",
   write: false,
-  plugins: [sharing],
+  plugins: [figureModules, sharing],
   target: ["es2022"],
   minify: true,
   // A module that awaits at its top level may miss every later message from the kernel: refuse it.

@@ -1,4 +1,4 @@
-"""Two axes of tokens as one: which tokens of two texts belong together."""
+"""Alignment of the tokens of two texts on one common axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnwidget.text.tokens import Tokens
 def common_subsequence(
     first: Sequence[Hashable], second: Sequence[Hashable]
 ) -> list[tuple[int, int]]:
-    """Places of a longest common subsequence, in order: (in the first, in the second) of each.
+    """Return a longest common subsequence as pairs (place in the first, place in the second).
 
     Among alignments of equal length, return the earliest. Time and memory are quadratic in the part
     between the common beginning and the common end.
@@ -30,7 +30,7 @@ def common_subsequence(
         end += 1
     a = first[begin : len(first) - end]
     b = second[begin : len(second) - end]
-    # longest[i][j]: of a[i:] and b[j:].
+    # longest[i][j] is the length of a longest common subsequence of a[i:] and b[j:].
     longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a) - 1, -1, -1):
         for j in range(len(b) - 1, -1, -1):
@@ -61,8 +61,8 @@ class SharedAxis:
     are equal, so that words of different tokenizers can be compared.
 
     Attributes:
-        first: n tokens of the one.
-        second: m tokens of the other.
+        first: The n tokens of the first axis.
+        second: The m tokens of the second axis.
 
     Example:
         >>> from attnwidget.text.alignment import SharedAxis
@@ -80,12 +80,12 @@ class SharedAxis:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """Places of the tokens that both have: (in the first, in the second)."""
+        """Places of the common tokens, as pairs (place in the first, place in the second)."""
         return common_subsequence(_names(self.first), _names(self.second))
 
     @cached_property
     def is_same(self) -> bool:
-        """Whether the two are one axis already."""
+        """Whether both axes have the same tokens."""
         return len(self.pairs) == len(self.first) == len(self.second)
 
     @cached_property
@@ -102,7 +102,7 @@ class SharedAxis:
 
     @property
     def places(self) -> tuple[list[int], list[int]]:
-        """Where the tokens of each lie on the common axis."""
+        """Places of the tokens of the first and of the second axis on the common axis."""
         at: tuple[list[int], list[int]] = [], []
         for place, of in enumerate(self._order):
             for side, token in zip(at, of, strict=True):
@@ -112,7 +112,7 @@ class SharedAxis:
 
     @property
     def alone(self) -> tuple[list[int], list[int]]:
-        """Places on the common axis of the tokens that one of the two has alone."""
+        """Places on the common axis of the tokens that only one of the two axes has."""
         unmatched = [{*places} for places in self.places]
         return sorted(unmatched[0] - unmatched[1]), sorted(unmatched[1] - unmatched[0])
 

@@ -24,7 +24,7 @@ SETUP = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 from attnwidget import HeadView
-from formula_attention import FormulaAttention
+from references.formula_attention import FormulaAttention
 attention = FormulaAttention(8192)
 view = HeadView(attention, 0, 1, window=(4000, 4100, 3900, 4000))
 """

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attnwidget import Attention, HeadView
-from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.pages.write_page import write_page
 from browser.pages import watched
 
 pytestmark = pytest.mark.browser

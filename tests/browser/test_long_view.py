@@ -13,7 +13,7 @@ from browser.axe import complaints
 from browser.notebook import LiveNotebook, OpenNotebook
 from browser.overflow import overflowing
 from browser.pages import Watched
-from formula_attention import FormulaAttention
+from references.formula_attention import FormulaAttention
 
 pytestmark = pytest.mark.browser
 
@@ -22,7 +22,7 @@ SETUP = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 from attnwidget import HeadGrid, HeadView, link
-from formula_attention import FormulaAttention
+from references.formula_attention import FormulaAttention
 attention = FormulaAttention(8192)
 view = HeadView(attention, 0, 1)
 """

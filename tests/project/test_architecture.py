@@ -132,6 +132,8 @@ def test_no_folders_of_the_page_import_each_other() -> None:
     """Biome checks the files (`noImportCycles`)."""
     graph = typescript_folders(PACKAGE.parent / "js" / "src")
     assert len(graph) > 10 and graph["shared"] == set()
+    # Entry points: `js/figure_modules.mjs` generates their imports of figures.
+    assert not any({"page", "picture"} & imported for imported in graph.values())
     assert circles(graph) == []
 
 

@@ -121,13 +121,26 @@ def test_every_file_that_is_named_is_there() -> None:
     assert len(there) >= 20 and [name for name in there if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize(("title", "most"), [("A control", 6), ("A widget", 16)])
+@pytest.mark.parametrize(("title", "most"), [("A control", 5), ("A widget", 11)])
 def test_the_files_of_an_example_are_those_of_its_list_and_few(title: str, most: int) -> None:
     listed = re.findall(r"^\| `((?:attnwidget|js/src)/[^`]+)` \|", section(title), re.M)
     assert listed == [shown.path for shown in shown_files(title)]
     assert len(listed) <= most
-    numbers = {5: "five", 13: "thirteen"}
+    numbers = {5: "five", 11: "eleven"}
     assert f"{numbers[len(listed)]} files" in " ".join(section(title).split())
+
+
+def test_the_counts_of_files_are_those_of_the_lists() -> None:
+    rows = re.findall(
+        r"^\| \[(a \w+)\]\(#[\w-]+\) \| (\d+)\b[^|]* \| (\d+) \|$", PAGE.read_text("utf-8"), re.M
+    )
+    assert [title for title, _, _ in rows] == ["a metric", "a study", "a control", "a widget"]
+    for title, n_sources, n_files in rows:
+        cells = re.findall(r"^\| (`[^|]+`) \|", section(title.capitalize()), re.M)
+        # "…" stands for a file that only some studies need.
+        files = [name for name in re.findall(r"`([^`]+)`", " ".join(cells)) if "…" not in name]
+        sources = [name for name in files if name.startswith(("attnwidget/", "js/src/"))]
+        assert (len(sources), len(files)) == (int(n_sources), int(n_files)), title
 
 
 # Both examples together, as a script would use them: pictures, captions, a page.
@@ -171,7 +184,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     leave = shutil.ignore_patterns("__pycache__", "*.safetensors")
     shutil.copytree(ROOT / "attnwidget", copy / "attnwidget", ignore=leave)
     shutil.copytree(ROOT / "js" / "src", copy / "js" / "src")
-    for name in ("build.mjs", "tsconfig.json"):
+    for name in ("build.mjs", "figure_modules.mjs", "tsconfig.json"):
         shutil.copy(ROOT / "js" / name, copy / "js")
     (copy / "js" / "node_modules").symlink_to(ROOT / "js" / "node_modules")
     for shown in [*shown_files("A control"), *shown_files("A widget")]:

@@ -9,7 +9,7 @@ import pytest
 import traitlets
 
 from attnwidget.widgets.shared.computed import ComputedTraits, computed, when_open
-from recording import from_page, on_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -14,12 +14,12 @@ import traitlets
 from numpy.typing import NDArray
 
 import attnwidget.capture.maps.collect_long as capture
-import zoo
 from attnwidget import Attention, HeadGrid, HeadView, explore, link, load_model, save_page
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.long_input import next_of, places_of
-from formula_attention import NEEDLES, FormulaAttention
-from recording import from_page, on_page, updates
+from fixtures import zoo
+from fixtures.recording import from_page, on_page, updates
+from references.formula_attention import NEEDLES, FormulaAttention
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import traitlets
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.studies.words.coreference_results import (
     AMONG,
@@ -16,16 +16,16 @@ from attnwidget.studies.words.coreference_results import (
 )
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
-from attnwidget.widgets.coreference_view.windows import (
+from attnwidget.widgets.coreference_view.study_windows import (
     Read,
     mentions_within,
     window_to_wire,
     windows_of,
 )
-from attnwidget.widgets.shared.code import chosen_options
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Jump
+from attnwidget.widgets.shared.widget_code import chosen_options
 
 
 class CoreferenceView(HeadWidget):

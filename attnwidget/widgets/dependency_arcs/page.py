@@ -15,7 +15,7 @@ from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too
 from attnwidget.widgets.dependency_arcs.probe_view import ProbeView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded, state_of
-from attnwidget.widgets.pages.part import Holding, Page, Part
+from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.wire.values import to_wire
 

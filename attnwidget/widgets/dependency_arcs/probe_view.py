@@ -12,7 +12,7 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.hub_model.advised_error import on_page
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.probes.dependency.dependency_answers import ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -20,8 +20,8 @@ from attnwidget.probes.structural.structural_result import PredictedTree, Struct
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.predictions import sentence_to_wire, too_long
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from attnwidget.widgets.shared.code import code_of
 from attnwidget.widgets.shared.relation_words import words_of
+from attnwidget.widgets.shared.widget_code import code_of
 from attnwidget.widgets.wire.values import to_wire
 
 #: Votes of a word that the page names, and heads that are selected by them.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import traitlets
 
 from attnwidget.capture.hub_model.advised_error import on_page
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.studies.words.governors import GovernorPredictions
@@ -22,7 +22,6 @@ from attnwidget.widgets.dependency_arcs.predictions import (
     sentence_to_wire,
     too_long,
 )
-from attnwidget.widgets.shared.code import chosen_options
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import (
     ALL,
@@ -36,6 +35,7 @@ from attnwidget.widgets.shared.relation_choice import (
 )
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
 from attnwidget.widgets.shared.traits import Jump
+from attnwidget.widgets.shared.widget_code import chosen_options
 
 #: Seconds that a search may keep the page waiting.
 _PATIENCE = 5.0

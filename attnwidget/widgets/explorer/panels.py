@@ -18,7 +18,7 @@ from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
-from attnwidget.widgets.prediction_view.question import can_be_asked
+from attnwidget.widgets.prediction_view.shown_question import can_be_asked
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.background import Background, Job

@@ -10,7 +10,7 @@ import traitlets
 
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.comparable import refuse_incomparable
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
@@ -366,7 +366,7 @@ class Explorer(RelationPanels):
         self._background.start()
 
     def _code(self) -> str:
-        from attnwidget.widgets.explorer.code import code_of_explorer
+        from attnwidget.widgets.explorer.explorer_code import code_of_explorer
 
         return code_of_explorer(self, self._shown)
 
@@ -389,7 +389,7 @@ class Explorer(RelationPanels):
             >>> again.close(), explorer.close()
             (None, None)
         """
-        from attnwidget.widgets.explorer.state import state_of
+        from attnwidget.widgets.explorer.saved_state import state_of
 
         return state_of(self, self._shown)
 
@@ -421,7 +421,7 @@ class Explorer(RelationPanels):
                 treebank, a probe or metrics are missing or do not fit the state.
             OSError: A passed model or treebank cannot be read.
         """
-        from attnwidget.widgets.explorer.state import restored
+        from attnwidget.widgets.explorer.saved_state import restored
 
         return restored(cls, state, model, versus, treebank, probe, metrics)
 

@@ -9,14 +9,15 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.shared.attention_widget import attention_shapes
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
 from attnwidget.widgets.shared.versus import Versus, as_the_page_has_it
-from attnwidget.widgets.wire.values import axes_to_wire, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"
@@ -127,12 +128,12 @@ class HeadGrid(MetricChoice, Versus):
     def _thumbnails(self) -> dict[str, Any]:
         minus = self._other() if self.of_two == "difference" else None
         shown = self._shown_attention()
-        thumbnails = shown.thumbnails(
+        thumbnails = draw_thumbnails(
+            in_unit(shown, self.unit),
             self.stack,
-            unit=self.unit,
             hidden=self.hidden,
             quantity=self.quantity,
-            minus=minus,
+            minus=None if minus is None else in_unit(minus, self.unit),
         )
         off = self._off(self.stack)
         if minus is not None:

@@ -10,12 +10,12 @@ import numpy as np
 import traitlets
 from numpy.typing import ArrayLike, NDArray
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
-from attnwidget.widgets.shared.code import chosen_options, code_of
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.values import to_wire
 
 #: Behaviours of Clark et al., Figure 6, in the order of their marks: each looks the same on every

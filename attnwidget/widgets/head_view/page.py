@@ -11,7 +11,7 @@ from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, heads_of, in_bytes, maps_of
 from attnwidget.widgets.pages.encoding import AS_TEXT, state_of
-from attnwidget.widgets.pages.part import Holding, Page, Part
+from attnwidget.widgets.pages.page_part import Holding, Page, Part
 
 
 def page(view: HeadView) -> Page:

@@ -17,7 +17,7 @@ from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
-from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
@@ -141,7 +141,7 @@ class HeadView(TokenSize, LongInput):
         if self.head is None:
             return None
         layer, head, stack = self.head
-        return self.attention.map(quantity, layer, head, stack=stack, unit=self.unit)
+        return in_unit(self.attention, self.unit).map(quantity, layer, head, stack=stack)
 
     @property
     def difference(self) -> NDArray[np.float32] | None:

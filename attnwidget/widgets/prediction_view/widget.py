@@ -13,8 +13,9 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
-from attnwidget.widgets.prediction_view.question import (
+from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ShownQuestion,
     ask,
@@ -56,7 +57,7 @@ class Wanted(NamedTuple):
     name: str
     question: ShownQuestion
     heads: tuple[Head, ...]
-    method: str
+    method: EditMethod
     stack: str
     effects_by: str
 
@@ -139,7 +140,10 @@ class PredictionView(StackChoice):
     ) -> None:
         if isinstance(attention, Attention):
             reading_of(attention)
-        self._before: tuple[Reading, int | None, Predictions] | None = None
+        self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
+        # The effects that the background thread computes. The thread reads no computed trait, since
+        # it would then compute that trait itself.
+        self._sought: Wanted | None = None
         self._background = Background(("effects",), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
@@ -210,7 +214,7 @@ class PredictionView(StackChoice):
 
     # Traits
 
-    def _edited(self, attention: Attention) -> Attention:
+    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
         """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
             reading_of(attention)
@@ -323,7 +327,7 @@ class PredictionView(StackChoice):
             masks=self._answered.question.position not in masks,
         )
 
-    def _ask_intact(self, reading: Reading, position: int | None) -> Predictions:
+    def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
         """What the model answers with all heads on, asked once."""
         if self._before is None or self._before[:2] != (reading, position):
             at = None if position is None else [position]
@@ -361,6 +365,7 @@ class PredictionView(StackChoice):
     def _find_effects(self, change: object) -> None:
         self._found = None
         self._problem = ""
+        self._sought = self._wanted
         if self._wanted is not None:
             self._background.add("effects", self._effects_job(self._wanted), delay=_PAUSE)
             self._background.start()
@@ -369,7 +374,7 @@ class PredictionView(StackChoice):
         reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
-            return self._wanted != wanted or self._background.closed
+            return self._sought is not wanted or self._background.closed
 
         for exact in (False, True) if wanted.effects_by == "passes" else (False,):
             values = effects_of(

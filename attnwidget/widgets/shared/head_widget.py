@@ -16,13 +16,13 @@ from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.widgets.pages.registry import STATIC as STATIC
 from attnwidget.widgets.pages.registry import figure as figure_named
-from attnwidget.widgets.shared.code import chosen_options, code_of
 from attnwidget.widgets.shared.computed import ComputedTraits
+from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
-from attnwidget.widgets.shared.options import options
 from attnwidget.widgets.shared.save_menu import answer_page
+from attnwidget.widgets.shared.session_options import options
 from attnwidget.widgets.shared.traits import Heads
-from attnwidget.widgets.shared.warm import warm_up
+from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.linked_traits import fitting
 
 #: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.

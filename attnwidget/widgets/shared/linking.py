@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from attnwidget.widgets.shared.circle import circle_of, tie, untie
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.linked_figures import circle_of, tie, untie
 from attnwidget.widgets.wire.linked_traits import SHARED
 
 #: How often a value is set again while other threads change it.
@@ -61,8 +61,8 @@ class FigureLink:
         if getattr(self._giving, "now", False) or name not in self.names:
             return
         self._giving.now = True
-        having = [widget for widget in self.widgets if widget._takes(name)]
         try:
+            having = [widget for widget in self.widgets if widget._takes(name)]
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
                     if widget in having and widget is not source:

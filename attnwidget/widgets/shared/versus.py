@@ -7,8 +7,8 @@ from typing import Any
 import traitlets
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.comparable import refuse_incomparable
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.computed import computed, when_open

@@ -13,7 +13,7 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.computed import computed
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.token_lens.three_digits import three_digits
-from attnwidget.widgets.wire.values import axes_to_wire, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 # More numbers than these are sent to three digits, in a byte and a half each.
 _MOST_IN_FULL = 6000
@@ -117,13 +117,8 @@ class TokenLens(StackChoice):
         return locked["query"], locked["key"]
 
     def _of(self, side: str, index: int, layer: int | None = None) -> NDArray[np.float32]:
-        return self.attention.of_token(
-            side,
-            index,
-            layer=layer,
-            stack=self.stack,
-            unit=self.unit,
-            quantity=self.quantity,
+        return in_unit(self.attention, self.unit).of_token(
+            side, index, layer=layer, stack=self.stack, quantity=self.quantity
         )
 
     def _pair(self, query: int, key: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

@@ -4,7 +4,7 @@ import { cellInput } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
 import { element, listening } from "../shared/dom.js";
 import { commonKey, keyHelp } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live.js";
+import { liveRegion } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh, type Raster } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";

@@ -3,7 +3,7 @@ import { activeDescendant } from "../shared/cell_cursor.js";
 import { element } from "../shared/dom.js";
 import type { MapState } from "../shared/head_types.js";
 import { commonKey } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live.js";
+import { liveRegion } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";

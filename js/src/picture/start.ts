@@ -1,34 +1,13 @@
-import { drawPicture as coreferenceView } from "../coreference_view/picture.js";
-import { drawPicture as dependencyArcs } from "../dependency_arcs/picture.js";
-import { drawPicture as explorer } from "../explorer/picture.js";
-import { drawPicture as headGrid } from "../head_grid/picture.js";
-import { drawPicture as headMap } from "../head_map/picture.js";
-import { drawPicture as headView } from "../head_view/picture.js";
-import { drawPicture as metricStrip } from "../metric_strip/picture.js";
-import { drawPicture as predictionView } from "../prediction_view/picture.js";
-import { drawPicture as relationTable } from "../relation_table/picture.js";
+import pictures from "virtual:figures/picture";
 import { captionText } from "../shared/caption.js";
 import { drawPanels } from "../shared/picture/panels.js";
 import { type DrawPicture, FONT, type Request } from "../shared/picture/sheet.js";
 import type { PlacedRaster } from "../shared/picture/svg_pen.js";
 import { THEMES } from "../shared/theme.js";
 import { revive } from "../shared/wire.js";
-import { drawPicture as tokenLens } from "../token_lens/picture.js";
 
-/** Every figure that can be drawn without a page, by the name of its widget's folder. */
-const FIGURES: Record<string, DrawPicture<never>> = {
-  head_grid: headGrid,
-  coreference_view: coreferenceView,
-  dependency_arcs: dependencyArcs,
-  head_view: headView,
-  explorer,
-  prediction_view: predictionView,
-  relation_table: relationTable,
-  head_map: headMap,
-  metric_strip: metricStrip,
-  token_lens: tokenLens,
-};
-FIGURES.panels = drawPanels(FIGURES);
+/** Everything that can be drawn without a page, by name: every figure, and several in panels. */
+const FIGURES: Record<string, DrawPicture<never>> = { ...pictures, panels: drawPanels(pictures) };
 
 interface Wish extends Omit<Request, "theme" | "density" | "blank"> {
   figure: string;

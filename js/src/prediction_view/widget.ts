@@ -5,7 +5,7 @@ import { type Cell, inside, sameCell } from "../shared/cells.js";
 import { choice, controlRow } from "../shared/controls.js";
 import { element, listening } from "../shared/dom.js";
 import { commonKey, keyHelp } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live.js";
+import { liveRegion } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";

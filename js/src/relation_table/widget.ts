@@ -3,7 +3,7 @@ import type { Cell } from "../shared/cells.js";
 import { choice } from "../shared/controls.js";
 import { element } from "../shared/dom.js";
 import { commonKey, keyHelp } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live.js";
+import { liveRegion } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { DIRECTIONS, type Direction, type TableState } from "../shared/relation_types.js";
 import { releasing } from "../shared/release.js";

@@ -5,7 +5,7 @@ import { type Cell, corner, inside, pitches, sameCell } from "../shared/cells.js
 import { element, listening } from "../shared/dom.js";
 import { adds, commonKey, keyHelp } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
-import { liveRegion } from "../shared/live.js";
+import { liveRegion } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
@@ -13,7 +13,6 @@ import { remembered } from "../shared/remembered.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import { type Asked, lockedOf } from "./asked.js";
 import { lensControls } from "./lens_controls.js";
 import {
   captionOf,
@@ -27,6 +26,7 @@ import {
 } from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, headAt, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
+import { type Asked, lockedOf } from "./shown_tokens.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
 
 const KEYS = [

@@ -1,4 +1,4 @@
-"""A model on its way to another process: how to load it there, and a fingerprint of its weights."""
+"""Models for other processes: how to load the model there, and a fingerprint of its weights."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from weakref import WeakValueDictionary
 import numpy as np
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.placement import weight_of
+from attnwidget.capture.hub_model.weight_placement import weight_of
 
-# Weights from each parameter, to distinguish a model from others of the same class.
+# Number of weights from each parameter, which distinguish models of the same class.
 _SAMPLED = 64
 # The models that this process received and still uses, so that each is loaded once.
 _received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 
 
 def weights_digest(module: nn.Module) -> str:
-    """A fingerprint that distinguishes a model's weights from other weights of the same shapes."""
+    """Return a fingerprint that distinguishes weights of the same shapes."""
     digest = blake2b(digest_size=16)
     for name, _ in module.named_parameters():
         path, _, attribute = name.rpartition(".")
         parameter: Any = weight_of(module.get_submodule(path), attribute)
-        # How it is quantised: by its weights alone, or with what they multiply.
+        # The kind of quantisation: of the weights alone, or also of their inputs.
         kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
         digest.update(f"{name}{kind}".encode())
         for numbers in _stored(parameter.detach()):
@@ -48,7 +48,7 @@ def _is_nested(parameter: Any) -> bool:
 
 
 def _stored(parameter: Any) -> Iterator[Tensor]:
-    """The plain tensors that a parameter is kept in: a quantised one has several."""
+    """Return the plain tensors of a parameter; a quantised parameter has several."""
     if not _is_nested(parameter):
         yield parameter
         return
@@ -57,16 +57,16 @@ def _stored(parameter: Any) -> Iterator[Tensor]:
 
 
 class CannotSendError(TypeError):
-    """Something that another process needs cannot be pickled."""
+    """An object for another process cannot be pickled."""
 
 
 @dataclass(frozen=True)
 class SentModel:
-    """How another process comes by an `AttentionModel`.
+    """An `AttentionModel` for another process.
 
     Attributes:
-        load: makes the model: by its name or folder, or with the pickled model in it.
-        attention: the implementation of attention that transformers runs.
+        load: Function that makes the model from its name or folder, or contains the pickled model.
+        attention: The attention implementation of transformers.
         weights: A fingerprint of the weights.
     """
 
@@ -76,10 +76,10 @@ class SentModel:
 
     @classmethod
     def of(cls, model: Any, load: Callable[[], Any]) -> bytes:
-        """The model as bytes.
+        """Return the pickled form of a model.
 
         Raises:
-            CannotSendError: a model that was passed as an object and does not pickle.
+            CannotSendError: the model was passed as an object and cannot be pickled.
         """
         hf_model = model.hf_model
         sent = cls(load, attention_of(hf_model), weights_digest(hf_model))
@@ -94,11 +94,11 @@ class SentModel:
             ) from error
 
     def loaded(self) -> Any:
-        """The model, loaded in this process.
+        """Load the model in this process.
 
         Raises:
             ValueError: if the model with this name or folder has other weights here.
-            OSError: nothing is found there.
+            OSError: there is no model with this name or folder.
         """
         model = self.load()
         if self.attention != attention_of(model.hf_model):
@@ -113,12 +113,12 @@ class SentModel:
 
 
 def attention_of(hf_model: Any) -> str | None:
-    """The implementation of attention that transformers runs, such as "sdpa"."""
+    """Return the attention implementation of transformers, such as "sdpa"."""
     return getattr(hf_model.config, "_attn_implementation", None)
 
 
 def received_model(sent: bytes) -> Any:
-    """The model of `SentModel.of`, the same object each time as long as somebody uses it.
+    """Return the model of `SentModel.of`, the same object as long as it is in use.
 
     Raises:
         ValueError, OSError: as `SentModel.loaded`.

@@ -73,8 +73,8 @@ def join_figures(
 def _pictures(figures: Iterable[Any]) -> list[Picture]:
     if callable(getattr(figures, "figure", None)) or isinstance(figures, Picture):
         raise TypeError(
-            f"panels takes a list of figures, got one {type(figures).__name__}: "
-            "panels([view, grid])"
+            f"join_figures takes a list of figures, got one {type(figures).__name__}: "
+            "join_figures([view, grid])"
         )
     pictures = []
     for figure in figures:
@@ -82,7 +82,7 @@ def _pictures(figures: Iterable[Any]) -> list[Picture]:
         picture = drawn() if callable(drawn) else figure
         if not isinstance(picture, Picture):
             raise TypeError(
-                f"panels joins widgets of this package and their pictures, got "
+                f"join_figures joins widgets of this package and their pictures, got "
                 f"{type(figure).__name__}: charts are saved by themselves, and joined by Altair's "
                 "own alt.hconcat and alt.vconcat"
             )

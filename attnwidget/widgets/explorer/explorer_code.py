@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnwidget.capture.maps.made_by import YOURS, Call, literal
+from attnwidget.capture.maps.python_call import YOURS, Call, literal
 from attnwidget.widgets.explorer.examples import is_embedded
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.explorer.treebank import DEMO
-from attnwidget.widgets.shared.code import chosen_options, code_of
+from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.linked_traits import SHARED
 
 #: What the explorer says by other means, or says of itself.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reference_surface import entropy
+from references.reference_surface import entropy
 
 Array = NDArray[np.float64]
 

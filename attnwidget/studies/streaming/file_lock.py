@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from attnwidget.text.whole_file import named_errors, remove_unfinished
+from attnwidget.text.atomic_file import named_errors, remove_unfinished
 
 # Of folders that nothing can be written to, and of file systems without locks.
 _NO_LOCKS = {
@@ -42,7 +42,7 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget.studies.streaming.one_writer import one_writer
+        >>> from attnwidget.studies.streaming.file_lock import one_writer
         >>> path = Path(tempfile.mkdtemp(), "run.npz")
         >>> with one_writer(path):
         ...     [one.name for one in path.parent.iterdir()]

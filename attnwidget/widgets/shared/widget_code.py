@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets
 
-from attnwidget.capture.maps.made_by import Call, call
+from attnwidget.capture.maps.python_call import Call, call
 
 #: Options that the page does not need to know.
 _UNSEEN = ("highlight",)

@@ -51,7 +51,7 @@ def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = 
         named: the arguments by name.
 
     Example:
-        >>> from attnwidget.capture.maps.made_by import call
+        >>> from attnwidget.capture.maps.python_call import call
         >>> str(call("load_model", {"model": object()}, {"revision": "main", "device": None}))
         'load_model(model, revision="main")'
     """
@@ -86,7 +86,7 @@ def literal(value: Any) -> str | None:
     """Return a value as Python code, or None if the value cannot be written as code.
 
     Example:
-        >>> from attnwidget.capture.maps.made_by import literal
+        >>> from attnwidget.capture.maps.python_call import literal
         >>> literal([("query", 7)]), literal(object())
         ('[("query", 7)]', None)
     """

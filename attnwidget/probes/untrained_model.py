@@ -26,7 +26,7 @@ def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
 
     Example:
         >>> from attnwidget import load_model
-        >>> from attnwidget.probes.untrained import untrained_like
+        >>> from attnwidget.probes.untrained_model import untrained_like
         >>> untrained_like(load_model())
         AttentionModel(BertForMaskedLM 'small BERT (in the package), untrained', 6×12 heads, cpu)
     """

@@ -108,7 +108,7 @@ def cluster_numbers(clusters: list[str]) -> dict[str, int]:
     """Clusters of several mentions numbered from 1 in the order of the text; 0 for the others.
 
     Example:
-        >>> from attnwidget.widgets.coreference_view.windows import cluster_numbers
+        >>> from attnwidget.widgets.coreference_view.study_windows import cluster_numbers
         >>> sorted(cluster_numbers(["b", "a", "once", "a", "b"]).items())
         [('a', 2), ('b', 1), ('once', 0)]
     """

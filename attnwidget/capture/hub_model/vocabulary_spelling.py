@@ -1,4 +1,4 @@
-"""How vocabulary entries are spelt for a reader: byte-level BPE decoded, word marks dropped."""
+"""Readable spelling of vocabulary entries: decodes byte-level BPE, drops marks of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VISIBLE = {" ": "\u2423", "\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d"}
 
 
 def vocabulary_kind(tokenizer: Any) -> SpellingKind:
-    """How `tokenizer` writes its vocabulary: bytes as letters, spaces as low bars, or plainly."""
+    """Return how `tokenizer` spells its vocabulary: bytes as letters, spaces as "▁", or plainly."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     described = ""
     for part in ("decoder", "pre_tokenizer", "normalizer"):
@@ -33,7 +33,7 @@ def vocabulary_kind(tokenizer: Any) -> SpellingKind:
 
 
 def guess_kind(raw: Iterable[str]) -> SpellingKind:
-    """The same for tokens that come without a tokenizer, from the marks they carry."""
+    """Return the same for tokens without a tokenizer, from the marks in the tokens."""
     raw = list(raw)
     if any(token.startswith(_METASPACE) for token in raw):
         return "metaspace"
@@ -46,10 +46,10 @@ def guess_kind(raw: Iterable[str]) -> SpellingKind:
 
 
 def readable(raw: str, kind: SpellingKind) -> str:
-    """`raw` as a reader wants to see it; never empty for a token that has characters.
+    """Return the readable form of `raw`; never empty for a token that has characters.
 
-    Spaces that only mark a word's beginning are dropped; a token of nothing but white space shows
-    it by a sign; bytes that are no whole character are written as <0xF0>.
+    Spaces that only mark the beginning of a word are dropped. White space of a token without other
+    characters is shown by a symbol. Bytes that are not a complete character are written as <0xF0>.
 
     Example:
         >>> readable("ĠcafÃ©", "bytes"), readable("▁the", "metaspace")
@@ -68,13 +68,13 @@ def readable(raw: str, kind: SpellingKind) -> str:
     if text.strip(" ") and text.startswith(" "):
         text = text.lstrip(" ")
     if not any(character.isprintable() and not character.isspace() for character in text):
-        # A token of spaces, or of the joiner inside an emoji, would be drawn as nothing at all.
+        # A token of spaces, or of the joiner inside an emoji, would be invisible.
         text = "".join(_VISIBLE.get(c, f"<U+{ord(c):04X}>") for c in text)
     return text or raw
 
 
 def starts_word(raw: str, kind: SpellingKind) -> bool | None:
-    """Whether `raw` says that it begins a word; None where its vocabulary cannot say."""
+    """Return whether `raw` begins a word; None if the vocabulary does not show it."""
     if kind == "bytes":
         return raw.startswith((_BYTE_SPACE, "\u010a", "\u0109"))
     if kind == "metaspace":

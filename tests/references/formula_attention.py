@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget import Attention
-from attnwidget.capture.maps.stack_axes import Stack
-from attnwidget.capture.maps.thumbnails import Thumbnails
+from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.text.tokens import Tokens
 
 WORDS = (
@@ -45,16 +45,20 @@ class FormulaAttention(Attention):
     asked: list[tuple[Any, ...]]
 
     def __init__(self, n: int = 8192, n_layers: int = 2, n_heads: int = 4) -> None:
-        small = Attention.from_weights(np.full((n_layers, n_heads, 2, 2), 0.5), ["<s>", "a"])
+        # Small maps that differ by head, for the thumbnails of grids.
+        strengths = np.linspace(0.1, 1, n_layers * n_heads).reshape(n_layers, n_heads, 1, 1)
+        small = Attention.from_weights(
+            strengths * np.tri(64), ["t"] * 64, model_name="a formula", allow_unnormalised=True
+        )
         text = ["<s>", *(WORDS[i % len(WORDS)] for i in range(n - 1))]
         for place in NEEDLES:
             if place < n:
                 text[place] = "needle"
         tokens = Tokens.plain(text)
         self.__dict__.update(small.__dict__)
-        self.stacks = {"self": Stack("self", n_layers, n_heads, n_heads, tokens, tokens)}
-        self.model_name = "a formula"
         self.intact = self
+        self._small = small.stack_maps("self")
+        self.stacks["self"] = replace(small.stacks["self"], query=tokens, key=tokens)
         self.asked = []
 
     is_long = True
@@ -121,8 +125,5 @@ class FormulaAttention(Attention):
         order = np.argsort(-weights, kind="stable")[:count]
         return [(int(q[i]), int(k[i]), float(weights[i])) for i in order]
 
-    def thumbnails(self, stack: str | None = None, **options: Any) -> Thumbnails:
-        # A picture that differs by head: what grids need.
-        heads = np.arange(8).reshape(2, 4, 1, 1) * np.tri(64) * 30
-        strongest = np.full((2, 4, 2), 5, np.int32)
-        return Thumbnails(heads.astype(np.uint8), np.full((2, 4), 0.456, np.float32), strongest)
+    def stack_maps(self, stack: str) -> StackMaps:
+        return self._small

@@ -1,4 +1,4 @@
-"""The transformers model inside of what users have: compiled, parallel, with adapters of peft."""
+"""The transformers model inside its wrappers: compiled, parallel, with adapters of peft."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 from torch import nn
 
-# These choose among their adapters by what they are given, before the model is.
+# These adapters depend on the input, which is known only before the model runs.
 _CHOOSING = {"PolyModel", "XLoraModel"}
 
 
 def unwrapped(model: nn.Module) -> Any:
-    """The transformers model in what wraps it; a model in no wrapper as it is.
+    """Return the transformers model inside its wrappers, or the model itself.
 
     Wrappers are `torch.compile`, `torch.nn.DataParallel`, `DistributedDataParallel` and peft, also
-    nested. Adapters inside the layers, such as LoRA, stay.
+    nested. Adapters inside the layers, such as LoRA, stay active.
 
     Raises:
-        TypeError: adapters that are beside the layers, as those of prefix and prompt tuning.
+        TypeError: adapters outside the layers, such as prefix and prompt tuning.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Files that are there complete, or not at all."""
+"""Atomic writing of files: a file is complete, or the old file stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in its place once it is complete: whoever is interrupted leaves the old one.
+    """Write a file completely, or leave the old file if the writing is interrupted.
 
     Raises:
         OSError: as `replacing`.
@@ -19,7 +19,7 @@ def write_whole(path: Path, data: bytes) -> None:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget.text.whole_file import write_whole
+        >>> from attnwidget.text.atomic_file import write_whole
         >>> path = Path(tempfile.mkdtemp(), "numbers.txt")
         >>> write_whole(path, b"1 2 3")
         >>> path.read_bytes()
@@ -31,17 +31,17 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """The name to write a file under, which takes the place of `path` when the block is done.
+    """Yield a temporary name; the file of this name replaces `path` at the end of the block.
 
-    Whoever is killed or interrupted in the block leaves the old file.
+    A process that is killed or interrupted in the block leaves the old file.
 
     Raises:
-        OSError: of the block, about `path`; the old file stands.
+        OSError: an error of the block, with the name `path`; the old file stays.
 
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from attnwidget.text.whole_file import replacing
+        >>> from attnwidget.text.atomic_file import replacing
         >>> path = Path(tempfile.mkdtemp(), "numbers.txt")
         >>> with replacing(path) as unfinished:
         ...     _ = unfinished.write_bytes(b"1 2 3")
@@ -60,7 +60,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def remove_unfinished(path: Path) -> None:
-    """Remove what writers that were killed have left of `path`; for one who is the only writer."""
+    """Remove the unfinished files of killed writers of `path`; call it only as the only writer."""
     for left in path.parent.glob(f"{escape(path.name)}.*.part"):
         with suppress(OSError):
             left.unlink()
@@ -68,10 +68,10 @@ def remove_unfinished(path: Path) -> None:
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Errors in the block name the file that was to be written, and the next step.
+    """Add the name of the file and the next step to errors of the block.
 
     Raises:
-        OSError: of the same number, and so of the same class.
+        OSError: an error with the same number, and therefore of the same class.
     """
     try:
         yield

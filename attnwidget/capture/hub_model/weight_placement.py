@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where a model takes its inputs: with its first weights, or where offloaded ones are run.
+    """Return the device of a model's inputs: of its first weights, or where offloaded weights run.
 
     Example:
         >>> from attnwidget import load_model
@@ -34,7 +34,7 @@ def check_has_weights(model: nn.Module) -> None:
 
 
 def weight_of(module: nn.Module, name: str) -> Tensor | None:
-    """A module's own weight or bias, also where accelerate offloaded it; None for none."""
+    """Return the weight or bias of a module, also if accelerate offloaded it; None for none."""
     weight: Tensor | None = getattr(module, name, None)
     if weight is None or weight.device.type != "meta":
         return weight
@@ -46,7 +46,7 @@ def weight_of(module: nn.Module, name: str) -> Tensor | None:
 
 
 def _run_on(model: nn.Module) -> Iterator[torch.device]:
-    """The devices to which accelerate brings weights when they are needed."""
+    """Yield the devices to which accelerate moves weights when they are needed."""
     for module in model.modules():
         for hook in _hooks(module):
             if getattr(hook, "offload", False) and hook.execution_device is not None:
@@ -54,6 +54,6 @@ def _run_on(model: nn.Module) -> Iterator[torch.device]:
 
 
 def _hooks(module: nn.Module) -> list[Any]:
-    """What accelerate runs before and after a module."""
+    """Yield the hooks that accelerate runs before and after a module."""
     hook: Any = getattr(module, "_hf_hook", None)
     return list(getattr(hook, "hooks", [hook] if hook is not None else []))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from attnwidget.drawing.picture import PAGE_FORMATS, check_file, check_theme
-from attnwidget.text.whole_file import write_whole
-from attnwidget.widgets.pages.document import document
+from attnwidget.text.atomic_file import write_whole
 from attnwidget.widgets.pages.page_data import page_data
-from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.page_document import document
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.pages.registry import page_of
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
 
@@ -50,7 +50,7 @@ def write_page(
     Example:
         >>> import tempfile
         >>> from attnwidget import HeadView, load_model
-        >>> from attnwidget.widgets.pages.write import write_page
+        >>> from attnwidget.widgets.pages.write_page import write_page
         >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
         >>> write_page(view, tempfile.mkdtemp() + "/cat.html").name
         'cat.html'

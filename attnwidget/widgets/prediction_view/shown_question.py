@@ -22,7 +22,7 @@ _NOT_ASKED = (
 )
 
 
-def reading_of(attention: Attention) -> tuple[Reading, Task]:
+def reading_of(attention: Attention) -> tuple[Reading[Attention], Task]:
     """The input of an attention, and what its model predicts.
 
     Raises:
@@ -50,9 +50,9 @@ def stack_of_answers(attention: Attention) -> Stack:
     return stacks["decoder"] if "decoder" in stacks else next(iter(stacks.values()))
 
 
-def masks_of(reading: Reading) -> list[int]:
+def masks_of(reading: Reading[Attention]) -> list[int]:
     """The positions of mask tokens."""
-    mask = getattr(getattr(reading.model, "tokenizer", None), "mask_token_id", None)
+    mask = getattr(reading.model.tokenizer, "mask_token_id", None)
     return [i for i, token in enumerate(reading.inputs["input_ids"][0].tolist()) if token == mask]
 
 
@@ -138,7 +138,11 @@ class Answered:
 
 
 def ask(
-    reading: Reading, position: int, heads: Sequence[Head], method: EditMethod, before: Predictions
+    reading: Reading[Attention],
+    position: int,
+    heads: Sequence[Head],
+    method: EditMethod,
+    before: Predictions,
 ) -> Predictions:
     """What the model answers at a position with heads off; `before` where none are."""
     if not heads:

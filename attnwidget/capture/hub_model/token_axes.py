@@ -1,4 +1,4 @@
-"""The axes of attention maps: what ids, image patches or plain strings stand for."""
+"""The axes of attention maps, from vocabulary ids, image patches or plain strings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from attnwidget.capture.hub_model.spelling import (
+from attnwidget.capture.hub_model.vocabulary_spelling import (
     SpellingKind,
     guess_kind,
     readable,
@@ -24,14 +24,14 @@ def token_axis(
     word_ids: Sequence[int | None] | None = None,
     segments: Sequence[int] | None = None,
 ) -> Tokens:
-    """The axis of `ids` as `tokenizer` spells them.
+    """Return the axis of `ids`, spelt by `tokenizer`.
 
     Args:
-        tokenizer: a Hugging Face tokenizer.
-        ids: n vocabulary ids.
-        word_ids: the word of each token as the tokenizer cut them, None for special tokens; without
-            it, words are recognised by the marks in the vocabulary.
-        segments: n zeros and ones, sentence A or B; all 0 without it.
+        tokenizer: A Hugging Face tokenizer.
+        ids: The n vocabulary ids.
+        word_ids: The tokenizer's word of each token, None for special tokens. Without `word_ids`,
+            words are recognised by the marks in the vocabulary.
+        segments: For each token, 0 or 1 for sentence A or B; None = all 0.
 
     Example:
         >>> from attnwidget import load_model
@@ -54,8 +54,7 @@ def token_axis(
                 for i, of_token in enumerate(segments)
                 if of_token == segment and words[i] is not None
             ]
-            # With a vocabulary that marks spaces but does not split at them, a whole text is one
-            # word.
+            # If a vocabulary marks spaces but does not split at them, a whole text is one word.
             if len({words[i] for i in here}) == 1 and kind == "metaspace":
                 for i in here:
                     words[i] = by_mark[i]
@@ -70,10 +69,10 @@ def token_axis(
 
 
 def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> Tokens:
-    """The axis of tokens that come as strings: their spelling tells special tokens and words.
+    """Return the axis of tokens given as strings; spelling shows special tokens and words.
 
     Raises:
-        TypeError: one text in place of its tokens, or a token that is neither text nor a number.
+        TypeError: a text in place of its tokens, or a token that is neither a string nor a number.
     """
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
         raise TypeError(f"tokens are a list of strings, one a token, got {tokens!r}")
@@ -95,7 +94,7 @@ def plain_axis(tokens: Sequence[str], segments: Sequence[int] | None = None) -> 
 
 
 def patch_axis(length: int, rows: int, columns: int) -> Tokens:
-    """The axis of an image of `rows` x `columns` patches: [CLS] first where there is room."""
+    """Return the axis of an image of `rows` x `columns` patches, after [CLS] if there is room."""
     extra = length - rows * columns
     if extra < 0:
         return position_axis(length)
@@ -112,7 +111,7 @@ def patch_axis(length: int, rows: int, columns: int) -> Tokens:
 
 
 def position_axis(length: int) -> Tokens:
-    """The axis of inputs that have no names, such as stretches of sound: their positions."""
+    """Return the axis of inputs without names, such as frames of sound: their positions."""
     text = tuple(str(i) for i in range(length))
     empty = ("",) * length
     return Tokens(text, text, (), empty, (0,) * length, tuple(range(length)))
@@ -123,7 +122,7 @@ def _special_kinds(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     ends = {getattr(tokenizer, name, None) for name in ("sep_token_id", "eos_token_id")} - {None}
     others = _non_words(tokenizer)
     kinds = []
-    # A decoder's start token is first even where the target has a [CLS] of its own.
+    # The start token of a decoder is first even if the target has a [CLS].
     for i, token_id in enumerate(ids):
         if cls_id is not None and token_id == cls_id:
             kinds.append("cls")
@@ -137,7 +136,7 @@ def _special_kinds(tokenizer: Any, ids: Sequence[int]) -> list[str]:
 
 
 def _non_words(tokenizer: Any) -> set[int]:
-    """Ids that stand for no text. An unknown word is a word."""
+    """Return the ids without text. The id of unknown words has text."""
     return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 
@@ -158,7 +157,7 @@ def _words_by_mark(
 
 
 def _numbered(words: Iterable[int | None], segments: Sequence[int]) -> tuple[int | None, ...]:
-    """Words numbered through both sentences, which tokenizers count apart."""
+    """Number the words through both sentences, because tokenizers restart in the second one."""
     numbers: dict[tuple[int, int], int] = {}
     return tuple(
         None if word is None else numbers.setdefault((segment, word), len(numbers))

@@ -1,0 +1,50 @@
+// Two modules without a file: "virtual:figures/picture" and "virtual:figures/page". Each exports a
+// record of what the `picture.ts` or `page.ts` of every figure exports, by the folder's name.
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const sources = resolve(dirname(fileURLToPath(import.meta.url)), "src");
+const isIn = (folder, file) => existsSync(resolve(sources, folder, file));
+
+/** A folder with a `widget.ts` is a figure. */
+export const figures = readdirSync(sources)
+  .sort()
+  .filter((folder) => isIn(folder, "widget.ts"));
+
+const PREFIX = "virtual:figures/";
+/** The name that a figure's file exports, by the name of the file. */
+const EXPORTS = { picture: "drawPicture", page: "pageModel" };
+
+/** The source of the module, with an import for each figure that has such a file. */
+function textOf(module) {
+  const file = module.slice(PREFIX.length);
+  const folders = figures.filter((folder) => isIn(folder, `${file}.ts`));
+  const imports = folders.map((folder) => {
+    const path = JSON.stringify(resolve(sources, folder, `${file}.ts`));
+    return `import { ${EXPORTS[file]} as ${folder} } from ${path};`;
+  });
+  return [...imports, `export default { ${folders.join(", ")} };`].join("\n");
+}
+
+/** For `build.mjs`. */
+export const figureModules = {
+  name: "figure-modules",
+  setup(build) {
+    build.onResolve({ filter: /^virtual:figures\// }, ({ path }) => ({
+      path,
+      namespace: "figure-modules",
+    }));
+    build.onLoad({ filter: /.*/, namespace: "figure-modules" }, ({ path }) => ({
+      contents: textOf(path),
+      resolveDir: sources,
+    }));
+  },
+};
+
+/** For `vitest.config.mjs`. */
+export const figureModulesInTests = {
+  name: "figure-modules",
+  resolveId: (id) => (id.startsWith(PREFIX) ? `\0${id}` : undefined),
+  load: (id) => (id.startsWith(`\0${PREFIX}`) ? textOf(id.slice(1)) : undefined),
+};
