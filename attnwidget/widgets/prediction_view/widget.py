@@ -126,7 +126,7 @@ class PredictionView(StackChoice):
         '"gradient" (the estimate alone, for large models).',
     ).tag(sync=True)
 
-    _found: traitlets.Any[Found | None, Found | None] = traitlets.Any(None)
+    _found: traitlets.TraitType[Found | None, Found | None] = traitlets.Any(None)
     # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -340,7 +340,9 @@ class PredictionView(StackChoice):
     def _wanted(self) -> Wanted | None:
         """The effects to compute for the shown question; None without a question."""
         answered = self._answered
-        return answered and Wanted(
+        if answered is None:
+            return None
+        return Wanted(
             self.attention,
             answered.name,
             answered.question,

@@ -123,7 +123,8 @@ class ComputedTraits(ThreadMessages):
         self._lock = threading.RLock()
         self._batch = _Batch()
         self._is_computing = False
-        self._plan = _plan_of(type(self))
+        cls: Any = type(self)
+        self._plan = _plan_of(cls)
         self._stale = set(self._plan.order)
         self._to_retry: set[str] = set()
 
