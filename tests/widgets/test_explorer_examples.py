@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model
+from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.demo import demo_texts
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
@@ -47,18 +50,17 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
     attend = AttentionModel.attend
     read = []
     drawn = []
-    thumbnails = Attention.thumbnails
 
     def attended(self: AttentionModel, *given: object, **more: object) -> Attention:
         read.append(given)
         return attend(self, *given, **more)
 
-    def counted(self: Attention, *given: object, **more: object) -> object:
+    def counted(*given: Any, **more: Any) -> Thumbnails:
         drawn.append(more["hidden"])
-        return thumbnails(self, *given, **more)
+        return draw_thumbnails(*given, **more)
 
     monkeypatch.setattr(AttentionModel, "attend", attended)
-    monkeypatch.setattr(Attention, "thumbnails", counted)
+    monkeypatch.setattr("attnwidget.widgets.head_grid.widget.draw_thumbnails", counted)
     figures = (explorer.grid, explorer.view)
     for one in (explorer, *figures):
         one.comm.sent.clear()

@@ -301,7 +301,10 @@ def test_the_limit_is_checked_before_anything_is_computed(
     kept = tmp_path / "page.html"
     kept.write_text("before")
     monkeypatch.setattr(Attention, "map", lambda *a, **k: pytest.fail("computed a map"))
-    monkeypatch.setattr(Attention, "thumbnails", lambda *a, **k: pytest.fail("drew the grid"))
+    monkeypatch.setattr(
+        "attnwidget.widgets.head_grid.widget.draw_thumbnails",
+        lambda *a, **k: pytest.fail("drew the grid"),
+    )
     with pytest.raises(
         ValueError, match=r"7\.7 MB, over limit_mb=2; .*maps of all heads.*shorten the text"
     ):
