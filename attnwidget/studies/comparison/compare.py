@@ -124,8 +124,8 @@ def compare(
             needs: several times as slow.
         padded: also the cosine of maps padded to so many tokens, rows of padding included, as in
             the released code, where it is 200.
-        batch_size: segments that go through the models together.
-        progress: show a progress bar.
+        batch_size: Number of segments in one pass of the models.
+        progress: Whether to show a progress bar.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
             after its last batch, with the same result to the last bit.
         resident: 1 holds one model in memory at a time, loaded from a name, a folder or a function;
@@ -133,7 +133,7 @@ def compare(
         maps_mb: with `resident=1` megabytes of memory that maps may take; None = 2,000, which is
             210 segments of 128 tokens in 12 layers of 12 heads. With `seeds` they are of all models
             but the last one.
-        executor: what has workers read the segments, as in `measure`.
+        executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
         TypeError: no model, or no segments; with `resident=1` a model that is in memory already.
@@ -143,7 +143,7 @@ def compare(
             single model; a metric as in `measure`; a checkpoint of another study, or one or an
             executor with `resident=1`; maps of one batch that are more than `maps_mb`.
         WorkersError: as in `measure`.
-        KeyboardInterrupt: before the first batch was done.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
         >>> from attnwidget import compare, load_model, make_segments

@@ -103,9 +103,9 @@ def read_one_at_a_time(
         texts: Their texts.
         metrics: what measures each; not used yet.
         padded: tokens that all are padded to.
-        batch_size: segments that go through a model together.
+        batch_size: Number of segments in one pass of a model.
         maps_mb: megabytes of maps that are in memory together at most.
-        progress: show a progress bar.
+        progress: Whether to show a progress bar.
 
     Raises:
         ValueError: the maps of one batch are more than `maps_mb`; or as `ModelReader`.

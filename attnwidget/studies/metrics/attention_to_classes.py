@@ -93,7 +93,7 @@ class Classes(SegmentMeans[ClassesResult]):
             of [SEP] tokens, as the authors' code does; it is the same for pairs.
 
     Raises:
-        ValueError: another variant.
+        ValueError: an unknown variant.
 
     Example:
         >>> from attnwidget import load_model

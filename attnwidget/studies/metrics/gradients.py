@@ -39,8 +39,8 @@ class GradientsResult(HeadResult):
         documents: int64 [C], those documents.
         loss: mean loss of the documents in nats.
         loss_name: "masked-LM" or "causal-LM".
-        n_documents: documents with a loss.
-        model_name: what was measured.
+        n_documents: Number of documents with a loss.
+        model_name: Name of the model.
     """
 
     classes: tuple[str, ...]
@@ -85,8 +85,8 @@ class Gradients(ClassMeans[GradientsResult]):
     Args:
         loss: "masked", "causal", or "auto": what the model's head was trained for.
         seed: of the masking, which depends on nothing else but the document.
-        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
-            "other tokens".
+        classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
+            remaining tokens are "other tokens".
 
     Raises:
         TypeError: when the measurement starts, where the model has no language-modelling head or

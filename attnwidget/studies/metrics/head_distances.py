@@ -51,8 +51,8 @@ class HeadDistances(HeadResult):
         n_documents: the documents that they are of.
         n_layers: L.
         n_heads: H.
-        stack: "self", or "encoder" of an encoder-decoder.
-        model_name: what was measured.
+        stack: "self", or "encoder" in an encoder-decoder.
+        model_name: Name of the model.
         without_attention: the layers of a hybrid model that have no attention; their heads are NaN
             in `distances`.
     """

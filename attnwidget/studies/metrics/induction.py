@@ -145,15 +145,16 @@ def induction_scores(
         length: tokens before they repeat.
         repeats: times that they occur.
         seed: of the tokens drawn.
-        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
-        progress: show a progress bar.
-        executor: Has workers read the sequences, as in `measure`.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the sequences, as in `measure`.
 
     Raises:
         ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
             small, sequences are too long for the model, or the checkpoint belongs to another study.
         RuntimeError, OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel

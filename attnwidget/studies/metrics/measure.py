@@ -74,17 +74,17 @@ def measure(
     the others need whole maps. Ctrl-C ends the pass and returns what is done.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         segments: cut with this model (`read_segments`, `make_segments`), or a `datasets.Dataset` of
             Hugging Face, with texts in "text" or tokens in "first" and "second". An iterator is
             read as the pass goes on.
         metrics: names ("position", "classes", "entropy", "confidence", "norms", "gradients",
             "patterns", "distances", "induction", "sinks"), or accumulators with options of their
             own.
-        batch_size: segments that go through the model together.
+        batch_size: Number of segments in one pass of the model.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
             after its last batch, with the same result to the last bit. One run at a time has it.
-        progress: show a progress bar.
+        progress: Whether to show a progress bar.
         token_types: "zero" gives both texts of a pair the type 0 (Clark et al.'s maps); None keeps
             the tokenizer's types.
         executor: has workers read the segments: any object with `submit(function, *arguments)`,
@@ -102,7 +102,7 @@ def measure(
         WorkersError: workers have other versions of torch, transformers or this package, the
             executor stopped, or a shard failed three times. The checkpoint keeps all finished
             batches.
-        KeyboardInterrupt: before the first batch was done.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
         >>> from attnwidget import load_model
@@ -147,9 +147,9 @@ def measure_attention(
     The numbers are those of `measure` over the same text alone.
 
     Args:
-        attention: of the input.
+        attention: The attention of one input.
         metrics: as in `measure`, but for "norms" and "gradients", which maps alone do not tell.
-        stack: where there are several, the one to measure; not "cross".
+        stack: The stack to measure if there are several; not "cross".
 
     Raises:
         ValueError: an unknown or repeated metric, or a metric that needs a model; a stack that does

@@ -33,7 +33,7 @@ class MeasuredCheckpoints(HeadResult):
     Attributes:
         checkpoints: the labels, in the order given.
         measured: what `measure` found at each.
-        complete: False where the pass was interrupted before the last checkpoint was measured.
+        complete: False if the pass was interrupted before the last checkpoint was measured.
     """
 
     checkpoints: tuple[str, ...]
@@ -109,9 +109,9 @@ def measure_checkpoints(
             and one of these. The default label is the name from `load_model`.
         segments: cut with one of the models (`read_segments`, `make_segments`).
         metrics: as in `measure`; accumulators that were not used yet.
-        batch_size: segments that go through a model together.
+        batch_size: Number of segments in one pass of a model.
         progress: show a progress bar for each checkpoint.
-        executor: what has workers read the segments, as in `measure`.
+        executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
         TypeError: a checkpoint is none of these; no segments.
@@ -119,7 +119,7 @@ def measure_checkpoints(
             `measure`.
         OSError: a checkpoint cannot be loaded.
         WorkersError: as in `measure`.
-        KeyboardInterrupt: before the first checkpoint was done.
+        KeyboardInterrupt: Ctrl-C before the first checkpoint was done.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure_checkpoints

@@ -41,15 +41,15 @@ class NormsResult(HeadResult):
     `layer_norms` and is left out of `norms`.
 
     Attributes:
-        classes: names of the C classes.
+        classes: Names of the C classes.
         weights: [C, L, H], weight on all tokens of the class together, mean over the queries.
         weighted_norms: [C, L, H], ||a f(x)|| likewise.
         norms: [C, L, H], ||f(x)||, mean over the tokens of the class.
         layer_norms: [C, L], ||sum over heads of a f(x)|| as `weighted_norms`; None where it was
             not asked for.
         documents: int64 [C], documents that have a token of the class.
-        n_documents: all documents.
-        model_name: what was measured.
+        n_documents: Number of all documents.
+        model_name: Name of the model.
     """
 
     classes: tuple[str, ...]
@@ -94,8 +94,8 @@ class Norms(ClassMeans[NormsResult]):
     without the output's (Kobayashi et al. 2020, section 3; their released code).
 
     Args:
-        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
-            "other tokens".
+        classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
+            remaining tokens are "other tokens".
         layer_level: also the norm of the heads' sum, which costs some 20 % of the forward pass
             where the rest costs 3 %.
         variant: "skip" leaves documents without a class out of its ||f(x)||; "released" gives NaN

@@ -84,7 +84,7 @@ class Patterns(SegmentMeans[PatternsResult]):
         method: "rules", or "cnn" for a network of eight convolutional layers as in the paper.
 
     Raises:
-        ValueError: another method.
+        ValueError: an unknown method.
 
     Example:
         >>> from attnwidget import load_model

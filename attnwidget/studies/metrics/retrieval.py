@@ -23,7 +23,7 @@ class RetrievalResult(HeadResult):
 
     Attributes:
         scores: [L, H], the share of the needle's different tokens that a head copied.
-        model_name: the model's name.
+        model_name: Name of the model.
         answer: what the model wrote.
         copied: the tokens of it that the needle has.
         needle: (from, to) of the needle among the tokens that were read, end excluded.

@@ -145,7 +145,7 @@ class ModelReader:
         return self._read_batch(segments, on_layer, {})[0]
 
     def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
-        """One batch and its states, [B, n, d]: the embeddings, then what each layer gives."""
+        """Return one batch and its states [B, n, d]: the embeddings, then each layer's output."""
         batch, output = self._read_batch(segments, lambda _: None, {"output_hidden_states": True})
         states = getattr(output, "hidden_states", None)
         if not states:
@@ -183,7 +183,7 @@ class ModelReader:
         return self.layers.place(seen.layer) if self.layers else seen.layer
 
     def _is_long(self, batch: Batch) -> bool:
-        """Whether the segments are read without whole maps, as all accumulators can."""
+        """Return whether to read the segments without whole maps, which accumulators must allow."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and is_long(self._backbone, batch.inputs, None)
 

@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Executor(Protocol):
-    """What runs functions elsewhere: `ProcessPoolExecutor`, Dask's, loky's, submitit's..."""
+    """Executor of functions elsewhere: `ProcessPoolExecutor`, Dask's, loky's, submitit's."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
         """Call `function(*args)`; return a future with `result()`, `done()`, `cancel()`."""

@@ -51,7 +51,7 @@ class TokenClasses:
         self._classes_of: dict[int, frozenset[str]] = {}
 
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
-        """By class one bool for each of `ids`; `tokens` makes their axis for functions that ask."""
+        """Return one bool per id for each class; `tokens` makes the axis for functions."""
         classes = [self._of(token_id) for token_id in ids]
         flags = {name: [name in of_token for of_token in classes] for name in self._order}
         flags["first token"][0] = True

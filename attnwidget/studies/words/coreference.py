@@ -53,16 +53,17 @@ def probe_coreference(
     can be reproduced to the digit.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         documents: with mentions (`load_coreference`).
         windows: "first" reads the beginning of each document, as the paper does; "all" reads it
             all, window by window; antecedents are then looked for in the same window.
         max_tokens: tokens of a window with its special tokens.
-        skip_unaligned: leave out windows with a word that has no tokens; the result counts them.
-        batch_size: windows that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        skip_unaligned: Whether to leave out windows that have a word without tokens; the result
+            counts them.
+        batch_size: Number of windows in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: a word without tokens, `max_tokens` beyond what the model takes, or no mention
@@ -184,7 +185,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     Args:
         documents: all documents.
         windows: the stretches of them that are read, segment i of the study being window i.
-        n_skipped: windows that were left out, for the result to say.
+        n_skipped: Number of windows that were left out, for the result.
     """
 
     name: ClassVar[str] = "coreference"

@@ -114,9 +114,9 @@ class CoreferenceAccuracies(HeadResult):
         windows: the windows that were read, with their evaluated mentions.
         chosen: int32 [E, 2, L, H], the word of the document that each head chose.
         weights: float32 [E, 2, L, H], the weight to it.
-        model_name: what was probed.
+        model_name: Name of the model.
         n_skipped: windows left out because a word has no tokens.
-        complete: False where the pass was interrupted.
+        complete: False if the pass was interrupted.
         without_attention: the layers of a hybrid model that have no attention: -1 in `chosen`.
         definitions: what the numbers mean where the paper leaves it open.
     """

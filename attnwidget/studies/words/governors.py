@@ -101,7 +101,7 @@ def predict_governors(
     """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read.
+        model: A model from `load_model`; only the encoder of an encoder-decoder is read.
         sentence: of a treebank, or made with `Sentence.from_lists`.
         unit: as in `probe_relations`.
         by_clitic: give a possessor before "'s" the governor of the "'s", as the probe judges it.

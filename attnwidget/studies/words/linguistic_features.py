@@ -53,18 +53,18 @@ def probe_features(
     alone, the largest weight from it. The mean over the sentences that have the feature.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         sentences: of a treebank; `feature_words` says which words have which feature.
         features: some of NOUN, PRON, VERB, SUBJ, OBJ, NEG, PUNCT; [CLS] and [SEP] are added.
         variant: "released" counts a sentence without the feature as 0, as the authors' code does;
             NEG and the attention of [CLS] skip these sentences in both variants. Their code finds
             words by spelling anywhere in a text; both variants take the tagged words themselves.
-        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
-            model; the result counts them.
-        batch_size: sentences that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
+            long for the model; the result counts them.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown feature or variant, no sentences, or one without tags or tokens.
@@ -102,7 +102,7 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
         features: names of F features.
         words: by sentence and feature, the words that have it; segment i is sentence i.
         variant: as in `probe_features`.
-        n_skipped: sentences that were left out, for the result to say.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     name: ClassVar[str] = "features"

@@ -52,17 +52,17 @@ def probe_looking_away(
     to a word. Then words with the relation put less on [SEP] than words without it.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         sentences: of a treebank.
         relation: "obj", a subtype ("nsubj:pass"), or a relation with its subtypes ("nsubj (all)").
         direction: whose weights are taken. "dependent to governor": words that depend by the
             relation; words that govern a dependent with the relation.
         skip_unaligned: Whether to leave out sentences with a word without tokens, or too long for
             the model; the result counts them.
-        batch_size: sentences that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown direction, no word or every word has the relation, or a word has no
@@ -134,7 +134,7 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         punctuation: by sentence the words that are punctuation.
         relation: as in `probe_looking_away`.
         direction: as in `probe_looking_away`.
-        n_skipped: sentences that were left out, for the result to say.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     name: ClassVar[str] = "looking_away"

@@ -52,11 +52,11 @@ class RelationAccuracies(HeadResult):
         both_correct: int64 [L, H, 2, O, R], words that a head and an offset are both right on.
         n_sentences: sentences that were read.
         n_skipped: sentences that were left out: too long, or a word without tokens.
-        complete: False where the pass was interrupted.
+        complete: False if the pass was interrupted.
         unit: how words were made of tokens.
         possessive: how possessors before "'s" were judged.
-        model_name: what was probed.
-        stack: "self", or "encoder" of an encoder-decoder.
+        model_name: Name of the model.
+        stack: "self", or "encoder" in an encoder-decoder.
         model: the same, for `predictions`; None where it is not at hand.
         without_attention: the layers of a hybrid model that have no attention: 0 in `correct`, NaN
             in every share.

@@ -74,8 +74,8 @@ def probe_relations(
     offset, cut to 0 (the root) and to the last word. As in the paper +3 is not tried.
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read. Causal heads can
-            only look back.
+        model: A model from `load_model`; only the encoder of an encoder-decoder is read. Causal
+            heads can only look back.
         sentences: of a treebank (`load_treebank`); all are cut into tokens before the first is
             read.
         unit: "words", sums over the tokens of the attended word and means over the tokens of the
@@ -87,10 +87,10 @@ def probe_relations(
             as well. None judges it as every word.
         skip_unaligned: leave out sentences that have a word without tokens or are too long for the
             model, and count them, instead of raising.
-        batch_size: sentences that go through the model together.
-        progress: show a progress bar.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
         checkpoint: an .npz file that keeps the sums, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: a sentence too long or with a word without tokens, no sentences, offsets none or
@@ -135,7 +135,7 @@ class Relations(Accumulator[RelationAccuracies]):
         unit: as in `probe_relations`, like the following.
         offsets: of the baseline.
         possessive: how possessors are judged.
-        n_skipped: sentences left out, for the result to say.
+        n_skipped: Number of sentences that were left out, for the result.
 
     Raises:
         ValueError: as `probe_relations`.

@@ -56,7 +56,7 @@ def probe_links(
     the source of a link attends to its target.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         sentences: Sentences with links between words. Links with the same label in a sentence are
             scored together, and so are the links of all labels.
         pairing: The pairs of tokens that are compared at the ends of a link. "all": every token of
@@ -66,12 +66,12 @@ def probe_links(
             then paired with the first token of the first source only.
         variant: "released" counts a sentence without a label's links as 0, as their code does for
             subjects and verbs.
-        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
-            model; the result counts them.
-        batch_size: sentences that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
+            long for the model; the result counts them.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown pairing or variant, no links, or a word without tokens.
@@ -111,7 +111,7 @@ class Links(SentenceMeans["LinkWeights"]):
         sentences: segment i of the study is sentence i.
         pairing: as in `probe_links`.
         variant: as in `probe_links`.
-        n_skipped: sentences that were left out, for the result to say.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     name: ClassVar[str] = "links"
