@@ -31,8 +31,8 @@ class MeasuredCheckpoints(HeadResult):
     """Metrics of every head at each checkpoint of a training.
 
     Attributes:
-        checkpoints: the labels, in the order given.
-        measured: what `measure` found at each.
+        checkpoints: Labels of the checkpoints, in order.
+        measured: Result of `measure` for each checkpoint.
         complete: False if the pass was interrupted before the last checkpoint was measured.
     """
 
@@ -101,22 +101,22 @@ def measure_checkpoints(
 ) -> MeasuredCheckpoints:
     """Measure every head at each checkpoint of a training, over the same segments.
 
-    A checkpoint given by name is loaded for its turn and released afterwards, so memory holds one
-    model at a time. Ctrl-C ends the pass and returns the checkpoints that are done.
+    A checkpoint given by name is loaded for its measurement and released afterwards, so memory
+    holds one model at a time. Ctrl-C ends the pass and returns the finished checkpoints.
 
     Args:
         checkpoints: Models (`load_model`), names or folders for `load_model`, or pairs of a label
             and one of these. The default label is the name from `load_model`.
-        segments: cut with one of the models (`read_segments`, `make_segments`).
-        metrics: as in `measure`; accumulators that were not used yet.
+        segments: Segments made with one of the models (`read_segments`, `make_segments`).
+        metrics: As in `measure`; accumulators must be unused.
         batch_size: Number of segments in one pass of a model.
         progress: show a progress bar for each checkpoint.
         executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
-        TypeError: a checkpoint is none of these; no segments.
-        ValueError: no checkpoint, two of one label, models that differ in layers or heads, or as
-            `measure`.
+        TypeError: a checkpoint of another type; `segments` are not segments.
+        ValueError: no checkpoint, two checkpoints with the same label, models with different
+            numbers of layers or heads, or as `measure`.
         OSError: a checkpoint cannot be loaded.
         WorkersError: as in `measure`.
         KeyboardInterrupt: Ctrl-C before the first checkpoint was done.
@@ -161,7 +161,7 @@ def measure_checkpoints(
 
 
 def _labelled(entry: Any) -> tuple[str, Any]:
-    """The label of a checkpoint and what it is loaded from."""
+    """Return the label and the source of a checkpoint."""
     label = None
     source = entry
     if isinstance(entry, tuple) and len(entry) == 2:
