@@ -120,6 +120,13 @@ const tab = (el: HTMLElement, name: string) => {
 const press = (node: HTMLElement, key: string, options: KeyboardEventInit = {}) =>
   node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...options }));
 
+/** What a reader types into a box. */
+function type(area: HTMLTextAreaElement | undefined, text: string): void {
+  if (!area) throw new Error("no box");
+  area.value = text;
+  area.dispatchEvent(new Event("input"));
+}
+
 test("each figure that there is is drawn in its panel; the others are not there", async () => {
   const { panel, alive, model } = await shown();
   expect(panel("grid").querySelector(".attnw-ex-slot")?.textContent).toBe("anywidget:1");
@@ -164,8 +171,8 @@ test(
   async () => {
     const { model, find, panel } = await shown();
     const area = find<HTMLTextAreaElement>("textarea");
-    area.value = "A dog.";
-    area.dispatchEvent(new Event("input"));
+    type(area, "A dog.");
+    await frame();
     expect(find(".attnw-ex-run").classList.contains("attnw-ex-changed")).toBe(true);
     press(area, "Enter");
     expect(model.sent.at(-1)).toEqual({ _painted: true });
@@ -197,7 +204,7 @@ test("a second sentence can be added and taken away", async () => {
   const [, second] = [...el.querySelectorAll("textarea")];
   find(".attnw-ex-quiet").click();
   expect(second?.hidden).toBe(false);
-  if (second) second.value = "It slept.";
+  type(second, "It slept.");
   find("form").dispatchEvent(new Event("submit", { cancelable: true }));
   expect(model.sent.at(-1)).toEqual({ pair: "It slept." });
   find(".attnw-ex-quiet").click();
@@ -397,7 +404,7 @@ test(
     const { el, model, find } = await shown({ _second: "target" });
     const [, second] = [...el.querySelectorAll("textarea")];
     expect([second?.hidden, second?.getAttribute("aria-label")]).toEqual([false, "target"]);
-    if (second) second.value = "Die Katze";
+    type(second, "Die Katze");
     find("form").dispatchEvent(new Event("submit", { cancelable: true }));
     expect(model.sent.at(-1)).toEqual({ target: "Die Katze" });
     const causal = await shown({ _second: "" });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { element } from "../src/shared/dom.js";
-import { LOST, WAITING, watchAnswers } from "../src/shared/kernel_connection.js";
+import { LOST, WAITING } from "../src/shared/kernel_connection.js";
+import { mount } from "../src/shared/mount.js";
 
 type Status = { content: { execution_state: string } };
 type Told = { iopub: { status(message: Status): void } };
@@ -17,16 +17,14 @@ let page = new AbortController();
 
 /** A figure and its kernel: `asked` holds the questions, `answer` replies to the last one. */
 function figure(parent: HTMLElement = document.body, kernel?: { status: string } | null) {
-  const root = element(parent, "div", { class: "attnw-root" });
-  const inner = element(root, "div");
   const asked: unknown[] = [];
-  let heard: (message?: unknown) => void = () => {};
+  const heard = new Set<(message?: unknown) => void>();
   let told: Told | undefined;
   const model = {
     get: () => undefined as never,
     set: () => {},
-    on: (_event: string, callback: (message?: unknown) => void) => {
-      heard = callback;
+    on: (event: string, callback: (message?: unknown) => void) => {
+      if (event === "msg:custom") heard.add(callback);
     },
     off: () => {},
     save_changes: () => {},
@@ -36,13 +34,15 @@ function figure(parent: HTMLElement = document.body, kernel?: { status: string }
     },
     ...(kernel === undefined ? {} : { widget_manager: { kernel } }),
   };
-  watchAnswers(model, root, inner, page.signal);
+  const { root, inner } = mount({ model, el: parent, signal: page.signal }, "figure", [], {});
   return {
     root,
     inner,
     model,
     asked,
-    answer: () => heard(asked.at(-1)),
+    answer: () => {
+      for (const callback of heard) callback(asked.at(-1));
+    },
     done: () => told?.iopub.status(IDLE),
     note: () => root.querySelector<HTMLElement>(":scope > .attnw-link"),
     choose: () => model.save_changes(),
@@ -98,7 +98,10 @@ test("a comm that refuses, and a view that Jupyter marks as disconnected, are lo
   };
   refused.choose();
   expect(refused.note()?.textContent).toBe(LOST);
-  const marked = figure(element(document.body, "div", { class: "jupyter-widgets-disconnected" }));
+  const place = document.createElement("div");
+  place.className = "jupyter-widgets-disconnected";
+  document.body.append(place);
+  const marked = figure(place);
   marked.choose();
   expect(marked.note()?.textContent).toBe(LOST);
 });

@@ -30,19 +30,18 @@ function state(change: Partial<MapState> = {}): MapState {
 
 async function show(change: Partial<MapState> = {}) {
   const { model, el, find } = await mounted(map(), state(change));
-  const box = find("[role=listbox]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    box.dispatchEvent(
+    find("[role=listbox]").dispatchEvent(
       new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
     );
     await frame();
   };
-  const canvas = find<HTMLCanvasElement>("canvas.attnw-map");
-  const layout = () => JSON.parse(canvas.dataset.layout ?? "{}");
+  const canvas = () => find<HTMLCanvasElement>("canvas.attnw-map");
+  const layout = () => JSON.parse(canvas().dataset.layout ?? "{}");
   const point = (type: string, x: number, y = 0, keys: PointerEventInit = {}) => {
     const { scale, x0, y0 } = layout();
     const place = { clientX: x0 + scale * x, clientY: y0 - y, button: 0, bubbles: true };
-    canvas.dispatchEvent(new PointerEvent(type, { pointerId: 1, ...place, ...keys }));
+    canvas().dispatchEvent(new PointerEvent(type, { pointerId: 1, ...place, ...keys }));
   };
   const drag = async (from: number, to: number, keys: PointerEventInit = {}) => {
     point("pointerdown", from, 9, keys);

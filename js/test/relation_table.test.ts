@@ -6,7 +6,7 @@ import table from "../src/relation_table/widget.js";
 import { captionText } from "../src/shared/caption.js";
 import { canvasSize } from "../src/shared/cells.js";
 import { tableRuler } from "../src/shared/labels.js";
-import { UNATTACHED } from "../src/shared/mount.js";
+import { UNATTACHED } from "../src/shared/look.js";
 import type { TableState } from "../src/shared/relation_types.js";
 import { frame, leave, mounted } from "./mounted.js";
 import { request, tableState } from "./relation_state.js";

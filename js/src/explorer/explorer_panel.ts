@@ -1,4 +1,5 @@
-import { element } from "../shared/dom.js";
+import { html, nothing } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
 import type { Model } from "../shared/types.js";
 import { type ExplorerState, type Host, type Panel, TITLES } from "./explorer_types.js";
 
@@ -31,112 +32,86 @@ export interface Standing {
  * place.
  */
 export function explorerPanel(
-  parent: HTMLElement,
   name: Panel,
   model: Model<ExplorerState>,
   host: Host,
   signal: AbortSignal,
+  schedule: () => void,
 ) {
   const id = `attnw-ex-${name}-${Math.random().toString(36).slice(2)}`;
-  const root = element(parent, "section", {
-    class: "attnw-ex-panel",
-    "data-panel": name,
-    id,
-    "aria-label": TITLES[name],
-  });
-  const line = element(root, "div", {
-    class: "attnw-ex-share",
-    role: "progressbar",
-    "aria-label": "measuring",
-    hidden: true,
-  });
-  const share = element(line, "div");
-  const heading =
-    name === "grid" ? element(root, "p", { class: "attnw-ex-heading" }, "All heads") : undefined;
-  const size = heading && element(heading, "span");
-  const say = element(root, "p", { class: "attnw-ex-say", hidden: true });
-  const act = element(root, "button", { type: "button", class: "attnw-ex-act", hidden: true });
-  const slot = element(root, "div", { class: "attnw-ex-slot" });
-
+  const slot = createRef<HTMLElement>();
   let mounted: string | null = null;
   let drawn: Promise<void> = Promise.resolve();
   let child = new AbortController();
   let failure = "";
-  let last: Standing = { open: false, tab: false, fills: false, behind: false };
   signal.addEventListener("abort", () => child.abort());
 
-  act.addEventListener(
-    "click",
-    () => {
-      if (model.get(name) === null) model.set("_accepted", true);
-      else model.set("_sentence_asked", model.get("_sentence_asked") + 1);
-      model.save_changes();
-    },
-    { signal },
-  );
+  function act(): void {
+    if (model.get(name) === null) model.set("_accepted", true);
+    else model.set("_sentence_asked", model.get("_sentence_asked") + 1);
+    model.save_changes();
+  }
 
-  async function mount(reference: string): Promise<void> {
-    child.abort();
+  async function mount(reference: string, place: HTMLElement): Promise<void> {
     child = new AbortController();
     const childSignal = child.signal;
-    slot.replaceChildren();
     failure = "";
     try {
       const widget = await host.getWidget(reference);
-      if (!childSignal.aborted) await widget.render({ el: slot, signal: childSignal });
+      if (!childSignal.aborted) await widget.render({ el: place, signal: childSignal });
     } catch (error) {
       if (childSignal.aborted) return;
       failure = `This panel could not be drawn: ${error instanceof Error ? error.message : error}`;
-      update(last);
+      schedule();
     }
   }
 
-  function update(standing: Standing): void {
-    last = standing;
-    const { open, tab, fills, behind } = standing;
+  /** The widget of an open panel takes its place; the view has been rendered. */
+  function fill(): void {
+    const place = slot.value;
+    const reference = model.get(name);
+    if (!place || reference === mounted) return;
+    mounted = reference;
+    child.abort();
+    place.replaceChildren();
+    if (reference !== null) drawn = mount(reference, place);
+  }
+
+  function heading() {
+    const [stack, another] = model.get("_stacks");
+    const size =
+      stack && !another
+        ? `${stack.n_layers} layers of ${stack.n_heads} heads: click one to see it`
+        : "";
+    return html`<p class="attnw-ex-heading">All heads<span>${size}</span></p>`;
+  }
+
+  function view({ open, tab, fills, behind }: Standing, tapped?: (event: MouseEvent) => void) {
     const reference = model.get(name);
     const measured = model.get("progress")[name];
     const problem = model.get("_problems")[name] ?? failure;
     const offered =
       reference === null && OF_TREEBANK.includes(name) && measured === undefined && !problem;
-    root.hidden = !open;
-    for (const [attribute, value] of [
-      ["role", "tabpanel"],
-      ["tabindex", "0"],
-    ] as const)
-      if (tab) root.setAttribute(attribute, value);
-      else root.removeAttribute(attribute);
-    root.classList.toggle("attnw-ex-fills", fills);
-    if (open && reference !== mounted) {
-      mounted = reference;
-      if (reference !== null) drawn = mount(reference);
-      else {
-        child.abort();
-        slot.replaceChildren();
-      }
-    }
-    const [stack, another] = model.get("_stacks");
-    if (size)
-      size.textContent =
-        !stack || another
-          ? ""
-          : `${stack.n_layers} layers of ${stack.n_heads} heads: click one to see it`;
     const waits = measured !== undefined || behind;
-    line.hidden = !waits;
-    line.className = measured ? "attnw-ex-share" : "attnw-ex-share attnw-progress";
-    share.style.width = measured ? `${Math.round(100 * measured)}%` : "";
-    if (measured) line.setAttribute("aria-valuenow", String(Math.round(100 * measured)));
-    else line.removeAttribute("aria-valuenow");
+    const share = measured ? Math.round(100 * measured) : undefined;
     const waiting = reference === null && measured !== undefined && WAITING[name];
     const text = problem || waiting || (offered && WHY) || "";
-    say.hidden = !text;
-    if (say.textContent !== text) say.textContent = text;
-    act.hidden = !offered && !(name === "arcs" && reference !== null);
-    act.textContent = act.hidden ? "" : offered ? model.get("_offer") : "read this sentence above";
-    slot.hidden = reference === null;
-    slot.classList.toggle("attnw-ex-stale", waits || Boolean(problem));
-    slot.setAttribute("aria-busy", String(waits));
+    const isActive = offered || (name === "arcs" && reference !== null);
+    const isStale = waits || Boolean(problem);
+    return html`<section class=${`attnw-ex-panel ${fills ? "attnw-ex-fills" : ""}`} id=${id}
+      data-panel=${name} aria-label=${TITLES[name]} role=${tab ? "tabpanel" : nothing}
+      tabindex=${tab ? 0 : nothing} ?hidden=${!open} @click=${tapped ?? nothing}>
+      <div class=${`attnw-ex-share ${share === undefined ? "attnw-progress" : ""}`}
+        role="progressbar" aria-label="measuring" aria-valuenow=${share ?? nothing}
+        ?hidden=${!waits}><div .style=${share === undefined ? "" : `width: ${share}%`}></div></div>
+      ${name === "grid" ? heading() : nothing}
+      <p class="attnw-ex-say" ?hidden=${!text}>${text}</p>
+      <button type="button" class="attnw-ex-act" ?hidden=${!isActive} @click=${act}
+        >${!isActive ? "" : offered ? model.get("_offer") : "read this sentence above"}</button>
+      <div class=${`attnw-ex-slot ${isStale ? "attnw-ex-stale" : ""}`} aria-busy=${waits}
+        ?hidden=${reference === null} ${ref(slot)}></div>
+    </section>`;
   }
 
-  return { id, name, element: root, update, drawn: () => drawn };
+  return { id, name, view, fill, drawn: () => drawn };
 }

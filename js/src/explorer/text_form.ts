@@ -1,4 +1,9 @@
-import { element } from "../shared/dom.js";
+import { html } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import type { Mounted } from "../shared/mount.js";
+import { counted } from "../shared/numbers.js";
+import { selectOptions } from "../shared/select_options.js";
 import { save } from "../shared/snapshot.js";
 import type { Model } from "../shared/types.js";
 import type { ExplorerState, Input } from "./explorer_types.js";
@@ -9,6 +14,15 @@ const SECOND = {
   target: { name: "target", hint: "empty: what the model writes" },
 } as const;
 const MOST_HEIGHT = 70;
+
+/** As high as its text, up to a few lines. */
+function fit(area: HTMLTextAreaElement): void {
+  area.style.height = "auto";
+  if (area.scrollHeight) area.style.height = `${Math.min(area.scrollHeight + 2, MOST_HEIGHT)}px`;
+}
+
+/** JupyterLab would take the arrows for its own. */
+const keepFromHost = (event: Event) => event.stopPropagation();
 
 /** The input that the page has asked for. */
 export function asked(model: Model<ExplorerState>): Input {
@@ -29,146 +43,123 @@ export function isBehind(model: Model<ExplorerState>): boolean {
   );
 }
 
-/**
- * The text box (two boxes for pairs), the examples, and a description of the current example;
- * returns a function that updates them.
- */
-export function textForm(parent: HTMLElement, model: Model<ExplorerState>, signal: AbortSignal) {
-  const form = element(parent, "form", { class: "attnw-ex-form" });
-  const on = (node: HTMLElement, type: string, listener: (event: Event) => void) =>
-    node.addEventListener(type, listener, { signal });
-
-  const row = element(form, "div", { class: "attnw-ex-first" });
-  const boxes = element(row, "div", { class: "attnw-ex-boxes" });
-  const box = () => {
-    const area = element(boxes, "textarea", { rows: 1, spellcheck: "false" });
-    on(area, "input", () => {
-      fit(area);
-      mark();
-    });
-    on(area, "keydown", (event) => {
-      const { key, ctrlKey, metaKey } = event as KeyboardEvent;
-      // Keep the host's shortcuts away from typed text.
-      event.stopPropagation();
-      if (key !== "Enter" || !(ctrlKey || metaKey)) return;
-      event.preventDefault();
-      run();
-    });
-    return area;
+/** The text box (two boxes for pairs), the examples, and what is worth seeing in the example. */
+export function textForm(
+  model: Model<ExplorerState>,
+  { schedule, drawNow }: Pick<Mounted, "schedule" | "drawNow">,
+) {
+  const boxes = {
+    first: createRef<HTMLTextAreaElement>(),
+    second: createRef<HTMLTextAreaElement>(),
   };
-  const first = box();
-  first.setAttribute("aria-label", "text");
-  const second = box();
-  const actions = element(row, "div", { class: "attnw-ex-actions" });
-  const button = element(actions, "button", { type: "submit", class: "attnw-ex-run" }, "Run");
-  button.title = RUN_KEYS;
-  const select = element(actions, "select", {
-    class: "attnw-ex-examples",
-    "aria-label": "examples",
-  });
-
-  const line = element(form, "div", { class: "attnw-ex-line" });
-  const look = element(line, "p", { class: "attnw-ex-look", "aria-live": "polite" });
-  const more = element(line, "button", { type: "button", class: "attnw-ex-quiet" });
-  const about = element(line, "span", { class: "attnw-ex-about" });
-
+  /** What is being typed stays until the input changes elsewhere. */
   let known = "";
+  let first = "";
+  let second = "";
   let hasSecond = false;
+
   const kind = () => model.get("_second") || "pair";
+  const draft = (): Input => ({
+    text: first,
+    pair: null,
+    target: null,
+    [kind()]: (hasSecond && second) || null,
+  });
 
-  const draft = (): Input => {
-    const other = (hasSecond && second.value) || null;
-    return { text: first.value, pair: null, target: null, [kind()]: other };
-  };
-
-  /** As high as its text, up to a few lines. */
-  function fit(area: HTMLTextAreaElement): void {
-    area.style.height = "auto";
-    if (area.scrollHeight) area.style.height = `${Math.min(area.scrollHeight + 2, MOST_HEIGHT)}px`;
+  /** Take over an input that has changed elsewhere. */
+  function update(): void {
+    const now = asked(model);
+    if (JSON.stringify(now) === known) return;
+    known = JSON.stringify(now);
+    first = now.text;
+    second = now[kind()] ?? "";
+    const isTyping = hasSecond && boxes.second.value?.matches(":focus");
+    hasSecond = now[kind()] !== null || Boolean(isTyping) || model.get("_second") === "target";
   }
 
-  function mark(): void {
-    button.classList.toggle(
-      "attnw-ex-changed",
-      JSON.stringify(draft()) !== JSON.stringify(asked(model)),
-    );
-  }
-
-  function run(): void {
-    save(model, draft());
-    mark();
-  }
-
-  function showSecond(): void {
-    const { name, hint } = SECOND[kind()];
-    second.hidden = !hasSecond;
-    second.setAttribute("aria-label", name);
-    second.placeholder = [name, hint].filter(Boolean).join(" – ");
-    more.hidden = model.get("_second") === "";
-    more.textContent = `${hasSecond ? "−" : "+"} ${name}`;
-    more.setAttribute("aria-expanded", String(hasSecond));
-    if (hasSecond) fit(second);
-    mark();
-  }
-
-  on(form, "submit", (event) => {
+  function run(event: Event): void {
     event.preventDefault();
-    run();
-  });
-  on(more, "click", () => {
+    save(model, draft());
+    schedule();
+  }
+
+  function typed(event: Event): void {
+    const area = event.currentTarget as HTMLTextAreaElement;
+    if (area === boxes.first.value) first = area.value;
+    else second = area.value;
+    fit(area);
+    schedule();
+  }
+
+  function key(event: KeyboardEvent): void {
+    // Keep the host's shortcuts away from typed text.
+    event.stopPropagation();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run(event);
+  }
+
+  function turnSecond(): void {
+    update();
     hasSecond = !hasSecond;
-    showSecond();
-    (hasSecond ? second : first).focus();
-  });
-  on(select, "change", () => {
-    const chosen = model.get("_examples").find(({ name }) => name === select.value);
+    // A box is focused once it is shown.
+    drawNow();
+    const box = hasSecond ? boxes.second : boxes.first;
+    box.value?.focus();
+  }
+
+  function pick({ currentTarget }: Event): void {
+    const { value } = currentTarget as HTMLSelectElement;
+    const chosen = model.get("_examples").find(({ name }) => name === value);
     // Send the text with its name, so that the page knows at once that the figures are outdated.
     if (chosen)
       save(model, { example: chosen.name, text: chosen.text, pair: chosen.pair, target: null });
-  });
-  // JupyterLab would take the arrows for its own.
-  on(select, "keydown", (event) => event.stopPropagation());
-
-  function offer(): void {
-    const examples = model.get("_examples");
-    select.hidden = examples.length === 0;
-    if (select.options.length !== examples.length + 1) {
-      select.replaceChildren();
-      element(select, "option", { value: "", disabled: true }, "examples");
-      for (const { name } of examples) element(select, "option", { value: name }, name);
-    }
-    select.value = model.get("example") ?? "";
   }
 
   return {
-    element: form,
-    /** The buttons beside the text, which others may join. */
-    actions,
-    fit() {
-      fit(first);
-      fit(second);
+    update,
+
+    /** `save`: the button that joins the others beside the text; `alert`: the line below it. */
+    view(save: HTMLElement, alert: unknown) {
+      const { name, hint } = SECOND[kind()];
+      const examples = model.get("_examples");
+      const isChanged = JSON.stringify(draft()) !== JSON.stringify(asked(model));
+      const look = isBehind(model) ? "" : model.get("_look");
+      const count = model.get("_stacks")[0]?.n_query ?? 0;
+      const about = `${model.get("_source").model} · ${counted(count, "token")}`;
+      const options = [
+        { value: "", text: "examples", disabled: true },
+        ...examples.map(({ name }) => ({ value: name, text: name })),
+      ];
+      return html`<form class="attnw-ex-form" @submit=${run}>
+        <div class="attnw-ex-first">
+          <div class="attnw-ex-boxes">
+            <textarea rows="1" spellcheck="false" aria-label="text" .value=${live(first)}
+              @input=${typed} @keydown=${key} ${ref(boxes.first)}></textarea>
+            <textarea rows="1" spellcheck="false" aria-label=${name} .value=${live(second)}
+              placeholder=${[name, hint].filter(Boolean).join(" – ")} ?hidden=${!hasSecond}
+              @input=${typed} @keydown=${key} ${ref(boxes.second)}></textarea>
+          </div>
+          <div class="attnw-ex-actions">
+            <button type="submit" title=${RUN_KEYS}
+              class=${`attnw-ex-run ${isChanged ? "attnw-ex-changed" : ""}`}>Run</button>
+            <select class="attnw-ex-examples" aria-label="examples" ?hidden=${!examples.length}
+              @change=${pick} @keydown=${keepFromHost}
+              ${selectOptions(options, model.get("example") ?? "")}></select>
+            ${save}
+          </div>
+        </div>
+        <div class="attnw-ex-line">
+          <p class="attnw-ex-look" aria-live="polite">${look}</p>
+          <button type="button" class="attnw-ex-quiet" aria-expanded=${hasSecond}
+            ?hidden=${model.get("_second") === ""} @click=${turnSecond}
+            >${`${hasSecond ? "−" : "+"} ${name}`}</button>
+          <span class="attnw-ex-about">${about}</span>
+        </div>
+      </form>${alert}`;
     },
-    update(): void {
-      const now = asked(model);
-      // What is being typed stays until the input changes elsewhere.
-      if (JSON.stringify(now) !== known) {
-        known = JSON.stringify(now);
-        first.value = now.text;
-        second.value = now[kind()] ?? "";
-        const typing = hasSecond && second.matches(":focus");
-        hasSecond = now[kind()] !== null || typing || model.get("_second") === "target";
-        fit(first);
-        showSecond();
-      }
-      mark();
-      offer();
-      const told = isBehind(model) ? "" : model.get("_look");
-      if (look.textContent !== told) look.textContent = told;
-      const stacks = model.get("_stacks").map(({ n_query }) => n_query);
-      const count = stacks[0] ?? 0;
-      about.textContent =
-        `${model.get("_source").model} · ${count.toLocaleString("en")} ` +
-        `${count === 1 ? "token" : "tokens"}`;
+
+    /** Make the boxes as high as their texts; the view has been rendered. */
+    fit(): void {
+      for (const { value } of Object.values(boxes)) if (value) fit(value);
     },
   };
 }

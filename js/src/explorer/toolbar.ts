@@ -1,8 +1,10 @@
-import { choice, hideTicks, keysButton, slider } from "../shared/controls.js";
-import { element } from "../shared/dom.js";
+import { html } from "lit-html";
+import type { GridState } from "../head_grid/state.js";
+import { hiddenTicks, rangeInput, select } from "../shared/controls.js";
 import type { MetricState } from "../shared/head_types.js";
-import { keyHelp } from "../shared/key_list.js";
+import { keyList } from "../shared/key_list.js";
 import { specialName } from "../shared/labels.js";
+import type { Mounted } from "../shared/mount.js";
 import { type Layers, shownHead, stepTo } from "../shared/selection.js";
 import { save } from "../shared/snapshot.js";
 import { type Model, SCALES } from "../shared/types.js";
@@ -28,66 +30,10 @@ const OF_GRID = ["metric", "sort", "stack", "_metrics", "_axes"] as const;
  * The one row of all controls that figures share; `grid` is the model of the grid, once there is
  * one.
  */
-export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal: AbortSignal) {
-  const bar = element(parent, "div", {
-    class: "attnw-ex-bar",
-    role: "group",
-    "aria-label": "controls of all figures",
-  });
-  const stepper = element(bar, "span", { class: "attnw-ex-stepper" });
-  const label = element(stepper, "label", {}, "layer ");
-  const layer = slider(label, { max: 0, step: 1 });
-  const number = element(stepper, "output");
-  const fold = element(bar, "button", { type: "button", class: "attnw-ex-fold" });
-  const row = element(bar, "div", { class: "attnw-ex-controls" });
-  const keys = keysButton(bar, "attnw-ex-keys");
-  const toggleKeys = keyHelp(parent, KEYS, keys, signal);
-
+export function toolbar(model: Model<ExplorerState>, mounted: Mounted, signal: AbortSignal) {
+  const keys = keyList(KEYS, mounted, signal);
   let grid: GridModel | undefined;
   let open = false;
-
-  const stack = choice<string>(
-    row,
-    "stack",
-    signal,
-    (value) => grid && save(grid, { stack: value }),
-  );
-  const hide = hideTicks(row, model, signal);
-  // A lock is a position on the axis: on the axis of the second unit the position means a different
-  // token.
-  const unit = choice<ExplorerState["unit"]>(row, "unit", signal, (value) =>
-    save(model, { tokens: [], unit: value }),
-  );
-  const quantity = choice<string>(row, "quantity", signal, (value) =>
-    save(model, { quantity: value }),
-  );
-  const scale = choice<ExplorerState["scale"]>(row, "scale", signal, (value) =>
-    save(model, { scale: value }),
-  );
-  const metric = choice<string>(
-    row,
-    "metric",
-    signal,
-    (title) => grid && save(grid, { metric: title || null, filter: null }),
-    (title) => title || "none",
-  );
-  const sort = choice<MetricState["sort"]>(
-    row,
-    "sort",
-    signal,
-    (value) => grid && save(grid, { sort: value }),
-    (value) => SORTS[value],
-  );
-
-  layer.addEventListener("input", () => stepTo(model, Number(layer.value), layers()), { signal });
-  fold.addEventListener(
-    "click",
-    () => {
-      open = !open;
-      update(bar.classList.contains("attnw-ex-narrow-bar"));
-    },
-    { signal },
-  );
 
   function layers(): Layers | undefined {
     const shown = shownHead(model)?.[2];
@@ -95,32 +41,91 @@ export function toolbar(parent: HTMLElement, model: Model<ExplorerState>, signal
     return stacks.find(({ name }) => name === shown) ?? stacks[0];
   }
 
-  /** `narrow`: all but the layer stands behind a button. */
-  function update(narrow: boolean): void {
-    bar.classList.toggle("attnw-ex-narrow-bar", narrow);
-    fold.hidden = !narrow;
-    fold.textContent = `controls ${open ? "▾" : "▸"}`;
-    fold.setAttribute("aria-expanded", String(open));
-    row.hidden = narrow && !open;
-    layer.max = String(Math.max(0, (layers()?.n_layers ?? 1) - 1));
-    layer.value = String(model.get("layer"));
-    number.textContent = `${model.get("layer")} of 0–${layer.max}`;
-    unit(["tokens", "words"], model.get("unit"));
-    quantity(model.get("_quantities"), model.get("quantity"));
-    scale(SCALES, model.get("scale"));
-    const stacks = model.get("_stacks").map(({ name }) => name);
-    stack(stacks, grid?.get("stack") ?? stacks[0] ?? "");
-    const axes = grid?.get("_axes");
-    hide((kind) => (axes?.query ? specialName(axes, kind) : undefined));
+  function fold(): void {
+    open = !open;
+    mounted.drawNow();
+  }
+
+  /** The grid keeps its stack, metric and order to itself. */
+  function ofGrid() {
     const metrics = grid?.get("_metrics");
     const titles = metrics && metrics.stack === grid?.get("stack") ? metrics.titles : [];
-    metric(titles.length ? ["", ...titles] : [], grid?.get("metric") ?? "");
-    sort(grid?.get("metric") ? ORDERS : [], grid?.get("sort") ?? "none");
+    const stacks = model.get("_stacks").map(({ name }) => name);
+    const put = (change: Partial<GridState>) => grid && save(grid, change);
+    return {
+      stack: select<string>({
+        name: "stack",
+        values: stacks,
+        value: grid?.get("stack") ?? stacks[0] ?? "",
+        pick: (stack) => put({ stack }),
+      }),
+      metric: select<string>({
+        name: "metric",
+        values: titles.length ? ["", ...titles] : [],
+        value: grid?.get("metric") ?? "",
+        pick: (title) => put({ metric: title || null, filter: null }),
+        print: (title) => title || "none",
+      }),
+      sort: select<MetricState["sort"]>({
+        name: "sort",
+        values: grid?.get("metric") ? ORDERS : [],
+        value: grid?.get("sort") ?? "none",
+        pick: (sort) => put({ sort }),
+        print: (sort) => SORTS[sort],
+      }),
+    };
+  }
+
+  function controls() {
+    const { stack, metric, sort } = ofGrid();
+    const axes = grid?.get("_axes");
+    return html`
+      ${stack}
+      ${hiddenTicks(model, (kind) => (axes?.query ? specialName(axes, kind) : undefined))}
+      ${select<ExplorerState["unit"]>({
+        name: "unit",
+        values: ["tokens", "words"],
+        value: model.get("unit"),
+        // A lock is a position on the axis: on the axis of the second unit the position means a
+        // different token.
+        pick: (unit) => save(model, { tokens: [], unit }),
+      })}
+      ${select<string>({
+        name: "quantity",
+        values: model.get("_quantities"),
+        value: model.get("quantity"),
+        pick: (quantity) => save(model, { quantity }),
+      })}
+      ${select<ExplorerState["scale"]>({
+        name: "scale",
+        values: SCALES,
+        value: model.get("scale"),
+        pick: (scale) => save(model, { scale }),
+      })}
+      ${metric}
+      ${sort}`;
   }
 
   return {
-    update,
-    toggleKeys,
+    /** `narrow`: all but the layer stands behind a button. */
+    view(narrow: boolean) {
+      const last = Math.max(0, (layers()?.n_layers ?? 1) - 1);
+      const layer = model.get("layer");
+      const slide = (to: number) => stepTo(model, to, layers());
+      return html`<div class=${`attnw-ex-bar ${narrow ? "attnw-ex-narrow-bar" : ""}`} role="group"
+          aria-label="controls of all figures">
+          <span class="attnw-ex-stepper">
+            <label>layer ${rangeInput({ max: last, value: layer, slide })}</label>
+            <output>${`${layer} of 0–${last}`}</output>
+          </span>
+          <button type="button" class="attnw-ex-fold" ?hidden=${!narrow} aria-expanded=${open}
+            @click=${fold}>${`controls ${open ? "▾" : "▸"}`}</button>
+          <div class="attnw-ex-controls" ?hidden=${narrow && !open}>${controls()}</div>
+          ${keys.button("attnw-ex-keys")}
+        </div>
+        ${keys.list()}`;
+    },
+    toggleKeys: keys.toggle,
     step: (by: number) => stepTo(model, model.get("layer") + by, layers()),
     /** The grid's own controls stand here too. */
     join(of: GridModel, changed: () => void): void {

@@ -1,9 +1,8 @@
-import { element } from "../shared/dom.js";
-import { type Look, mount } from "../shared/mount.js";
+import { html, nothing } from "lit-html";
+import { errorLine, errorOf, type Look, mount } from "../shared/mount.js";
 import { snapshot } from "../shared/snapshot.js";
-import type { RenderContext } from "../shared/types.js";
 import { groupsFor, PLANS, type Plan, planFor, present } from "./arrangement.js";
-import { explorerPanel } from "./explorer_panel.js";
+import { explorerPanel, type Standing } from "./explorer_panel.js";
 import {
   type ExplorerContext,
   type ExplorerState,
@@ -45,40 +44,33 @@ const WATCHED: (keyof ExplorerState)[] = [
 const USUAL_WIDTH = 1000;
 const PARTS = ["panels", "progress", "_offer", "_problems", ...PANELS] as const;
 
-function render({ model, el, signal, host }: ExplorerContext): void {
-  const { root, inner, alert, save, invalidate } = mount(
-    { model, el, signal } as RenderContext<ExplorerState>,
-    "ex",
-    WATCHED,
-    {
-      update,
-      keys,
-      keepsShowing: true,
-    },
-  );
-  const form = textForm(inner, model, signal);
-  form.element.after(alert);
-  form.actions.append(save);
-  const head = element(inner, "div", { class: "attnw-ex-sticky" });
-  const bar = toolbar(head, model, signal);
-  const idOf = (name: Panel) => panels.find((panel) => panel.name === name)?.id ?? "";
-  const all = tabList(head, "panels", signal, idOf, open);
-  const body = element(inner, "div", { class: "attnw-ex-panels" });
-  const panels: ReturnType<typeof explorerPanel>[] = [];
-  const add = (names: Panel[]) => {
-    for (const name of names) panels.push(explorerPanel(body, name, model, host, signal));
-  };
-  add(["grid", "view"]);
-  const list = (name: string) => {
-    const place = element(body, "div", { class: `attnw-ex-${name}` });
-    return tabList(place, name, signal, idOf, open);
-  };
-  const details = list("details");
-  add(["lens", "strip", "head_map", "predictions"]);
-  const below = list("below");
-  add(["table", "arcs"]);
+/** What of the explorer is in sight. */
+interface Arrangement {
+  plan: Plan;
+  /** The lists of tabs: of all panels, of details, and of what stands below both. */
+  lists: { panels: Panel[]; open: Panel | undefined }[];
+  standing(panel: Panel): Standing;
+}
 
-  let plan: Plan = "two";
+function render({ model, el, signal, host }: ExplorerContext): void {
+  const mounted = mount({ model, el, signal }, "ex", WATCHED, {
+    update,
+    view,
+    paint: () => {
+      form.fit();
+      for (const panel of panels) if (arrangement?.standing(panel.name).open) panel.fill();
+    },
+    keys,
+    keepsShowing: true,
+    unattached: USUAL_WIDTH,
+  });
+  const { root, save, schedule, invalidate } = mounted;
+  const form = textForm(model, mounted);
+  const bar = toolbar(model, mounted, signal);
+  const panels = PANELS.map((name) => explorerPanel(name, model, host, signal, schedule));
+  const idOf = (name: Panel) => panels.find((panel) => panel.name === name)?.id ?? "";
+
+  let arrangement: Arrangement | undefined;
   /** In one column: what is in sight where that is no detail. */
   let main: Panel | undefined = "grid";
   /** The panel of each group that was last open. */
@@ -95,43 +87,68 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   }
 
   /** The open one of a group: the chosen tab, else what was open there before, else its first. */
-  function openOf(group: Panel[]): Panel | undefined {
+  function openOf(group: Panel[], plan: Plan): Panel | undefined {
     const tab = model.get("tab");
     if (plan === "one" && main && group.includes(main)) return main;
     if (group.includes(tab)) return tab;
     return [...opened].reverse().find((name) => group.includes(name)) ?? group[0];
   }
 
-  function update({ width }: Pick<Look, "width">): void {
-    const error = model.get("_error");
+  function update({ width }: Look): void {
     const tab = model.get("tab");
     if (tab !== before) main = undefined;
     before = tab;
     opened.delete(tab);
     opened.add(tab);
-    root.classList.toggle("attnw-ex-failed", Boolean(error));
-    const stacks = model.get("_stacks");
-    plan = planFor(width, stacks);
-    for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
     form.update();
-    form.fit();
-    bar.update(plan === "one");
+    const plan = planFor(width, model.get("_stacks"));
+    root.classList.toggle("attnw-ex-failed", Boolean(model.get("_error")));
+    for (const name of PLANS) root.classList.toggle(`attnw-ex-${name}`, name === plan);
     const { fixed, groups } = groupsFor(plan, present(snapshot(model, PARTS)));
     const [first = [], second = []] = groups;
-    const lists = plan === "one" ? [first, [], []] : [[], first, second];
-    const open = lists.map(openOf);
-    for (const [i, show] of [all, details, below].entries()) {
-      const name = open[i];
-      show(lists[i] ?? [], name, (name && model.get("_notes")[name]) ?? "");
-    }
-    const behind = !error && isBehind(model);
-    for (const panel of panels) {
-      const isOpen = fixed.includes(panel.name) || open.includes(panel.name);
+    const lists = (plan === "one" ? [first, [], []] : [[], first, second]).map((panels) => ({
+      panels,
+      open: openOf(panels, plan),
+    }));
+    const behind = !model.get("_error") && isBehind(model);
+    const standing = (name: Panel): Standing => ({
+      open: fixed.includes(name) || lists.some(({ open }) => open === name),
+      tab: groups.flat().includes(name),
+      fills: ["three", "beside", "under"].includes(plan) && first.includes(name),
       // What is measured on a treebank does not wait for the text.
-      const waits = behind && panel.name !== "table" && panel.name !== "arcs";
-      const fills = ["three", "beside", "under"].includes(plan) && first.includes(panel.name);
-      panel.update({ open: isOpen, tab: groups.flat().includes(panel.name), fills, behind: waits });
-    }
+      behind: behind && name !== "table" && name !== "arcs",
+    });
+    arrangement = { plan, lists, standing };
+  }
+
+  function view(): unknown {
+    if (!arrangement) return nothing;
+    const { plan, lists, standing } = arrangement;
+    const tabs = (name: string, list: Arrangement["lists"][number] | undefined) =>
+      tabList({
+        name,
+        panels: list?.panels ?? [],
+        open: list?.open,
+        note: (list?.open && model.get("_notes")[list.open]) ?? "",
+        idOf,
+        pick: open,
+      });
+    const figures = (...names: Panel[]) =>
+      panels
+        .filter(({ name }) => names.includes(name))
+        .map((panel) =>
+          panel.view(standing(panel.name), panel.name === "grid" ? tapped : undefined),
+        );
+    const [all, details, below] = lists;
+    return html`${form.view(save, errorLine(errorOf(model)))}
+      <div class="attnw-ex-sticky">${bar.view(plan === "one")}${tabs("panels", all)}</div>
+      <div class="attnw-ex-panels">
+        ${figures("grid", "view")}
+        <div class="attnw-ex-details">${tabs("details", details)}</div>
+        ${figures("lens", "strip", "head_map", "predictions")}
+        <div class="attnw-ex-below">${tabs("below", below)}</div>
+        ${figures("table", "arcs")}
+      </div>`;
   }
 
   function keys({ target, key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
@@ -143,24 +160,20 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     return true;
   }
 
-  // Where one panel is in sight, a head that is tapped is looked at.
-  panels[0]?.element.addEventListener(
-    "click",
-    ({ target, shiftKey, ctrlKey, metaKey }) => {
-      if (
-        plan === "one" &&
-        target instanceof HTMLCanvasElement &&
-        !shiftKey &&
-        !ctrlKey &&
-        !metaKey
-      )
-        open("view");
-    },
-    { signal },
-  );
+  /** Where one panel is in sight, a head that is tapped is looked at. */
+  function tapped({ target, shiftKey, ctrlKey, metaKey }: MouseEvent): void {
+    if (
+      arrangement?.plan === "one" &&
+      target instanceof HTMLCanvasElement &&
+      !shiftKey &&
+      !ctrlKey &&
+      !metaKey
+    )
+      open("view");
+  }
 
   // Figures are asked for at once, not in the next frame.
-  update({ width: el.clientWidth || USUAL_WIDTH });
+  mounted.drawNow();
   const grid = model.get("grid");
   if (grid !== null)
     void host.getModel(grid).then((gridModel) => {

@@ -1,11 +1,13 @@
-import { choice, keysButton } from "../shared/controls.js";
-import { element } from "../shared/dom.js";
+import { html } from "lit-html";
+import { select } from "../shared/controls.js";
 import type { MapState } from "../shared/head_types.js";
-import { adds, keyHelp } from "../shared/key_list.js";
+import { adds, keyList } from "../shared/key_list.js";
+import type { Mounted } from "../shared/mount.js";
+import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
+import { captioned } from "../shared/save_menu.js";
 import { save } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import type { Point } from "./map_points.js";
 import { MARK, MARK_RADIUS, paintLayers, paintMark } from "./paint.js";
 import type { MapScene } from "./scene.js";
 
@@ -23,66 +25,61 @@ const KEYS = [
 
 /** What stands beside or under the map: the choice of colour, the legend, the caption, the keys. */
 export function mapAside(
-  parent: HTMLElement,
   { model, signal }: RenderContext<MapState>,
+  mounted: Mounted,
   chooseGroup: (group: number, add: boolean) => void,
 ) {
-  const aside = element(parent, "div", { class: "attnw-map-aside" });
-  const row = element(aside, "div", { class: "attnw-map-controls" });
-  const colour = choice<MapState["color"]>(row, "colour", signal, (color) =>
-    save(model, { color }),
-  );
-  const scale = element(row, "div", { class: "attnw-map-scale" });
-  const strip = element(scale, "canvas", { "aria-hidden": "true" });
-  element(scale, "span", {}, "layer 0");
-  const last = element(scale, "span");
-  const keys = keysButton(row, "attnw-map-button");
-  const list = element(aside, "ul", { class: "attnw-map-groups", "aria-label": "behaviours" });
-  const readout = element(aside, "p", { class: "attnw-map-readout" });
-  const caption = element(aside, "p", { class: "attnw-map-caption", "data-caption": "" });
-  const toggleKeys = keyHelp(aside, KEYS, keys, signal);
+  const keys = keyList(KEYS, mounted, signal);
 
-  let listed = "";
-  function fillGroups(groups: { name: string }[], points: Point[]): void {
-    const state = JSON.stringify([groups, points.map(({ group }) => group)]);
-    if (state === listed) return;
-    listed = state;
-    list.replaceChildren();
-    for (const [i, { name }] of groups.entries()) {
-      const count = points.filter(({ group }) => group === i).length;
-      const look = { type: "button", class: "attnw-map-group" };
-      const button = element(element(list, "li"), "button", look);
-      button.title = `select these ${count} heads`;
-      element(button, "canvas", { "aria-hidden": "true" });
-      element(button, "span", {}, name);
-      element(button, "span", { class: "attnw-map-count" }, String(count));
-      button.addEventListener("click", (event) => chooseGroup(i, adds(event)), { signal });
-    }
+  function groupView(scene: MapScene, name: string, group: number) {
+    const count = scene.points.filter((point) => point.group === group).length;
+    const paint = (canvas: HTMLCanvasElement) => {
+      const pen = fresh(canvas, MARK, MARK);
+      const slot = scene.slots[group] ?? -1;
+      if (pen) paintMark(pen, scene.theme, slot, MARK / 2, MARK / 2, MARK_RADIUS);
+    };
+    return html`<li><button type="button" class="attnw-map-group"
+      title=${`select these ${count} heads`}
+      @click=${(event: MouseEvent) => chooseGroup(group, adds(event))}
+      ><canvas aria-hidden="true" ${painted(paint, scene)}></canvas><span>${name}</span
+      ><span class="attnw-map-count">${count}</span></button></li>`;
   }
 
-  function drawScale({ theme, layers }: MapScene): void {
-    strip.width = layers;
-    strip.height = 1;
-    const pen = strip.getContext("2d");
-    if (pen) paintLayers(pen, theme, layers, layers, 1);
-    last.textContent = String(layers - 1);
+  function scaleView({ theme, layers }: MapScene) {
+    const paint = (canvas: HTMLCanvasElement) => {
+      canvas.width = layers;
+      canvas.height = 1;
+      const pen = canvas.getContext("2d");
+      if (pen) paintLayers(pen, theme, layers, layers, 1);
+    };
+    return html`<div class="attnw-map-scale" ?hidden=${layers === 0 || theme.forced}>
+      <canvas aria-hidden="true" ${painted(paint, theme, layers)}></canvas>
+      <span>layer 0</span><span>${layers - 1}</span>
+    </div>`;
   }
 
   return {
-    toggleKeys,
-    update(scene: MapScene, texts: [readout: string, caption: string]): void {
+    toggleKeys: keys.toggle,
+    view(scene: MapScene, readout: string, caption: string) {
       const groups = model.get("_heads")?.groups ?? [];
-      const byLayer = scene.layers > 0;
-      colour(groups.length ? ["layer", "behaviour"] : [], model.get("color"));
-      scale.hidden = !byLayer || scene.theme.forced;
-      list.hidden = byLayer || groups.length === 0;
-      fillGroups(groups, scene.points);
-      for (const [i, canvas] of [...list.querySelectorAll("canvas")].entries()) {
-        const pen = fresh(canvas, MARK, MARK);
-        if (pen) paintMark(pen, scene.theme, scene.slots[i] ?? -1, MARK / 2, MARK / 2, MARK_RADIUS);
-      }
-      if (byLayer) drawScale(scene);
-      [readout.textContent, caption.textContent] = texts;
+      const isEmpty = scene.layers > 0 || groups.length === 0;
+      const colour = select<MapState["color"]>({
+        name: "colour",
+        values: groups.length ? ["layer", "behaviour"] : [],
+        value: model.get("color"),
+        pick: (color) => save(model, { color }),
+      });
+      return html`<div class="attnw-map-aside">
+        <div class="attnw-map-controls">
+          ${colour}${scaleView(scene)}${keys.button("attnw-map-button")}
+        </div>
+        <ul class="attnw-map-groups" aria-label="behaviours" ?hidden=${isEmpty}>
+          ${groups.map(({ name }, i) => groupView(scene, name, i))}
+        </ul>
+        <p class="attnw-map-readout">${readout}</p>
+        ${captioned(mounted.save, html`<p class="attnw-map-caption" data-caption>${caption}</p>`)}
+        ${keys.list()}
+      </div>`;
     },
   };
 }

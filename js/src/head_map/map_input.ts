@@ -28,69 +28,71 @@ const STILL = 4;
 
 /**
  * Mouse and keyboard of the map: changes the returned place and calls the actions; `key` returns
- * whether it took the key.
+ * whether it took the key. A template hands over the box round the canvas with `ref(attach)`.
  */
-export function mapInput(
-  box: HTMLElement,
-  canvas: HTMLCanvasElement,
-  signal: AbortSignal,
-  actions: MapActions,
-) {
+export function mapInput(signal: AbortSignal, actions: MapActions) {
   const place: MapPlace = { hovered: undefined, focused: 0, byKeyboard: false, brush: undefined };
   let pressed: [x: number, y: number] | undefined;
+  let box: Element | undefined;
   const on = listening(signal);
   const update = (change: Partial<MapPlace>) => {
     Object.assign(place, change);
     actions.redraw();
   };
   const at = (event: PointerEvent): [number, number] => {
-    const { left, top } = canvas.getBoundingClientRect();
+    const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
     return [event.clientX - left, event.clientY - top];
   };
   const focusOn = (point: Point) => ({ focused: actions.points().indexOf(point) });
 
-  on(canvas, "pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pressed = at(event);
-    update({ byKeyboard: false });
-    // A drag on a touch screen scrolls the page: brushes are for the mouse and the pen.
-    if (event.pointerType !== "touch") canvas.setPointerCapture?.(event.pointerId);
-  });
-  on(canvas, "pointermove", (event) => {
-    const [x, y] = at(event);
-    const far = pressed && Math.hypot(x - pressed[0], y - pressed[1]) >= STILL;
-    if (pressed && event.pointerType !== "touch" && (far || place.brush)) {
-      const brush = { x0: pressed[0], y0: pressed[1], x1: x, y1: y };
-      return update({ brush, hovered: undefined });
-    }
-    const hovered = pointAt(actions.points(), x, y);
-    if (hovered !== place.hovered) update({ hovered });
-  });
-  on(canvas, "pointerup", (event) => {
-    const { brush } = place;
-    const wasPressed = pressed !== undefined;
-    pressed = undefined;
-    update({ brush: undefined });
-    if (brush) return actions.choose(within(actions.points(), brush), adds(event));
-    const point = pointAt(actions.points(), ...at(event));
-    if (!point || !wasPressed) return;
-    update(focusOn(point));
-    actions.choose([point], adds(event));
-  });
   const letGo = () => {
     const had = place.brush !== undefined;
     pressed = undefined;
     update({ brush: undefined });
     return had;
   };
-  on(canvas, "pointercancel", letGo);
-  on(canvas, "pointerleave", () => update({ hovered: undefined }));
-  on(box, "focus", () => {
-    const byKeyboard = box.matches(":focus-visible");
-    const shown = actions.selected().at(-1);
-    update({ byKeyboard, ...(byKeyboard && shown ? focusOn(shown) : {}) });
-  });
-  on(box, "blur", () => update({ byKeyboard: false }));
+
+  function attach(node: Element | undefined): void {
+    const canvas = node?.querySelector("canvas");
+    if (!(node instanceof HTMLElement) || !canvas || node === box) return;
+    box = node;
+    on(canvas, "pointerdown", (event) => {
+      if (event.button !== 0) return;
+      pressed = at(event);
+      update({ byKeyboard: false });
+      // A drag on a touch screen scrolls the page: brushes are for the mouse and the pen.
+      if (event.pointerType !== "touch") canvas.setPointerCapture?.(event.pointerId);
+    });
+    on(canvas, "pointermove", (event) => {
+      const [x, y] = at(event);
+      const far = pressed && Math.hypot(x - pressed[0], y - pressed[1]) >= STILL;
+      if (pressed && event.pointerType !== "touch" && (far || place.brush)) {
+        const brush = { x0: pressed[0], y0: pressed[1], x1: x, y1: y };
+        return update({ brush, hovered: undefined });
+      }
+      const hovered = pointAt(actions.points(), x, y);
+      if (hovered !== place.hovered) update({ hovered });
+    });
+    on(canvas, "pointerup", (event) => {
+      const { brush } = place;
+      const wasPressed = pressed !== undefined;
+      pressed = undefined;
+      update({ brush: undefined });
+      if (brush) return actions.choose(within(actions.points(), brush), adds(event));
+      const point = pointAt(actions.points(), ...at(event));
+      if (!point || !wasPressed) return;
+      update(focusOn(point));
+      actions.choose([point], adds(event));
+    });
+    on(canvas, "pointercancel", letGo);
+    on(canvas, "pointerleave", () => update({ hovered: undefined }));
+    on(node, "focus", () => {
+      const byKeyboard = node.matches(":focus-visible");
+      const shown = actions.selected().at(-1);
+      update({ byKeyboard, ...(byKeyboard && shown ? focusOn(shown) : {}) });
+    });
+    on(node, "blur", () => update({ byKeyboard: false }));
+  }
 
   const key = (event: KeyboardEvent): boolean => {
     if (event.target !== box || event.altKey) return false;
@@ -104,5 +106,5 @@ export function mapInput(
     update({ hovered: undefined, byKeyboard: true });
     return true;
   };
-  return { place, key };
+  return { place, key, attach };
 }

@@ -1,9 +1,11 @@
+import { html, nothing } from "lit-html";
+import { keyed } from "lit-html/directives/keyed.js";
+import { createRef, ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
-import { activeDescendant } from "../shared/cell_cursor.js";
-import { element } from "../shared/dom.js";
+import { elementIds } from "../shared/cell_cursor.js";
 import type { MapState } from "../shared/head_types.js";
 import { commonKey } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live_region.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
@@ -30,23 +32,11 @@ const WATCHED: (keyof MapState)[] = ["selected", "layer", "color", "_heads", "_s
 
 function render(context: RenderContext<MapState>): void {
   const { model, signal } = context;
-  const { inner, schedule } = mount(context, "head-map", WATCHED, {
-    update,
-    paint,
-    keys,
-  });
-  const box = element(inner, "div", {
-    class: "attnw-map-box attnw-drawn",
-    role: "listbox",
-    tabindex: 0,
-    "aria-multiselectable": "true",
-    "aria-label": "map of attention heads; question mark lists the keys",
-  });
-  const canvas = element(box, "canvas", { class: "attnw-map", "aria-hidden": "true" });
-  const options = element(box, "div", { class: "attnw-unseen", role: "presentation" });
-  const point = activeDescendant(box, options);
-  const aside = mapAside(inner, context, chooseGroup);
-  const live = liveRegion(inner, model.get("selected"));
+  const mounted = mount(context, "head-map", WATCHED, { update, view, paint, keys });
+  const { inner, schedule } = mounted;
+  const idOf = elementIds();
+  const aside = mapAside(context, mounted, chooseGroup);
+  const live = announcer(model.get("selected"));
 
   const planeOf = remembered((heads: MapState["_heads"]) => (heads ? decodePoints(heads) : []));
   let scene: MapScene | undefined;
@@ -58,6 +48,7 @@ function render(context: RenderContext<MapState>): void {
   function choose(chosen: Point[], add: boolean): void {
     if (!chosen.length) {
       live.announce("no head there");
+      schedule();
       return;
     }
     const before = model.get("selected");
@@ -83,14 +74,17 @@ function render(context: RenderContext<MapState>): void {
   }
 
   /** What the keyboard is on, for assistive technology. */
-  function setCursor(at: Point, isSelected: boolean): void {
-    point(at.head.join("-"), {
-      role: "option",
-      "aria-selected": String(isSelected),
-      "aria-posinset": String(points().indexOf(at) + 1),
-      "aria-setsize": String(points().length),
-      "aria-label": describePoint(at, groups(), isSelected),
-    });
+  function option(at: Point) {
+    const isSelected = selected().includes(at);
+    // A fresh element with its own id: screen readers only speak when the active descendant
+    // changes.
+    const id = idOf(at.head.join("-"));
+    return keyed(
+      id,
+      html`<div id=${id} role="option" aria-selected=${isSelected}
+        aria-posinset=${points().indexOf(at) + 1} aria-setsize=${points().length}
+        aria-label=${describePoint(at, groups(), isSelected)}></div>`,
+    );
   }
 
   function update(look: Look): void {
@@ -98,27 +92,40 @@ function render(context: RenderContext<MapState>): void {
     const plane = planeOf(state._heads);
     scene = sceneOf(state, plane, look);
     inner.classList.toggle("attnw-map-wide", scene.beside);
-    canvas.dataset.layout = JSON.stringify(scene.layout);
     place.hovered = undefined;
     place.focused = Math.max(0, Math.min(place.focused, plane.length - 1));
-    const said = captionText(captionOf(state, scene.points));
-    aside.update(scene, [readoutOf(scene.selected) || HINT, said]);
     live.say(state.selected, announcement(state.selected));
   }
 
+  function view(): unknown {
+    if (!scene) return nothing;
+    const cursor = scene.points[place.focused];
+    const said = captionText(captionOf(snapshot(model, WATCHED), scene.points));
+    return html`<div class="attnw-map-box attnw-drawn" role="listbox" tabindex="0"
+        aria-multiselectable="true"
+        aria-label="map of attention heads; question mark lists the keys"
+        aria-activedescendant=${cursor ? idOf(cursor.head.join("-")) : nothing}
+        ${ref(attach)}>
+        <canvas class="attnw-map" aria-hidden="true" data-layout=${JSON.stringify(scene.layout)}
+          ${ref(canvas)}></canvas>
+        <div class="attnw-unseen" role="presentation">${cursor ? option(cursor) : nothing}</div>
+      </div>
+      ${aside.view(scene, readoutOf(scene.selected) || HINT, said)}${live.view()}`;
+  }
+
   function paint(): void {
-    if (!scene) return;
+    if (!scene || !canvas.value) return;
     const { hovered, byKeyboard, brush } = place;
     const cursor = scene.points[place.focused];
-    if (cursor) setCursor(cursor, scene.selected.includes(cursor));
     const focused = byKeyboard ? cursor : undefined;
     const pointed = hovered ?? focused;
     const label = pointed ? pointLabel(pointed, groups()) : "";
-    const pen = fresh(canvas, scene.layout.width, scene.layout.height);
+    const pen = fresh(canvas.value, scene.layout.width, scene.layout.height);
     if (pen) paintMap(pen, scene, { hovered, focused, brush, label });
   }
 
-  const { place, key } = mapInput(box, canvas, signal, {
+  const canvas = createRef<HTMLCanvasElement>();
+  const { place, key, attach } = mapInput(signal, {
     points,
     selected,
     redraw: schedule,

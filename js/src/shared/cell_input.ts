@@ -29,16 +29,14 @@ export interface Place {
 }
 
 /**
- * Mouse and keyboard over cells: change the returned place and call the actions; `key` returns
- * whether it took the key.
+ * Mouse and keyboard over the cells of a canvas: they change the returned place and call the
+ * actions; `key` returns whether it took the key. A template hands over the box round the canvas
+ * with `ref(attach)`.
  */
-export function cellInput(
-  box: HTMLElement,
-  canvas: HTMLCanvasElement,
-  signal: AbortSignal,
-  actions: CellActions,
-) {
+export function cellGestures(signal: AbortSignal, actions: CellActions) {
   const place: Place = { hovered: undefined, focused: [0, 0], byKeyboard: false };
+  let box: HTMLElement | null = null;
+  let canvas: HTMLCanvasElement | null = null;
   const on = listening(signal);
   const update = (change: Partial<Place>) => {
     Object.assign(place, change);
@@ -48,9 +46,9 @@ export function cellInput(
     if (!sameCell(place.hovered, cell)) update({ hovered: cell });
   };
   const under = (event: MouseEvent): Cell | undefined => {
-    const { left, top } = canvas.getBoundingClientRect();
     const layout = actions.layout();
-    if (!layout) return undefined;
+    if (!layout || !box || !canvas) return undefined;
+    const { left, top } = canvas.getBoundingClientRect();
     const labels = actions.fixedLabels ? box.getBoundingClientRect() : { left, top };
     if (event.clientX < labels.left + layout.x0 || event.clientY < labels.top + layout.y0)
       return undefined;
@@ -61,38 +59,46 @@ export function cellInput(
   let held = false;
   const lift = () => clearTimeout(finger);
   signal.addEventListener("abort", lift);
-  on(canvas, "pointerdown", (event) => {
-    held = false;
-    lift();
-    if (event.pointerType !== "touch") return;
-    finger = setTimeout(() => {
-      held = true;
-      hover(under(event));
-    }, HOLD_MS);
-  });
-  on(canvas, "contextmenu", (event) => held && event.preventDefault());
-  on(canvas, "pointermove", (event) => {
-    if (event.pointerType !== "touch" || held) hover(under(event));
-  });
-  on(canvas, "pointerleave", () => {
-    lift();
-    hover(undefined);
-  });
-  on(canvas, "click", (event) => {
-    const cell = under(event);
-    if (!cell || held) return;
-    update({ focused: cell });
-    actions.choose(cell, adds(event));
-  });
-  on(box, "pointerdown", () => update({ byKeyboard: false }));
-  on(box, "focus", () => {
-    const byKeyboard = box.matches(":focus-visible");
-    const focused = (byKeyboard && actions.selected().at(-1)) || place.focused;
-    update({ byKeyboard, focused });
-  });
-  on(box, "blur", () => update({ byKeyboard: false }));
+
+  function attach(node: Element | undefined): void {
+    const painting = node?.querySelector("canvas");
+    if (!(node instanceof HTMLElement) || !painting || node === box) return;
+    box = node;
+    canvas = painting;
+    on(canvas, "pointerdown", (event) => {
+      held = false;
+      lift();
+      if (event.pointerType !== "touch") return;
+      finger = setTimeout(() => {
+        held = true;
+        hover(under(event));
+      }, HOLD_MS);
+    });
+    on(canvas, "contextmenu", (event) => held && event.preventDefault());
+    on(canvas, "pointermove", (event) => {
+      if (event.pointerType !== "touch" || held) hover(under(event));
+    });
+    on(canvas, "pointerleave", () => {
+      lift();
+      hover(undefined);
+    });
+    on(canvas, "click", (event) => {
+      const cell = under(event);
+      if (!cell || held) return;
+      update({ focused: cell });
+      actions.choose(cell, adds(event));
+    });
+    on(box, "pointerdown", () => update({ byKeyboard: false }));
+    on(box, "focus", () => {
+      const byKeyboard = node.matches(":focus-visible");
+      const focused = (byKeyboard && actions.selected().at(-1)) || place.focused;
+      update({ byKeyboard, focused });
+    });
+    on(box, "blur", () => update({ byKeyboard: false }));
+  }
 
   const reveal = (layout: GridLayout, cell: Cell) => {
+    if (!box) return;
     const [x, y] = corner(layout, cell);
     const size = layout.cell + layout.gap;
     box.scrollLeft = Math.max(Math.min(box.scrollLeft, x - layout.x0), x + size - box.clientWidth);
@@ -112,5 +118,17 @@ export function cellInput(
     update({ hovered: undefined, focused: target ?? place.focused, byKeyboard: true });
     return true;
   };
-  return { place, key, under, reveal };
+  return { place, key, under, reveal, attach, box: () => box, canvas: () => canvas };
+}
+
+/** The same for figures that build their elements by hand. */
+export function cellInput(
+  box: HTMLElement,
+  _canvas: HTMLCanvasElement,
+  signal: AbortSignal,
+  actions: CellActions,
+) {
+  const input = cellGestures(signal, actions);
+  input.attach(box);
+  return input;
 }

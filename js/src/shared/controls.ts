@@ -1,168 +1,149 @@
-import { element } from "./dom.js";
+import { html, nothing } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { selectOptions } from "./select_options.js";
 import { save } from "./snapshot.js";
 import { type Model, type SharedState, SPECIALS, type Special } from "./types.js";
+import { MARKS, type Outcome } from "./verdict.js";
 
-export type Outcome = "right" | "wrong";
+// Figures that build their elements by hand still use these.
+export { choice, controlRow, hideTicks, keysButton, slider, tick } from "./built_controls.js";
+export { MARKS, type Outcome };
 
-/** The mark before an outcome, which is never told by its colour alone. */
-export const MARKS = { right: "✓", wrong: "×" } as const;
-
-/**
- * A labelled select; returns how to offer values, hidden where there is no choice, and to show the
- * one in force.
- */
-export function choice<T extends string>(
-  parent: HTMLElement,
-  name: string,
-  signal: AbortSignal,
-  onPick: (value: T) => void,
-  print: (value: T) => string = (value) => value,
-) {
-  const label = element(parent, "label", { "data-label": name }, `${name} `);
-  const select = element(label, "select", { "data-control": name });
-  select.addEventListener("change", () => onPick(select.value as T), { signal });
-  return (offered: readonly T[], value: T): void => {
-    label.hidden = offered.length < 2;
-    const options = offered.map((value) => [value, print(value)]);
-    if (
-      options.join("\n") !==
-      [...select.options].map((option) => [option.value, option.text]).join("\n")
-    )
-      select.replaceChildren(
-        ...options.map(([value = "", text = ""]) => element(select, "option", { value }, text)),
-      );
-    select.value = value;
-  };
+/** A labelled select; hidden where there is no choice. */
+export function select<T extends string>(of: {
+  name: string;
+  values: readonly T[];
+  value: T;
+  pick(value: T): void;
+  /** The text of a value. */
+  print?(value: T): string;
+}) {
+  const { name, values, value, pick, print = String } = of;
+  const picked = ({ currentTarget }: Event) =>
+    pick((currentTarget as HTMLSelectElement).value as T);
+  const options = values.map((each) => ({ value: each, text: print(each) }));
+  return html`<label data-label=${name} ?hidden=${values.length < 2}>${name}
+    <select data-control=${name} @change=${picked} ${selectOptions(options, value)}></select
+    ></label>`;
 }
 
 /** A labelled box to tick. */
-export function tick(
-  parent: HTMLElement,
-  name: string,
-  signal: AbortSignal,
-  onTick: (checked: boolean) => void,
-) {
-  const label = element(parent, "label", { class: "attnw-tick", "data-label": name });
-  const input = element(label, "input", { type: "checkbox", "data-control": name });
-  const text = element(label, "span", {}, name);
-  input.addEventListener("change", () => onTick(input.checked), { signal });
-  return { label, input, text };
+export function tickBox(of: {
+  name: string;
+  /** The text beside the box, where the name is not that text. */
+  text?: string;
+  checked: boolean;
+  tick(checked: boolean): void;
+  hidden?: boolean;
+  /** The kind of special token that the box hides. */
+  kind?: Special;
+}) {
+  const { name, text = name, checked, tick, hidden = false, kind } = of;
+  const ticked = ({ currentTarget }: Event) => tick((currentTarget as HTMLInputElement).checked);
+  return html`<label class="attnw-tick" data-label=${name} ?hidden=${hidden}
+    ><input type="checkbox" data-control=${name} data-hide=${kind ?? nothing}
+      .checked=${live(checked)} @change=${ticked}><span>${text}</span></label>`;
 }
 
-/** A slider that hears its arrow keys in a notebook too: JupyterLab would take them for its own. */
-export function slider(parent: HTMLElement, range: { max: number; step: number }) {
-  const input = element(parent, "input", { type: "range", min: 0, ...range });
-  input.addEventListener("keydown", (event) => {
-    if (/^Arrow/.test(event.key)) event.stopPropagation();
-  });
-  return input;
+/** JupyterLab would take the arrow keys of a slider for its own. */
+const keepArrows = (event: KeyboardEvent) => {
+  if (/^Arrow/.test(event.key)) event.stopPropagation();
+};
+
+/** A slider from 0. */
+export function rangeInput(of: {
+  max: number;
+  value: number;
+  slide(value: number): void;
+  step?: number;
+  disabled?: boolean;
+  /** Its name and its value as they are read aloud, where no label around it says them. */
+  label?: string;
+  valueText?: string;
+  className?: string;
+}) {
+  const { max, value, slide, step = 1, disabled = false, label, valueText, className } = of;
+  const slid = ({ currentTarget }: Event) =>
+    slide(Number((currentTarget as HTMLInputElement).value));
+  return html`<input type="range" min="0" max=${max} step=${step} .value=${live(String(value))}
+    class=${className ?? nothing} aria-label=${label ?? nothing}
+    aria-valuetext=${valueText ?? nothing} ?disabled=${disabled}
+    @input=${slid} @keydown=${keepArrows}>`;
 }
 
 /**
- * A box for each kind of special token, checked while the kind is hidden; returns a function that
- * names the present kinds.
+ * A box for each kind of special token, checked while the kind is hidden. `nameOf` names the kinds
+ * that the input has.
  */
-export function hideTicks(
-  parent: HTMLElement,
+export function hiddenTicks(
   model: Model<Pick<SharedState, "hidden">>,
-  signal: AbortSignal,
+  nameOf: (kind: Special) => string | undefined,
 ) {
-  const group = element(
-    parent,
-    "span",
-    { role: "group", "aria-label": "hide", "data-label": "hide" },
-    "hide ",
-  );
-  const ticks = SPECIALS.map((kind) => {
-    const parts = tick(group, kind, signal, (checked) => {
-      const before = model.get("hidden");
-      save(model, {
-        hidden: SPECIALS.filter((special) =>
-          special === kind ? checked : before.includes(special),
-        ),
-      });
+  const hidden = model.get("hidden");
+  const shown = SPECIALS.filter((kind) => nameOf(kind) !== undefined || hidden.includes(kind));
+  const tick = (kind: Special, checked: boolean) =>
+    save(model, {
+      hidden: SPECIALS.filter((other) => (other === kind ? checked : hidden.includes(other))),
     });
-    parts.input.dataset.hide = kind;
-    return { kind, ...parts };
-  });
-  return (nameOf: (kind: Special) => string | undefined): void => {
-    for (const { kind, label, input, text } of ticks) {
-      const name = nameOf(kind);
-      input.checked = model.get("hidden").includes(kind);
-      text.textContent = name ?? kind;
-      label.hidden = name === undefined && !input.checked;
-    }
-    group.hidden = ticks.every(({ label }) => label.hidden);
+  const box = (kind: Special) =>
+    tickBox({
+      name: kind,
+      text: nameOf(kind) ?? kind,
+      checked: hidden.includes(kind),
+      tick: (checked) => tick(kind, checked),
+      hidden: !shown.includes(kind),
+      kind,
+    });
+  return html`<span role="group" aria-label="hide" data-label="hide" ?hidden=${!shown.length}
+    >hide ${SPECIALS.map(box)}</span>`;
+}
+
+/** A small button with a sign on it; `name` is read aloud and shown to the pointer. */
+export const signButton = (sign: string, name: string, press: () => void, disabled = false) =>
+  html`<button type="button" class="attnw-button" title=${name} aria-label=${name}
+    ?disabled=${disabled} @click=${press}>${sign}</button>`;
+
+/** A number between a step-back and a step-forward button; hidden where there is one step. */
+export function stepper(of: {
+  name: string;
+  index: number;
+  count: number;
+  go(index: number): void;
+}) {
+  const { name, index, count, go } = of;
+  const entered = ({ currentTarget }: Event) => {
+    const input = currentTarget as HTMLInputElement;
+    const number = input.valueAsNumber;
+    // A number that leads nowhere gives way to the one in force.
+    input.value = String(index);
+    if (Number.isInteger(number)) go(number);
   };
+  return html`<span role="group" aria-label=${name} class="attnw-group" ?hidden=${count < 2}>
+    ${signButton("‹", `previous ${name}`, () => go(index - 1), index <= 0)}
+    <label>${name}
+      <input type="number" min="0" step="1" max=${count - 1} .value=${live(String(index))}
+        @change=${entered}>
+      <span class="attnw-muted">${` of 0–${(count - 1).toLocaleString("en")}`}</span></label>
+    ${signButton("›", `next ${name}`, () => go(index + 1), index >= count - 1)}
+  </span>`;
 }
 
-/** The button that shows the keys. */
-export function keysButton(parent: HTMLElement, className: string) {
-  const look = { type: "button", class: className, title: "keys", "aria-label": "show the keys" };
-  return element(parent, "button", { ...look, "aria-expanded": "false" }, "?");
-}
-
-/** The row of controls above a figure; what they do ends with the signal. */
-export function controlRow(parent: HTMLElement, signal: AbortSignal) {
-  const row = element(parent, "div", { class: "attnw-controls" });
-
-  const group = (name: string) =>
-    element(row, "span", { role: "group", "aria-label": name, class: "attnw-group" });
-
-  function button(at: HTMLElement, text: string, name: string, onClick: () => void) {
-    const shown = { type: "button", class: "attnw-button", title: name, "aria-label": name };
-    const node = element(at, "button", shown, text);
-    node.addEventListener("click", onClick, { signal });
-    return node;
-  }
-
-  /** A number between a step-back and a step-forward button; returns a function that updates it. */
-  function stepper(name: string, go: (index: number) => void) {
-    const place = group(name);
-    let index = 0;
-    const back = button(place, "‹", `previous ${name}`, () => go(index - 1));
-    const label = element(place, "label", {}, `${name} `);
-    const number = element(label, "input", { type: "number", min: 0, step: 1 });
-    const last = element(label, "span", { class: "attnw-muted" });
-    const onChange = () => {
-      const entered = number.valueAsNumber;
-      number.value = String(index);
-      if (Number.isInteger(entered)) go(entered);
-    };
-    number.addEventListener("change", onChange, { signal });
-    const on = button(place, "›", `next ${name}`, () => go(index + 1));
-    return (now: number, count: number): void => {
-      index = now;
-      number.max = String(count - 1);
-      number.value = String(now);
-      last.textContent = ` of 0–${(count - 1).toLocaleString("en")}`;
-      back.disabled = now <= 0;
-      on.disabled = now >= count - 1;
-      place.hidden = count < 2;
-    };
-  }
-
-  /**
-   * Buttons to the next and the previous "mention", "for which the head" is right or wrong; returns
-   * how to allow them.
-   */
-  function jumps(what: string, which: string, jump: (outcome: Outcome, step: 1 | -1) => void) {
-    const buttons = (["right", "wrong"] as const).flatMap((outcome) => {
-      const sentence = `${what} ${which} is ${outcome}`;
-      const place = group(sentence.replace(what, `${what}s`));
-      const mark = { class: `attnw-${outcome}`, "aria-hidden": "true" };
-      element(place, "span", mark, MARKS[outcome]);
-      const back = button(place, "‹", `previous ${sentence}`, () => jump(outcome, -1));
-      place.append(outcome);
-      return [back, button(place, "›", `next ${sentence}`, () => jump(outcome, 1))];
-    });
-    return (allowed: boolean): void => {
-      for (const node of buttons) node.disabled = !allowed;
-    };
-  }
-
-  /** The button that shows the keys, in the corner. */
-  const help = () => keysButton(row, "attnw-button attnw-keys-button");
-
-  return { row, stepper, jumps, help };
+/** Buttons to the next and the previous "mention", "for which the head" is right or wrong. */
+export function outcomeJumps(of: {
+  what: string;
+  which: string;
+  allowed: boolean;
+  jump(outcome: Outcome, step: 1 | -1): void;
+}) {
+  const { what, which, allowed, jump } = of;
+  const group = (outcome: Outcome) => {
+    const sentence = `${what} ${which} is ${outcome}`;
+    return html`<span role="group" aria-label=${sentence.replace(what, `${what}s`)}
+      class="attnw-group">
+      <span class=${`attnw-${outcome}`} aria-hidden="true">${MARKS[outcome]}</span>
+      ${signButton("‹", `previous ${sentence}`, () => jump(outcome, -1), !allowed)}${outcome}
+      ${signButton("›", `next ${sentence}`, () => jump(outcome, 1), !allowed)}
+    </span>`;
+  };
+  return [group("right"), group("wrong")];
 }

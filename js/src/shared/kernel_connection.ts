@@ -1,4 +1,4 @@
-import { element } from "./dom.js";
+import { html } from "lit-html";
 import type { Model } from "./types.js";
 
 export const LOST = "Not connected: run the cell again";
@@ -18,7 +18,12 @@ const GONE = new Set(["dead", "terminating", "restarting", "autorestarting"]);
 const PAGE = Symbol.for("attnwidget.answers");
 const ASK = "attnw-ask";
 
-type Link = "live" | "waiting" | "lost";
+/** How a figure stands with its kernel, and the sentence that says so where it is not "live". */
+export interface Connection {
+  link: "live" | "waiting" | "lost";
+  text: string;
+}
+type Link = Connection["link"];
 type Kernel = { status?: string; connectionStatus?: string; isDisposed?: boolean } | null;
 
 /** The host's kernel: null where it has ended, undefined where the host does not say. */
@@ -43,40 +48,39 @@ function pageEvents(): EventTarget {
   return page[PAGE];
 }
 
+/** The sentence over a figure that the kernel does not answer. */
+export const connectionNote = ({ text }: Connection) =>
+  html`<p role="status" class="attnw-link" ?hidden=${!text}>${text}</p>`;
+
 /**
  * Asks after every saved change whether the kernel is alive, and if not, warns that the figure no
- * longer shows the choice. A kernel that is busy answers later. `inner` is the part that is dimmed.
+ * longer shows the choice. A kernel that is busy answers later. `show` puts the answer on the page.
  * The remaining figures of the page ask as well, so that no two figures show different choices
  * without a warning.
  */
 export function watchAnswers<T>(
   model: Model<T>,
   root: HTMLElement,
-  inner: HTMLElement,
+  show: (connection: Connection) => void,
   signal: AbortSignal,
 ): void {
   if (!model.send) return;
-  const note = element(root, "p", { role: "status", class: "attnw-link", hidden: true });
-  inner.before(note);
   const page = pageEvents();
   let question = 0;
   let open = false;
   let waits = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function show(link: Link, text = ""): void {
+  function tell(link: Link, text: string): void {
     root.dataset.link = link;
-    note.hidden = !text;
-    if (note.textContent !== text) note.textContent = text;
-    inner.role = link === "lost" ? "group" : null;
-    inner.ariaDisabled = link === "lost" ? "true" : null;
+    show({ link, text });
   }
 
   function settle(link: Link, text = ""): void {
     open = false;
     clearTimeout(timer);
     const was = root.dataset.link;
-    show(link, text);
+    tell(link, text);
     if (link === "lost" && was !== "lost") page.dispatchEvent(new Event(ASK));
   }
 
@@ -111,7 +115,7 @@ export function watchAnswers<T>(
       settle("lost", LOST);
       return;
     }
-    show("waiting", kernel === undefined && waits > LONG ? UNSURE : WAITING);
+    tell("waiting", kernel === undefined && waits > LONG ? UNSURE : WAITING);
     timer = setTimeout(wait, PATIENCE);
     // Meanwhile the asked kernel may have ended, and a new kernel may have started.
     if (kernel?.status === "idle") send();

@@ -1,39 +1,43 @@
-import { element } from "./dom.js";
+import { html } from "lit-html";
+import type { Mounted } from "./mount.js";
 
-type Keys = readonly (readonly [key: string, meaning: string])[];
+// Figures that build their elements by hand still use this.
+export { keyHelp } from "./built_controls.js";
+
+export type Keys = readonly (readonly [key: string, meaning: string])[];
 
 /**
- * The list of keys, with the button that shows it; Escape hides it first. Returns a function that
- * shows and hides the list.
+ * The list of keys and the button that shows it; Escape hides the list before a figure takes the
+ * key.
  */
-export function keyHelp(
-  parent: HTMLElement,
+export function keyList(
   keys: Keys,
-  button: HTMLElement,
+  { root, schedule }: Pick<Mounted, "root" | "schedule">,
   signal: AbortSignal,
-): () => void {
-  const list = element(parent, "dl", { class: "attnw-keys", hidden: true });
-  for (const [key, meaning] of keys) {
-    const line = element(list, "div");
-    element(line, "dt", {}, key);
-    element(line, "dd", {}, meaning);
-  }
+) {
+  let open = false;
   const toggle = () => {
-    list.hidden = !list.hidden;
-    button.setAttribute("aria-expanded", String(!list.hidden));
+    open = !open;
+    schedule();
   };
-  button.addEventListener("click", toggle, { signal });
-  // On its way down, before a figure takes the key to undo or to let go of something.
   const close = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || list.hidden) return;
+    if (event.key !== "Escape" || !open) return;
     toggle();
     event.preventDefault();
     event.stopPropagation();
   };
-  parent
-    .closest<HTMLElement>(".attnw-root")
-    ?.addEventListener("keydown", close, { signal, capture: true });
-  return toggle;
+  // On its way down, before a figure takes the key to undo or to let go of something.
+  root.addEventListener("keydown", close, { signal, capture: true });
+  return {
+    toggle,
+    button: (className = "attnw-button attnw-keys-button") =>
+      html`<button type="button" class=${className} title="keys" aria-label="show the keys"
+        aria-expanded=${open} @click=${toggle}>?</button>`,
+    list: () =>
+      html`<dl class="attnw-keys" ?hidden=${!open}>
+        ${keys.map(([key, meaning]) => html`<div><dt>${key}</dt><dd>${meaning}</dd></div>`)}
+      </dl>`,
+  };
 }
 
 /** Handle the keys of every figure of heads; returns whether the key was one of them. */

@@ -1,41 +1,49 @@
-import { element } from "./dom.js";
-import { watchAnswers } from "./kernel_connection.js";
-import { pageRuler, type Ruler } from "./labels.js";
+import { html, nothing, render } from "lit-html";
+import { type Connection, connectionNote, watchAnswers } from "./kernel_connection.js";
+import { pageRuler } from "./labels.js";
+import { type Look, UNATTACHED } from "./look.js";
 import { placeSaveMenu, saveMenu } from "./save_menu.js";
 import { type Theme, watchTheme } from "./theme.js";
-import type { RenderContext } from "./types.js";
+import type { Model, RenderContext } from "./types.js";
 
-/**
- * Width to lay out for before the host has attached the widget, and of a picture that asks for
- * none.
- */
-export const UNATTACHED = 640;
-
-/** What the page, or a picture, has decided before anything is drawn. */
-export interface Look {
-  theme: Theme;
-  /** Width there is, in CSS pixels. */
-  width: number;
-  /** Family of the labels, and how wide they are. */
-  font: string;
-  ruler: Ruler;
-  /** Device pixels for each of CSS. */
-  density: number;
-}
+export type { Look };
 
 export interface Mounted {
   root: HTMLElement;
   /** Holds the figure; hidden while an error stands in its place. */
   inner: HTMLElement;
-  /** Says the kernel's error, or what it refused; a widget may move it. */
-  alert: HTMLElement;
-  /** The menu "save"; it goes to the caption unless a widget puts it elsewhere. */
+  /** The menu "save"; a view puts it beside its caption, or elsewhere. */
   save: HTMLElement;
   /** Draw again in the next frame; `update` is not called. */
   schedule(): void;
   /** Update and draw in the next frame. */
   invalidate(): void;
+  /** Draw without waiting for the next frame, which a page out of sight does not have. */
+  drawNow(): void;
 }
+
+/** What a figure does when it is drawn, in this order. */
+export interface Drawing {
+  /** Follows a changed trait, theme or width. */
+  update?(look: Look): void;
+  /** The elements of the figure; follows a change and every `schedule()`. */
+  view?(look: Look): unknown;
+  /** Paints the canvases of the figure after `view`. */
+  paint?(look: Look): void;
+  /** Returns whether it took the key. */
+  keys?(event: KeyboardEvent): boolean;
+  /** What was shown stays beside the kernel's error, which the view says: `errorLine`. */
+  keepsShowing?: boolean;
+  /** Width to lay out for before the host has attached the widget, in pixels. */
+  unattached?: number;
+}
+
+/** The kernel's error, or the request that it refused. */
+export const errorOf = <T extends { _error: string }>(model: Model<T>): string =>
+  model.get("_error") || String(model.get("_refused" as keyof T) ?? "");
+
+export const errorLine = (text: string) =>
+  html`<p role="alert" class="attnw-alert" ?hidden=${!text}>${text}</p>`;
 
 /** Draw once in the next frame however many changes ask for it before. */
 function perFrame(signal: AbortSignal, draw: () => void): () => void {
@@ -53,72 +61,84 @@ function perFrame(signal: AbortSignal, draw: () => void): () => void {
 /**
  * A widget's place on the page: an alert for the kernel's error, the host's theme or the reader's
  * forced colours, the width, one drawing a frame, and an end when the host takes the widget away.
- * `update` follows a changed trait, theme or width; `paint` follows it and every `schedule()`.
- * `keys` returns whether it took the key.
  */
 export function mount<T extends { _error: string }>(
   { model, el, signal }: RenderContext<T>,
   name: string,
   watched: (keyof T & string)[],
-  on: {
-    update(look: Look): void;
-    paint?(look: Look): void;
-    keys?(event: KeyboardEvent): boolean;
-    /** What was shown stays beside an error. */
-    keepsShowing?: boolean;
-  },
+  on: Drawing,
 ): Mounted {
-  const root = element(el, "div", {
-    class: `attnw-root attnw-${name}-root`,
-    "data-lm-suppress-shortcuts": "true",
-  });
+  const document = el.ownerDocument;
+  // The host's own element may get another figure later, so that nothing is rendered into it.
+  const root = document.createElement("div");
+  root.className = `attnw-root attnw-${name}-root`;
+  root.dataset.lmSuppressShortcuts = "true";
   // By this name its picture in the notebook knows that the figure is there.
   const figure = model.get("_figure" as keyof T);
   if (figure) root.dataset.figure = String(figure);
-  const alert = element(root, "p", { role: "alert", class: "attnw-alert", hidden: true });
-  const inner = element(root, "div", { class: `attnw-${name}` });
-  watchAnswers(model, root, inner, signal);
-  const save = saveMenu(root.ownerDocument, model, signal);
-  const ruler = pageRuler(root.ownerDocument);
+  el.append(root);
+  const inner = document.createElement("div");
+  inner.className = `attnw-${name}`;
+  const save = saveMenu(document, model, signal);
+  const ruler = pageRuler(document);
+  let connection: Connection = { link: "live", text: "" };
+  let alert = "";
   let theme: Theme | undefined;
-  let changed = true;
+  let look: Look | undefined;
   let width = -1;
-  let ratio = 0;
+
+  const frame = () => {
+    const isLost = connection.link === "lost";
+    inner.role = isLost ? "group" : null;
+    inner.ariaDisabled = isLost ? "true" : null;
+    const note = model.send ? connectionNote(connection) : nothing;
+    const line = on.keepsShowing && !alert ? nothing : errorLine(alert);
+    render(html`${line}${note}${inner}`, root);
+  };
+  frame();
+  const onLink = (now: Connection) => {
+    connection = now;
+    frame();
+  };
+  watchAnswers(model, root, onLink, signal);
 
   const tell = (text: string) => {
-    alert.hidden = !text;
-    if (alert.textContent !== text) alert.textContent = text;
+    if (text === alert) return;
+    alert = text;
+    frame();
   };
   const draw = () => {
     if (!theme) return;
-    placeSaveMenu(save, inner);
-    const error = model.get("_error");
-    tell(error || String(model.get("_refused" as keyof T) ?? ""));
-    inner.hidden = Boolean(error) && !on.keepsShowing;
+    // A view has a place for the menu; it goes to the caption of other figures.
+    if (!on.view) placeSaveMenu(save, inner);
+    tell(on.keepsShowing ? "" : errorOf(model));
+    inner.hidden = Boolean(model.get("_error")) && !on.keepsShowing;
     if (inner.hidden) return;
-    const font = getComputedStyle(root).fontFamily || "sans-serif";
     const density = globalThis.devicePixelRatio || 1;
-    const look = { theme, width: inner.clientWidth || UNATTACHED, font, ruler, density };
-    if (changed || ratio !== globalThis.devicePixelRatio) {
-      changed = false;
-      ratio = globalThis.devicePixelRatio;
-      on.update(look);
+    if (look?.density !== density) look = undefined;
+    if (!look) {
+      const font = getComputedStyle(root).fontFamily || "sans-serif";
+      const room = inner.clientWidth || (on.unattached ?? UNATTACHED);
+      look = { theme, width: room, font, ruler, density };
+      on.update?.(look);
     }
+    if (on.view) render(on.view(look), inner);
     on.paint?.(look);
   };
-  const schedule = perFrame(signal, () => {
+  const drawNow = () => {
     try {
       draw();
     } catch (error) {
       // The next change draws everything anew.
-      changed = true;
+      look = undefined;
       tell(`This figure cannot be drawn: ${error instanceof Error ? error.message : error}`);
       inner.hidden = true;
       reportError(error);
     }
-  });
+  };
+  const schedule = perFrame(signal, drawNow);
   const invalidate = () => {
-    changed = true;
+    look = undefined;
     schedule();
   };
 
@@ -149,5 +169,5 @@ export function mount<T extends { _error: string }>(
     resized.disconnect();
     root.remove();
   });
-  return { root, inner, alert, save, schedule, invalidate };
+  return { root, inner, save, schedule, invalidate, drawNow };
 }

@@ -1,4 +1,4 @@
-import { element, listening } from "./dom.js";
+import { html, render, type TemplateResult } from "lit-html";
 
 /** The formats of saved figures, and their labels in the menu. */
 const FORMATS = [
@@ -50,59 +50,43 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
   box.className = "attnw-save";
   const kernel = model as Partial<Kernel>;
   if (!kernel.send) return box;
-  const button = element(
-    box,
-    "button",
-    {
-      type: "button",
-      class: "attnw-save-button",
-      "aria-haspopup": "menu",
-      "aria-expanded": "false",
-    },
-    "save",
-  );
-  const said = element(box, "p", { class: "attnw-save-said", role: "status" });
-  const menu = element(box, "div", {
-    class: "attnw-save-menu",
-    role: "menu",
-    hidden: true,
-    "aria-label": "save this figure as",
-    "aria-orientation": "horizontal",
-  });
-  const items = FORMATS.map(([format, name]) => {
-    const title = TITLES[format] ?? "";
-    const item = element(
-      menu,
-      "button",
-      { type: "button", role: "menuitem", tabindex: -1, title },
-      name,
-    );
-    item.addEventListener("click", () => ask(format), { signal });
-    return item;
-  });
-  const on = listening(signal);
+
+  let isOpen = false;
+  let said: string | TemplateResult = "";
   let waiting = "";
   let late: ReturnType<typeof setTimeout> | undefined;
 
-  const isOpen = () => !menu.hidden;
+  const view = () => html`<button type="button" class="attnw-save-button" aria-haspopup="menu"
+      aria-expanded=${isOpen} @click=${() => (isOpen ? close() : open())}>save</button>
+    <p class="attnw-save-said" role="status">${said}</p>
+    <div class="attnw-save-menu" role="menu" ?hidden=${!isOpen} aria-label="save this figure as"
+      aria-orientation="horizontal">${FORMATS.map(
+        ([format, name]) => html`<button type="button" role="menuitem" tabindex="-1"
+          title=${TITLES[format] ?? ""} @click=${() => ask(format)}>${name}</button>`,
+      )}</div>`;
+  const draw = () => render(view(), box);
+  const items = () => [...box.querySelectorAll<HTMLElement>("[role=menuitem]")];
+  const focusButton = () => box.querySelector<HTMLElement>(".attnw-save-button")?.focus();
+
   function open(): void {
+    isOpen = true;
     say("");
-    menu.hidden = false;
-    button.setAttribute("aria-expanded", "true");
-    items[0]?.focus();
+    items()[0]?.focus();
   }
   function close(): void {
-    menu.hidden = true;
-    button.setAttribute("aria-expanded", "false");
+    if (!isOpen) return;
+    isOpen = false;
+    draw();
   }
-  function say(text: string, ...more: Node[]): void {
+  function say(text: string | TemplateResult): void {
     clearTimeout(late);
-    said.replaceChildren(text, ...more);
+    said = text;
+    draw();
   }
 
   function ask(format: string): void {
     close();
-    button.focus();
+    focusButton();
     waiting = Math.random().toString(36).slice(2);
     say(format === "code" ? "writing the code …" : "drawing …");
     late = setTimeout(() => say(NO_ANSWER), LATE);
@@ -133,37 +117,39 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
       say("code copied");
     } catch {
       // Pages over plain HTTP, and frames, may not write to the clipboard: the reader can.
-      const area = document.createElement("textarea");
-      Object.assign(area, { value: code, readOnly: true, rows: 6 });
-      area.setAttribute("aria-label", "Python code of this figure");
-      say("Copy it with Ctrl+C or ⌘+C:", area);
-      area.focus();
-      area.select();
+      say(html`Copy it with Ctrl+C or ⌘+C:<textarea readonly rows="6" .value=${code}
+        aria-label="Python code of this figure"></textarea>`);
+      const area = box.querySelector("textarea");
+      area?.focus();
+      area?.select();
     }
   }
 
-  on(button, "click", () => (isOpen() ? close() : open()));
-  on(box, "focusout", ({ relatedTarget }) => {
-    if (!(relatedTarget instanceof Node && box.contains(relatedTarget))) close();
-  });
-  on(box, "keydown", (event) => {
-    const { key } = event;
-    const now = items.indexOf(box.ownerDocument.activeElement as HTMLButtonElement);
+  function pressed(event: KeyboardEvent): void {
+    const { key, target } = event;
+    const choices = items();
+    const now = choices.indexOf(box.ownerDocument.activeElement as HTMLElement);
     const step = NEXT[key];
+    const isSaid = target instanceof Element && target.closest(".attnw-save-said");
     // What is pressed here is not meant for the figure.
-    if (isOpen() || key === "Enter" || key === " " || said.contains(event.target as Node))
-      event.stopPropagation();
-    else if (key !== "Escape" || !said.textContent) return;
+    if (isOpen || key === "Enter" || key === " " || isSaid) event.stopPropagation();
+    else if (key !== "Escape" || !said) return;
     if (key === "Escape") {
       event.stopPropagation();
+      isOpen = false;
+      focusButton();
       say("");
-      close();
-      button.focus();
-    } else if (isOpen() && step) items[(now + step + items.length) % items.length]?.focus();
-    else if (isOpen() && key === "Home") items[0]?.focus();
-    else if (isOpen() && key === "End") items.at(-1)?.focus();
+    } else if (isOpen && step) choices[(now + step + choices.length) % choices.length]?.focus();
+    else if (isOpen && key === "Home") choices[0]?.focus();
+    else if (isOpen && key === "End") choices.at(-1)?.focus();
     else return;
     event.preventDefault();
+  }
+
+  draw();
+  box.addEventListener("keydown", pressed);
+  box.addEventListener("focusout", ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Node && box.contains(relatedTarget))) close();
   });
   kernel.on?.("msg:custom", answered);
   signal.addEventListener("abort", () => {
@@ -172,6 +158,10 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
   });
   return box;
 }
+
+/** A caption with the menu beside it, where there is one: its words go round the menu. */
+export const captioned = (box: HTMLElement, caption: TemplateResult) =>
+  box.hasChildNodes() ? html`<div class="attnw-captioned">${box}${caption}</div>` : caption;
 
 /** Puts the menu in its place: where the caption ends, whose words go round it. */
 export function placeSaveMenu(box: HTMLElement, inner: HTMLElement): void {

@@ -1,7 +1,9 @@
-import { controlRow, type Outcome } from "./controls.js";
+import { html } from "lit-html";
+import { controlRow, type Outcome, outcomeJumps, stepper } from "./controls.js";
 import { element } from "./dom.js";
 import type { HeadsState } from "./head_types.js";
-import { keyHelp } from "./key_list.js";
+import { keyHelp, keyList } from "./key_list.js";
+import { announcer } from "./live_region.js";
 import type { Mounted } from "./mount.js";
 import { shownHead, stepTo } from "./selection.js";
 import { save } from "./snapshot.js";
@@ -43,8 +45,6 @@ export interface TextFrame<T> {
   /** The message after a search without a result. */
   missed(jumped: TextState["_jumped"]): string;
   onJump?(outcome: Outcome): void;
-  /** Controls of this widget alone; returns how to bring them up to date. */
-  controls(row: ReturnType<typeof controlRow>): () => void;
   keys: readonly (readonly [key: string, meaning: string])[];
   letters: Record<string, () => void>;
   /** Escape, and every key that has no meaning here: returns whether it was taken. */
@@ -52,14 +52,137 @@ export interface TextFrame<T> {
   move(event: KeyboardEvent): boolean;
 }
 
+/** What a figure shows within the frame. */
+export interface FramedText {
+  title: string;
+  /** Controls of this widget alone. */
+  controls: unknown;
+  /** The figure, with the classes that its element has beside its own. */
+  body: unknown;
+  bodyClass?: string;
+}
+
 /**
- * What stands round a text: progress, controls, title, note, keys, and what is read aloud. The
- * figure goes into `body`.
+ * What stands round a text: progress, controls, title, note, keys, and what is read aloud.
  */
+export function framedText<T extends TextState>(
+  mounted: Mounted,
+  { model, signal }: Pick<RenderContext<T>, "model" | "signal">,
+  own: TextFrame<T>,
+) {
+  const { name, places } = own;
+  const keys = keyList(own.keys, mounted, signal);
+  const live = announcer("");
+  const noHead =
+    "Select a head: click one in a linked figure, or set " +
+    `${own.variable}.selected = [(layer, head)].`;
+  /** The number of the jump that is under way. */
+  let latest = 0;
+  let missed = "";
+  let spoken = "";
+
+  const placeOf = (i: number) => model.get(places[i] as keyof T) as number;
+  const isJumping = () => latest > 0 && model.get("_jumped").n !== latest;
+  const isStale = () => {
+    const drawn = model.get("_drawn");
+    return (
+      !drawn ||
+      places.some((place) => drawn[place as never] !== model.get(place)) ||
+      (!model.get("_source").probe &&
+        JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null))
+    );
+  };
+  const isBusy = () => isStale() || isJumping();
+  const isAnswering = () => Boolean(model.get("_source").probe) || shownHead(model) !== undefined;
+
+  function show(i: number, index: number): void {
+    const last = (own.counts()[i] ?? 1) - 1;
+    save(model, { [places[i] as string]: Math.max(0, Math.min(last, index)) } as Partial<T>);
+  }
+
+  function jump(outcome: Outcome, step: 1 | -1): void {
+    if (!isAnswering() || isJumping()) return;
+    latest = (model.get("_jump").n ?? 0) + 1;
+    own.onJump?.(outcome);
+    save(model, { _jump: { n: latest, outcome, step } } as Partial<T>);
+    mounted.invalidate();
+  }
+
+  function key(event: KeyboardEvent): boolean {
+    const { key: pressed, target } = event;
+    if (event.metaKey || (event.ctrlKey && !event.altKey)) return false;
+    if (pressed === "Escape") return own.letGo();
+    // A select moves to the option that starts with the letter; a number takes the arrows.
+    if (target instanceof HTMLSelectElement) return false;
+    const { layers: n_layers = 1, without_attention } = model.get("_source");
+    const layers = { n_layers, without_attention };
+    if (pressed === "?") keys.toggle();
+    else if (pressed === "[") stepTo(model, model.get("layer") - 1, layers);
+    else if (pressed === "]") stepTo(model, model.get("layer") + 1, layers);
+    else if (event.altKey) return false;
+    else if (own.letters[pressed]) own.letters[pressed]();
+    else if (/^[rw]$/i.test(pressed))
+      jump(pressed.toLowerCase() === "r" ? "right" : "wrong", event.shiftKey ? -1 : 1);
+    else if (target instanceof HTMLInputElement) return false;
+    else if (pressed === "PageUp") show(0, placeOf(0) - 1);
+    else if (pressed === "PageDown") show(0, placeOf(0) + 1);
+    else return own.move(event);
+    return true;
+  }
+
+  function view({ title, controls, body, bodyClass = "" }: FramedText) {
+    const counts = own.counts();
+    const problem = model.get("_drawn")?.problem;
+    const note = missed || problem || (isAnswering() ? "" : noHead);
+    const [what, which] = own.sought;
+    const classes = [`attnw-${name}-body`, isBusy() ? `attnw-${name}-busy` : "", bodyClass];
+    return html`<div class="attnw-progress" ?hidden=${!isBusy()}></div>
+      <div class="attnw-controls">
+        ${places.map((place, i) =>
+          stepper({
+            name: place,
+            index: placeOf(i),
+            count: counts[i] ?? 1,
+            go: (index) => show(i, index),
+          }),
+        )}
+        ${outcomeJumps({ what, which, allowed: isAnswering() && !isJumping(), jump })}
+        ${controls}
+        ${keys.button()}
+      </div>
+      <p class=${`attnw-${name}-title`} ?hidden=${!title}>${title}</p>
+      <p class=${`attnw-${name}-note`} ?hidden=${!note}>${note}</p>
+      <div class=${classes.filter(Boolean).join(" ")} ?hidden=${Boolean(problem)}>${body}</div>
+      ${keys.list()}${live.view()}`;
+  }
+
+  return {
+    key,
+    isStale,
+    /** Whether the kernel has still to answer. */
+    isBusy,
+    view,
+    announce: live.announce,
+    /** Follows every change: reads `said` aloud where it is new, or the result of a search. */
+    hear(said: string): void {
+      const jumped = model.get("_jumped");
+      missed = latest > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";
+      if (isBusy()) return;
+      if (missed || (spoken && said !== spoken)) live.announce(missed || said);
+      latest = 0;
+      spoken = said;
+    },
+  };
+}
+
+/** The same for figures that build their elements by hand. The figure goes into `body`. */
 export function textFrame<T extends TextState>(
   { inner, invalidate }: Mounted,
   { model, signal }: Pick<RenderContext<T>, "model" | "signal">,
-  own: TextFrame<T>,
+  own: TextFrame<T> & {
+    /** Controls of this widget alone; returns how to bring them up to date. */
+    controls(row: ReturnType<typeof controlRow>): () => void;
+  },
 ) {
   const { name, places } = own;
   const progress = element(inner, "div", { class: "attnw-progress", hidden: true });

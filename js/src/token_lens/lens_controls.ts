@@ -1,9 +1,9 @@
-import { colourBar } from "../shared/colour_bar.js";
-import { choice, controlRow, hideTicks } from "../shared/controls.js";
-import { element } from "../shared/dom.js";
+import { html, nothing } from "lit-html";
+import { barView } from "../shared/colour_bar_view.js";
+import { hiddenTicks, select, stepper } from "../shared/controls.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { save } from "../shared/snapshot.js";
-import { type Axis, type RenderContext, SCALES, type Side } from "../shared/types.js";
+import { type Axis, type Model, SCALES } from "../shared/types.js";
 import { legendOf } from "./lens_text.js";
 import type { Scene } from "./scene.js";
 import { type Asked, isHidden } from "./shown_tokens.js";
@@ -28,88 +28,93 @@ function offered(axis: Axis, hidden: LensState["hidden"]): string[] {
   );
 }
 
-/** The row above the lens with the direction of attention, and the row below it. */
+/** A select of the tokens of one side, and of all of them. */
+function tokenSelect(
+  name: string,
+  values: string[],
+  index: number | null,
+  lock: (index: number | null) => void,
+) {
+  return select<string>({
+    name,
+    values: [ALL, ...values],
+    value: values.find((value) => Number.parseInt(value, 10) === index) ?? ALL,
+    pick: (value) => lock(value === ALL ? null : Number.parseInt(value, 10)),
+    print: (value) => (value === ALL ? ALL : value.slice(value.indexOf(" ") + 1)),
+  });
+}
+
+/** The row above the lens, with the direction of attention. */
 export function lensControls(
-  parent: HTMLElement,
-  { model, signal }: RenderContext<LensState>,
+  model: Model<LensState>,
+  { state, question }: { state: LensState; question: Asked },
   lock: (question: Asked) => void,
   step: (layer: number) => void,
 ) {
-  const { row, stepper, help } = controlRow(parent, signal);
-  let now: Asked = { query: null, key: null };
-  const token = (name: string, side: Side) =>
-    choice<string>(
-      row,
-      name,
-      signal,
-      (value) => lock({ ...now, [side]: value === ALL ? null : Number.parseInt(value, 10) }),
-      (value) => (value === ALL ? ALL : value.slice(value.indexOf(" ") + 1)),
-    );
-  const from = token("from", "query");
-  const to = token("to", "key");
-  const of = choice<LensState["of"]>(
-    row,
-    "heads",
-    signal,
-    (value) => save(model, { of: value }),
-    (value) => OF[value],
-  );
-  const layer = stepper("layer", step);
-  const sort = choice<LensState["sort"]>(
-    row,
-    "sort by",
-    signal,
-    (value) => save(model, { sort: value }),
-    (value) => SORT[value],
-  );
-  const keys = help();
+  const { query, key } = state._axes;
+  const isSingle = question.query === null || question.key === null;
+  const layers = state._stacks.find(({ name }) => name === state.stack)?.n_layers ?? 1;
+  return html`
+    ${tokenSelect("from", query ? offered(query, state.hidden) : [], question.query, (index) =>
+      lock({ ...question, query: index }),
+    )}
+    ${tokenSelect("to", key ? offered(key, state.hidden) : [], question.key, (index) =>
+      lock({ ...question, key: index }),
+    )}
+    ${select<LensState["of"]>({
+      name: "heads",
+      values: isSingle ? ["layer", "model"] : [],
+      value: state.of,
+      pick: (of) => save(model, { of }),
+      print: (value) => OF[value],
+    })}
+    ${stepper({
+      name: "layer",
+      index: Math.min(state.layer, layers - 1),
+      count: isSingle && state.of === "layer" ? layers : 1,
+      go: step,
+    })}
+    ${select<LensState["sort"]>({
+      name: "sort by",
+      values: isSingle ? ["head", "weight"] : [],
+      value: state.sort,
+      pick: (sort) => save(model, { sort }),
+      print: (value) => SORT[value],
+    })}`;
+}
 
-  const below = element(parent, "div", { class: "attnw-controls attnw-lens-below" });
-  const trait = (name: "stack" | "quantity" | "unit" | "scale") =>
-    choice<string>(below, name, signal, (value) => save(model, { [name]: value }));
-  const stack = trait("stack");
-  const quantity = trait("quantity");
-  const unit = trait("unit");
-  const hide = hideTicks(below, model, signal);
-  const scale = trait("scale");
-  const legend = element(below, "span", { class: "attnw-lens-legend" });
-  const bar = colourBar(legend);
-  const inUse = element(legend, "span");
-
-  return {
-    keys,
-    /** Put the second row under what is there by now. */
-    under: (at: HTMLElement) => at.append(below),
-    update(state: LensState, question: Asked, scene: Scene | undefined): void {
-      now = question;
-      const { query, key } = state._axes;
-      const show = (put: typeof from, axis: Axis | undefined, index: number | null) => {
-        const values = axis ? offered(axis, state.hidden) : [];
-        put([ALL, ...values], values.find((value) => Number.parseInt(value, 10) === index) ?? ALL);
-      };
-      show(from, query, question.query);
-      show(to, key, question.key);
-      const single = question.query === null || question.key === null;
-      of(single ? ["layer", "model"] : [], state.of);
-      sort(single ? ["head", "weight"] : [], state.sort);
-      const shown = state._stacks.find(({ name }) => name === state.stack);
-      layer(
-        Math.min(state.layer, (shown?.n_layers ?? 1) - 1),
-        single && state.of === "layer" ? (shown?.n_layers ?? 1) : 1,
-      );
-      stack(
-        state._stacks.map(({ name }) => name),
-        state.stack,
-      );
-      quantity(state._quantities, state.quantity);
-      unit(["tokens", "words"], state.unit);
-      scale(SCALES, state.scale);
-      hide((kind) => specialName(state._axes, kind));
-      legend.hidden = !scene;
-      if (!scene) return;
-      const { texts, words } = legendOf(scene);
-      bar(scene.theme, texts);
-      inUse.textContent = words;
-    },
-  };
+/** The row below the lens, with the colour scale. */
+export function lensScale(model: Model<LensState>, state: LensState, scene: Scene | undefined) {
+  const legend = scene && legendOf(scene);
+  return html`<div class="attnw-controls attnw-lens-below">
+    ${select<string>({
+      name: "stack",
+      values: state._stacks.map(({ name }) => name),
+      value: state.stack,
+      pick: (stack) => save(model, { stack }),
+    })}
+    ${select<string>({
+      name: "quantity",
+      values: state._quantities,
+      value: state.quantity,
+      pick: (quantity) => save(model, { quantity }),
+    })}
+    ${select<LensState["unit"]>({
+      name: "unit",
+      values: ["tokens", "words"],
+      value: state.unit,
+      pick: (unit) => save(model, { unit }),
+    })}
+    ${hiddenTicks(model, (kind) => specialName(state._axes, kind))}
+    ${select<LensState["scale"]>({
+      name: "scale",
+      values: SCALES,
+      value: state.scale,
+      pick: (scale) => save(model, { scale }),
+    })}
+    <span class="attnw-lens-legend" ?hidden=${!legend}>
+      ${scene && legend ? barView(scene.theme, legend.texts) : nothing}
+      <span>${legend?.words}</span>
+    </span>
+  </div>`;
 }

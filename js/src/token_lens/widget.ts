@@ -1,19 +1,21 @@
+import { html, nothing } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
-import { gridCursor } from "../shared/cell_cursor.js";
-import { cellInput } from "../shared/cell_input.js";
+import { elementIds, gridCell } from "../shared/cell_cursor.js";
+import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, corner, inside, pitches, sameCell } from "../shared/cells.js";
-import { element, listening } from "../shared/dom.js";
-import { adds, commonKey, keyHelp } from "../shared/key_list.js";
+import { adds, commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
-import { liveRegion } from "../shared/live_region.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
+import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import { lensControls } from "./lens_controls.js";
+import { lensControls, lensScale } from "./lens_controls.js";
 import {
   captionOf,
   describe,
@@ -47,27 +49,13 @@ type Choice = Pick<LensState, "selected" | "tokens">;
 
 function render(context: RenderContext<LensState>): void {
   const { model, signal } = context;
-  const { root, inner, schedule } = mount(context, "lens", WATCHED, { update, paint, keys: key });
-  const controls = lensControls(inner, context, lock, step);
-  const title = element(inner, "p", { class: "attnw-lens-title" });
-  const message = element(inner, "p", { class: "attnw-message", hidden: true });
-  const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
-  const box = element(inner, "div", {
-    class: "attnw-lens-box attnw-drawn",
-    role: "grid",
-    tabindex: 0,
-    "aria-multiselectable": "true",
-  });
-  box.style.maxHeight = `${TALLEST + 40}px`;
-  const canvas = element(box, "canvas", { class: "attnw-lens-canvas", "aria-hidden": "true" });
-  const setCursor = gridCursor(box);
-  const readout = element(inner, "p", { class: "attnw-lens-readout" });
-  const hint = element(inner, "p", { class: "attnw-muted attnw-lens-hint" });
-  controls.under(inner);
-  const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
-  const line = element(inner, "p", { class: "attnw-lens-caption", "data-caption": "" });
-  const live = liveRegion(inner, model.get("selected"));
+  const mounted = mount(context, "lens", WATCHED, { update, view, paint, keys: key });
+  const { root, save: saveButton, schedule } = mounted;
+  const keys = keyList(KEYS, mounted, signal);
+  const live = announcer(model.get("selected"));
+  const idOf = elementIds();
 
+  let state: LensState | undefined;
   let scene: Scene | undefined;
   /** The row whose token is pointed at. */
   let pointed: number | undefined;
@@ -82,7 +70,7 @@ function render(context: RenderContext<LensState>): void {
   const set = (change: Partial<Choice>) =>
     choose({ selected: model.get("selected"), tokens: model.get("tokens"), ...change });
 
-  const input = cellInput(box, canvas, signal, {
+  const input = cellGestures(signal, {
     choose: select,
     undo: goBack,
     layout: () => scene?.layout,
@@ -93,14 +81,11 @@ function render(context: RenderContext<LensState>): void {
     },
     selected: () => scene?.selected ?? [],
   });
-  const on = listening(signal);
-  on(box, "scroll", schedule);
-  on(canvas, "pointermove", (event) => point(tokenUnder(event)));
-  on(canvas, "pointerleave", () => point(undefined));
-  on(canvas, "click", (event) => {
+
+  function clicked(event: MouseEvent): void {
     const token = tokenUnder(event);
     if (token !== undefined) lockOther(token, adds(event));
-  });
+  }
 
   function point(token: number | undefined): void {
     if (token === pointed) return;
@@ -110,15 +95,17 @@ function render(context: RenderContext<LensState>): void {
 
   /** The token whose label is under the pointer. */
   function tokenUnder(event: MouseEvent): number | undefined {
-    if (!scene?.side) return undefined;
-    const { left } = box.getBoundingClientRect();
-    const onLabel = event.clientX - left < scene.layout.x0;
-    return onLabel ? rowAt(scene, event.clientY - canvas.getBoundingClientRect().top) : undefined;
+    const box = input.box();
+    if (!scene?.side || !box) return undefined;
+    const onLabel = event.clientX - box.getBoundingClientRect().left < scene.layout.x0;
+    const { top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    return onLabel ? rowAt(scene, event.clientY - top) : undefined;
   }
 
   /** Bring a row of a tall lens into sight, under the labels of the heads. */
   function reveal(cell: Cell): void {
-    if (!scene) return;
+    const box = input.box();
+    if (!scene || !box) return;
     const [, y] = corner(scene.layout, cell);
     const below = y + pitches(scene.layout)[1] + 4 - box.clientHeight;
     box.scrollTop = Math.max(Math.min(box.scrollTop, y - scene.layout.y0), below);
@@ -165,7 +152,7 @@ function render(context: RenderContext<LensState>): void {
     if (event.key === "Escape") return goBack();
     if (event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement)
       return false;
-    if (commonKey(event, toggleKeys, (by) => step(model.get("layer") + by)) || input.key(event))
+    if (commonKey(event, keys.toggle, (by) => step(model.get("layer") + by)) || input.key(event))
       return true;
     if (event.metaKey || event.ctrlKey || event.altKey || !scene) return false;
     const token = scene.tokens[input.place.focused[0]];
@@ -182,51 +169,89 @@ function render(context: RenderContext<LensState>): void {
   }
 
   function update(look: Look): void {
-    const state = snapshot(model, WATCHED);
+    state = snapshot(model, WATCHED);
     const answer = lens(state._lens);
     scene = answer ? sceneOf(state, answer, look) : undefined;
-    const stale = scene ? !isCurrent(scene.lens, state) : false;
-    const empty = !scene?.values.length;
-    for (const node of [title, box, readout, hint, line]) node.hidden = empty;
-    message.hidden = !empty;
-    message.textContent = ALL_HIDDEN;
-    progress.hidden = !stale;
-    root.classList.toggle("attnw-lens-stale", stale);
-    box.setAttribute("aria-busy", String(stale));
-    controls.update(
-      state,
-      state._axes.query && scene && !isNone(scene) ? lockedOf(state, state._axes) : now(),
-      scene,
-    );
+    root.classList.toggle("attnw-lens-stale", isStale());
     live.say(state.selected, announcement(state.selected));
-    if (!scene || empty) return;
-    canvas.dataset.layout = JSON.stringify(scene.layout);
-    title.textContent = titleOf(scene);
-    hint.textContent = isNone(scene) ? FIRST_HINT : scene.side ? HINT : PAIR_HINT;
-    box.setAttribute("aria-label", `${titleOf(scene)}; question mark lists the keys`);
-    line.textContent = captionText(captionOf(scene));
+  }
+
+  const isStale = () => scene !== undefined && !isCurrent(scene.lens, scene.state);
+
+  /** The scene where it has cells. */
+  const drawn = () => (scene?.values.length ? scene : undefined);
+
+  function view(): unknown {
+    if (!state) return nothing;
+    const shown = drawn();
+    const question =
+      state._axes.query && scene && !isNone(scene) ? lockedOf(state, state._axes) : now();
+    return html`<div class="attnw-controls">
+        ${lensControls(model, { state, question }, lock, step)}${keys.button()}
+      </div>
+      <p class="attnw-lens-title" ?hidden=${!shown}>${shown && titleOf(shown)}</p>
+      <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
+      <div class="attnw-progress" ?hidden=${!isStale()}></div>
+      ${boxView(shown)}
+      <p class="attnw-lens-readout" ?hidden=${!shown}>${shown && readoutOf(shown)}</p>
+      <p class="attnw-muted attnw-lens-hint" ?hidden=${!shown}>${shown && hintOf(shown)}</p>
+      ${lensScale(model, state, scene)}
+      ${keys.list()}
+      ${captioned(
+        saveButton,
+        html`<p class="attnw-lens-caption" data-caption ?hidden=${!shown}
+          >${shown && captionText(captionOf(shown))}</p>`,
+      )}
+      ${live.view()}`;
+  }
+
+  /** The box of the canvas, with the cell that the keyboard is on. */
+  function boxView(shown: Scene | undefined) {
+    const { place } = input;
+    if (shown) place.focused = inside(place.focused, shown.layout.rows, shown.layout.cols);
+    const cell = place.focused;
+    const id = idOf(cell.join("-"));
+    const selected = shown?.selected.some((at) =>
+      shown.side ? at[1] === cell[1] : sameCell(at, cell),
+    );
+    return html`<div class="attnw-lens-box attnw-drawn" role="grid" tabindex="0"
+      aria-multiselectable="true" aria-busy=${isStale()} ?hidden=${!shown}
+      aria-label=${shown ? `${titleOf(shown)}; question mark lists the keys` : nothing}
+      aria-rowcount=${shown?.layout.rows ?? nothing} aria-colcount=${shown?.layout.cols ?? nothing}
+      aria-activedescendant=${shown ? id : nothing} .style=${`max-height: ${TALLEST + 40}px`}
+      @scroll=${schedule} ${ref(input.attach)}>
+      <canvas class="attnw-lens-canvas" aria-hidden="true"
+        data-layout=${shown ? JSON.stringify(shown.layout) : nothing}
+        @pointermove=${(event: PointerEvent) => point(tokenUnder(event))}
+        @pointerleave=${() => point(undefined)} @click=${clicked}></canvas>
+      ${shown && gridCell({ id, cell, name: describe(shown, cell), selected: selected ?? false })}
+    </div>`;
+  }
+
+  function readoutOf(shown: Scene): string {
+    if (pointed !== undefined) return `lock ${labelOf(shown.other, pointed)} too`;
+    const { hovered, byKeyboard, focused } = input.place;
+    return describe(shown, hovered ?? (byKeyboard ? focused : leadCell(shown)));
   }
 
   function paint(): void {
-    if (!scene?.values.length) return;
-    const { rows, cols } = scene.layout;
-    const { place } = input;
-    const focused = inside(place.focused, rows, cols);
-    place.focused = focused;
-    const shown = place.byKeyboard ? focused : undefined;
-    const pen = fresh(canvas, scene.width, scene.height);
-    const scrolled: [number, number] = [box.scrollLeft, box.scrollTop];
-    const label = pointed === undefined ? -1 : scene.tokens.indexOf(pointed);
-    const over = label >= 0 ? ([label, -1] as const) : place.hovered;
-    if (pen) paintLens(pen, scene, { hovered: over, focused: shown, scrolled });
-    const at = place.hovered ?? shown;
-    const whole = pointed === undefined ? "" : `lock ${labelOf(scene.other, pointed)} too`;
-    readout.textContent = whole || describe(scene, at ?? leadCell(scene));
-    const isSelected = scene.selected.some((cell) =>
-      scene?.side ? cell[1] === focused[1] : sameCell(cell, focused),
-    );
-    setCursor(focused, rows, cols, describe(scene, focused), isSelected);
+    const shown = drawn();
+    const box = input.box();
+    const canvas = input.canvas();
+    if (!shown || !box || !canvas) return;
+    const { hovered, focused, byKeyboard } = input.place;
+    const pen = fresh(canvas, shown.width, shown.height);
+    const label = pointed === undefined ? -1 : shown.tokens.indexOf(pointed);
+    if (pen)
+      paintLens(pen, shown, {
+        hovered: label >= 0 ? [label, -1] : hovered,
+        focused: byKeyboard ? focused : undefined,
+        scrolled: [box.scrollLeft, box.scrollTop],
+      });
   }
 }
+
+/** What can be done with the lens. */
+const hintOf = (scene: Scene) => (isNone(scene) ? FIRST_HINT : scene.side ? HINT : PAIR_HINT);
 
 export default () => ({ initialize: releasing<LensState>("_lens"), render });

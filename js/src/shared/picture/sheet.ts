@@ -2,7 +2,7 @@ import { type Caption, captionText, type Table } from "../caption.js";
 import { ramp } from "../colour.js";
 import { paintBar } from "../colour_bar.js";
 import { AXIS_LABEL_SIZE, labelFont, tableRuler } from "../labels.js";
-import { type Look, UNATTACHED } from "../mount.js";
+import { type Look, UNATTACHED } from "../look.js";
 import type { Pen } from "../pen.js";
 import { wrapped } from "../text_width.js";
 import type { Theme } from "../theme.js";
