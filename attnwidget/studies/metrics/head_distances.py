@@ -148,7 +148,7 @@ class HeadDistances(HeadResult):
         return self._of_all_heads(cut_tree(self.tree(method), n_clusters), fill=-1)
 
     def pairs(self) -> pd.DataFrame:
-        """One row a pair: layer, head, other_layer, other_head, distance in nats a token."""
+        """Return one row per pair: layer, head, other_layer, other_head, distance in nats."""
         import pandas as pd
 
         measured = self._measured

@@ -50,7 +50,7 @@ class MeasuredCheckpoints(HeadResult):
         return self.measured[self.checkpoints.index(label)].heads()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a checkpoint, head and metric: checkpoint, layer, head, metric, value."""
+        """Return a table: checkpoint, layer, head, metric, value."""
         import pandas as pd
 
         frames = []

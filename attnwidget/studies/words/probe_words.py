@@ -1,4 +1,4 @@
-"""What all probes of words share: texts cut into tokens, read once, one result."""
+"""Shared code of studies of words: texts are cut into tokens and read once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def probe(
         executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
-        TypeError: no model.
+        TypeError: `model` does not come from `load_model`.
         ValueError: as `WordSegmenter.segments` and `measure`.
     """
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
@@ -63,11 +63,12 @@ def probe(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SentencesResult(HeadResult):
-    """What results over sentences have.
+    """Base class of results over sentences.
 
     Attributes:
-        n_sentences: sentences read.
-        n_skipped: sentences left out because a word has no tokens or the model takes fewer.
+        n_sentences: Number of sentences.
+        n_skipped: Number of sentences left out because a word has no tokens or the sentence is too
+            long.
         model_name: Name of the model.
         complete: False if the pass was interrupted.
     """
@@ -79,10 +80,10 @@ class SentencesResult(HeadResult):
 
 
 class SentenceMeans(SegmentMeans[R]):
-    """Means over sentences, of which some may have been left out.
+    """Means over sentences, some of which may have been left out.
 
     Args:
-        n_sentences: all that were given.
+        n_sentences: Number of all sentences.
         n_skipped: Number of sentences that were left out, for the result.
     """
 
