@@ -159,7 +159,7 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def baseline_correct(self) -> NDArray[np.int64]:
-        """Int64 [3, 4], mentions for which nearest, head match and rule-based are right."""
+        """Number of mentions for which each of the three rules is right, int64 [3, 4]."""
         right = np.array(
             [[c in mention.antecedents for c in mention.baselines] for mention in self.evaluated]
         )
@@ -167,7 +167,7 @@ class CoreferenceAccuracies(HeadResult):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Float64 [2, L, H, 4], 0 to 1; NaN for a kind without mentions, or without attention."""
+        """Accuracies, float64 [2, L, H, 4]; NaN without mentions of a kind, or attention."""
         accuracy = self._share(self.correct)
         accuracy[:, list(self.without_attention)] = np.nan
         return accuracy

@@ -221,7 +221,7 @@ class RelationAccuracies(HeadResult):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head, direction and relation: what `best` has, and how many were correct."""
+        """Return one row per head, direction and relation, with columns as in `best`."""
         import pandas as pd
 
         layer, head, direction, r = (i.ravel() for i in np.indices(self.correct.shape))

@@ -75,7 +75,7 @@ def probe_relations(
 
     Args:
         model: A model from `load_model`; only the encoder of an encoder-decoder is read. Causal
-            heads can only look back.
+            heads attend only to earlier words.
         sentences: Sentences of a treebank (`load_treebank`); all are cut into tokens before the
             first is read.
         unit: "words" sums over the tokens of the attended word and averages over the tokens of the
@@ -311,7 +311,7 @@ class RelationHits:
         self._hits: list[Tensor] = []
 
     def add(self, maps: Tensor) -> None:
-        """Judge the predictions of one layer's word maps [B, H, m, m]; layers come in order.
+        """Count the right predictions of one layer's word maps [B, H, m, m], layer by layer.
 
         The maps are overwritten.
         """

@@ -196,7 +196,7 @@ class WordAxes:
 
     @property
     def columns(self) -> Tensor:
-        """Float32 [B, n, m]: 1 where token is part of word; weights times it are to words."""
+        """Return 1 at the tokens of each word, float32 [B, n, m], for sums over words."""
         columns = torch.zeros(len(self.segments), self._n, self.n_words)
         for item, segment in enumerate(self.segments):
             at = torch.arange(len(segment.words)) + segment.before
