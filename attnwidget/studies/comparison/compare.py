@@ -205,7 +205,7 @@ def compare(
     if resident is not None:
         turns: list[Turn] = []
         for number, source in enumerate(sources):
-            before = [one.stored for one in turns if one.stored is not None]
+            before = [turn.stored for turn in turns if turn.stored is not None]
             needed = number < len(sources) - 1 if seeds else not number
             turns.append(Turn(source, changes(before), StoredMaps(unit) if needed else None))
         with _comparing:
@@ -218,7 +218,9 @@ def compare(
                 maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
                 progress=progress,
             )
-        each = [with_metrics(one.changes[0], turns[0].measured, one.measured) for one in turns[1:]]
+        each = [
+            with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]
+        ]
         between = [change.compute() for turn in turns for change in turn.changes[1:]]
         return several_comparisons(each, between) if several else each[0]
 

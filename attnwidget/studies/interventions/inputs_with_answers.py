@@ -200,14 +200,14 @@ def _label(model: AttentionModel, task: str, label: object, index: int) -> int:
         names = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
         allowed = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
         count = len(names)
-        found = names.index(label) if label in names else None
+        answer = names.index(label) if label in names else None
     else:
         allowed = "a vocabulary entry, as the vocabulary spells it, or its id"
         count = int(config.get_text_config().vocab_size)
         known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
-        found = known.get(label)
-    if found is None and hasattr(label, "__index__") and not isinstance(label, bool):
-        found = label.__index__()
-    if found is None or not 0 <= found < count:
+        answer = known.get(label)
+    if answer is None and hasattr(label, "__index__") and not isinstance(label, bool):
+        answer = label.__index__()
+    if answer is None or not 0 <= answer < count:
         raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
-    return found
+    return answer
