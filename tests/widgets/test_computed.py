@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import traitlets
-from fixtures.recording import from_page, on_page, updates
 
 from attnwidget.widgets.shared.computed import ComputedTraits, computed, when_open
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
