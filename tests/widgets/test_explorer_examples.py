@@ -9,12 +9,12 @@ import pytest
 import traitlets
 
 from attnwidget import Attention, AttentionModel, Head, load_model
-from attnwidget.capture.maps.thumbnails import Thumbnails, draw_thumbnails
 from attnwidget.demo import demo_texts
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
 from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.head_grid import widget as head_grid
 from fixtures.recording import from_page, on_page, updates
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
@@ -50,17 +50,18 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
     attend = AttentionModel.attend
     read = []
     drawn = []
+    thumbnails = head_grid.draw_thumbnails
 
     def attended(self: AttentionModel, *given: object, **more: object) -> Attention:
         read.append(given)
         return attend(self, *given, **more)
 
-    def counted(*given: Any, **more: Any) -> Thumbnails:
+    def counted(*given: Any, **more: Any) -> object:
         drawn.append(more["hidden"])
-        return draw_thumbnails(*given, **more)
+        return thumbnails(*given, **more)
 
     monkeypatch.setattr(AttentionModel, "attend", attended)
-    monkeypatch.setattr("attnwidget.widgets.head_grid.widget.draw_thumbnails", counted)
+    monkeypatch.setattr(head_grid, "draw_thumbnails", counted)
     figures = (explorer.grid, explorer.view)
     for one in (explorer, *figures):
         one.comm.sent.clear()

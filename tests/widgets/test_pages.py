@@ -29,6 +29,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.widgets.head_grid import widget as head_grid
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import FIGURES, figure
@@ -301,10 +302,7 @@ def test_the_limit_is_checked_before_anything_is_computed(
     kept = tmp_path / "page.html"
     kept.write_text("before")
     monkeypatch.setattr(Attention, "map", lambda *a, **k: pytest.fail("computed a map"))
-    monkeypatch.setattr(
-        "attnwidget.widgets.head_grid.widget.draw_thumbnails",
-        lambda *a, **k: pytest.fail("drew the grid"),
-    )
+    monkeypatch.setattr(head_grid, "draw_thumbnails", lambda *a, **k: pytest.fail("drew the grid"))
     with pytest.raises(
         ValueError, match=r"7\.7 MB, over limit_mb=2; .*maps of all heads.*shorten the text"
     ):

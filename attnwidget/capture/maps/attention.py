@@ -165,7 +165,7 @@ class Attention:
 
     @property
     def note(self) -> str:
-        """Remark for readers of figures, or "".
+        """A remark for readers of figures, or "" if there is none.
 
         The remark names edited heads, a long input (`is_long`), the number of layers whose weights
         are kept in place of queries and keys, layers without attention, and a stack that is not

@@ -137,8 +137,8 @@ class HeadMaps(MapCache):
         if layer is not None:
             layers = [kept[self.head((layer, 0, stack)).layer]]
         with self.lock, torch.no_grad():
-            found = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
-        values: Float32Array = found.cpu().numpy()
+            from_token = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
+        values: Float32Array = from_token.cpu().numpy()
         return axes.layers.spread(values) if layer is None else values[0]
 
     def check_quantity(self, quantity: str) -> None:

@@ -1,4 +1,4 @@
-"""Maps of kept layers, the latest of them remembered."""
+"""Cache of the maps of kept layers."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ class MapCache:
         return computed
 
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
-        """[Q, K], which keys each query may see; None = all."""
+        """Return which keys each query may see, bool [Q, K]; None = all keys."""
         seen = self.layers[stack][layer].seen(head)
         return None if seen is None else seen.cpu().numpy().copy()

@@ -148,7 +148,7 @@ def _of_whole(
 
 
 def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:
-    """Places of the tokens that both axes have, on each of them, among `places` of the first."""
+    """Return pairs of places of the common tokens of two axes, among `places` of the first."""
     kept = set(places)
     return [(i, j) for i, j in SharedAxis(axis, other).pairs if i in kept]
 
