@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from attnwidget.text.tokens import Tokens
 
@@ -30,27 +34,34 @@ def common_subsequence(
         end += 1
     a = first[begin : len(first) - end]
     b = second[begin : len(second) - end]
-    # longest[i][j] is the length of a longest common subsequence of a[i:] and b[j:].
-    longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    for i in range(len(a) - 1, -1, -1):
-        for j in range(len(b) - 1, -1, -1):
-            longest[i][j] = (
-                longest[i + 1][j + 1] + 1
-                if a[i] == b[j]
-                else max(longest[i + 1][j], longest[i][j + 1])
-            )
+    longest = _longest(a, b)
     pairs = [(place, place) for place in range(begin)]
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
             pairs.append((begin + i, begin + j))
             i, j = i + 1, j + 1
-        elif longest[i + 1][j] >= longest[i][j + 1]:
+        elif longest[i + 1, j] >= longest[i, j + 1]:
             i += 1
         else:
             j += 1
     pairs += [(len(first) - k, len(second) - k) for k in range(end, 0, -1)]
     return pairs
+
+
+def _longest(a: Sequence[Hashable], b: Sequence[Hashable]) -> NDArray[np.integer[Any]]:
+    """[i, j]: the length of a longest common subsequence of a[i:] and b[j:]."""
+    codes: dict[Hashable, int] = {}
+    first, second = (
+        np.array([codes.setdefault(item, len(codes)) for item in of], np.int64) for of in (a, b)
+    )
+    small = min(len(a), len(b)) < np.iinfo(np.uint16).max
+    longest = np.zeros((len(a) + 1, len(b) + 1), np.uint16 if small else np.int32)
+    for i in range(len(a) - 1, -1, -1):
+        below = longest[i + 1]
+        best = np.where(first[i] == second, below[1:] + 1, below[:-1])
+        longest[i, :-1] = np.maximum.accumulate(best[::-1])[::-1]
+    return longest
 
 
 @dataclass(frozen=True)
