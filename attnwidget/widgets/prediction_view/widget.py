@@ -13,6 +13,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
@@ -56,7 +57,7 @@ class Wanted(NamedTuple):
     name: str
     question: ShownQuestion
     heads: tuple[Head, ...]
-    method: str
+    method: EditMethod
     stack: str
     effects_by: str
 
@@ -125,7 +126,7 @@ class PredictionView(StackChoice):
         '"gradient" (the estimate alone, for large models).',
     ).tag(sync=True)
 
-    _found: traitlets.Any[Found | None, Found | None] = traitlets.Any(None)
+    _found: traitlets.TraitType[Found | None, Found | None] = traitlets.Any(None)
     # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -336,7 +337,9 @@ class PredictionView(StackChoice):
     def _wanted(self) -> Wanted | None:
         """The effects to compute for the shown question; None without a question."""
         answered = self._answered
-        return answered and Wanted(
+        if answered is None:
+            return None
+        return Wanted(
             self.attention,
             answered.name,
             answered.question,

@@ -120,7 +120,8 @@ class ComputedTraits(ThreadMessages):
         self._lock = threading.RLock()
         self._batch = _Batch()
         self._is_computing = False
-        self._plan = _plan_of(type(self))
+        # mypy takes the `__hash__` of instances for the hash of the class.
+        self._plan = _plan_of(type(self))  # type: ignore[arg-type]
         self._stale = set(self._plan.order)
         self._to_retry: set[str] = set()
 
