@@ -20,7 +20,7 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 
 if TYPE_CHECKING:
     from attnwidget.widgets.coreference_view.widget import CoreferenceView
-    from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
+    from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
     from attnwidget.widgets.head_map.widget import HeadMap
     from attnwidget.widgets.relation_table.widget import RelationTable
 
@@ -33,7 +33,7 @@ def save_page(
     metrics: object = None,
     head_map: HeadMap | None = None,
     relations: RelationTable | None = None,
-    arcs: DependencyArcs | None = None,
+    arcs: SentenceArcs | None = None,
     coreference: CoreferenceView | None = None,
     title: str | None = None,
     limit_mb: float = 20.0,

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { arcLevels, hangingIn, rowsOf } from "../src/dependency_arcs/arcs_layout.js";
+import { HEADS } from "../src/dependency_arcs/heads_answerer.js";
 import { arcPath } from "../src/dependency_arcs/paint.js";
-import { decodeReading, decodeTree, hasRelation } from "../src/dependency_arcs/scene.js";
+import { decodeTree, hasRelation } from "../src/dependency_arcs/tree.js";
 import type { Annotated, Predicted, Tree } from "../src/dependency_arcs/tree_types.js";
 import { DIRECTIONS } from "../src/shared/relation_types.js";
 import { drawnCats } from "./drawn_cats.js";
@@ -140,14 +141,16 @@ test("a head's predictions: nothing for the root, the weight by the direction", 
   const drawn = drawnCats();
   const tree = decodeTree(drawn);
   expect(tree).toMatchObject({ governors: [1, -1, 1], root: 1 });
-  const forward = decodeReading(drawn, tree, DIRECTIONS[0]);
+  const forward = HEADS.reading(drawn, tree, { direction: DIRECTIONS[0] });
   expect(forward?.predicted).toEqual([
     { dependent: 0, governor: 1, weight: 0.5, right: true },
     { dependent: 2, governor: 0, weight: 0.25, right: false },
   ]);
-  const backward = decodeReading(drawn, tree, DIRECTIONS[1]);
+  const backward = HEADS.reading(drawn, tree, { direction: DIRECTIONS[1] });
   expect(backward?.predicted[1]).toEqual({ dependent: 2, governor: 1, weight: 0.75, right: true });
-  expect(decodeReading({ ...drawn, predicted: null }, tree, DIRECTIONS[0])).toBeUndefined();
+  expect(
+    HEADS.reading({ ...drawn, predicted: null }, tree, { direction: DIRECTIONS[0] }),
+  ).toBeUndefined();
 });
 
 test("a pooled relation has its subtypes", () => {

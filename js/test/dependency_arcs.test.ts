@@ -202,9 +202,12 @@ test("what cannot be drawn is said, errors take the place, leaving removes all",
 });
 
 test("before the sentence arrives nothing breaks", async () => {
-  const { press, model } = await show({ _drawn: null, _measured: null });
-  await press("ArrowRight");
-  await press("[");
+  const { model, find } = await mounted(arcs(), state({ _drawn: null, _measured: null }));
+  for (const key of ["ArrowRight", "["]) {
+    const pressed = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+    find(".attnw-arcs-body").dispatchEvent(pressed);
+    await frame();
+  }
   expect(model.get("layer")).toBe(0);
 });
 

@@ -5,7 +5,7 @@ import mapCases from "../../tests/parity/maps.json" with { type: "json" };
 import numberCases from "../../tests/parity/numbers.json" with { type: "json" };
 import relationCases from "../../tests/parity/relations.json" with { type: "json" };
 import thumbnailCases from "../../tests/parity/thumbnails.json" with { type: "json" };
-import { hasRelation } from "../src/dependency_arcs/scene.js";
+import { hasRelation } from "../src/dependency_arcs/tree.js";
 import { thumbnails } from "../src/head_grid/page.js";
 import { wilson } from "../src/relation_table/scene.js";
 import { digits, figures, percent } from "../src/shared/numbers.js";

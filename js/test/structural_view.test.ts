@@ -37,7 +37,6 @@ const state = (change: Partial<ArcsState> = {}): ArcsState => ({
   layer: 2,
   _error: "",
   relation: "all",
-  direction: "dependent to governor",
   sentence: 0,
   threshold: 0,
   _drawn: drawn(),
@@ -50,8 +49,7 @@ const state = (change: Partial<ArcsState> = {}): ArcsState => ({
     note: "UUAS 60.0 %",
     count: 9,
     layers: 4,
-    probe: "structural probe",
-    probed: [1, 2],
+    answerer: { kind: "structural probe", name: "structural probe", layers: [1, 2] },
     relations: ["all", "nsubj", "obj"],
   },
   ...change,
@@ -114,9 +112,9 @@ test("matrices stand beside each other, or above where their cells would be too 
 });
 
 test("both matrices have one scale, whose zero is the ground", () => {
-  const structure = sceneWith().reading?.structure;
-  if (!structure) throw new Error("no structure");
-  const [gold, predicted] = matrixPixels(structure, 3, THEMES.light);
+  const distances = sceneWith().reading?.distances;
+  if (!distances) throw new Error("no distances");
+  const [gold, predicted] = matrixPixels(distances, 3, THEMES.light);
   const colours = lookup(false);
   expect([...(gold?.words ?? [])].slice(0, 3)).toEqual([0, 64, 128].map((byte) => colours[byte]));
   expect(predicted?.words[5]).toBe(colours[255]);
@@ -195,8 +193,9 @@ test("the layer is chosen among those that were probed; a page holds them all", 
   select.dispatchEvent(new Event("change", { bubbles: true }));
   expect(model.get("layer")).toBe(1);
 
-  const own = { measured: null, follows: false, probe: { 1: drawn(1), 2: drawn(2) } };
+  const own = { probe: { 1: drawn(1), 2: drawn(2) }, notes: { 1: "UUAS 50.0 %", 2: "" } };
   const held = pageModel({ state: state(), own, shapes: { self: [4, 2] } } as never, {});
   held.set("layer", 1);
   expect(held.get("_drawn")?.structure?.layer).toBe(1);
+  expect(held.get("_source").note).toBe("UUAS 50.0 %");
 });

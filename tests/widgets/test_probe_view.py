@@ -13,7 +13,6 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget import (
-    DependencyArcs,
     HeadGrid,
     ProbeView,
     explore,
@@ -65,10 +64,9 @@ def test_the_page_gets_what_the_probe_answers(probe: DependencyProbe) -> None:
         assert np.allclose(own.ravel()[places[word]], values[word])
         assert np.isclose(np.abs(own).max(), abs(values[word, 0]))
         assert np.isclose(sums[word], found.scores[word, governor], atol=1e-5)
-    assert (
-        on_page(view, "drawn")["head"] is None
-        and on_page(view, "source")["probe"] == "probe of attention"
-    )
+    assert on_page(view, "drawn")["head"] is None
+    answerer = {"kind": "dependency probe", "name": "probe of attention"}
+    assert on_page(view, "source")["answerer"] == answerer
     view.close()
 
 
@@ -124,7 +122,8 @@ def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_
     data = json.loads(re.search(r'id="attnw-data">(.*?)</script>', page, re.S)[1])
     (held,) = data["figures"]
     assert held["state"]["_drawn"]["words"] == list(SHOWN[2].words)
-    assert held["state"]["_source"]["count"] == 1 and held["state"]["sentence"] == 0
+    assert held["state"]["_source"]["count"] == 1
+    assert held["state"]["sentence"] == held["state"]["_drawn"]["sentence"] == 0
     assert view.code().endswith("word=1)") and "ProbeView(probe, sentences" in view.code()
     view.close()
 
@@ -226,6 +225,8 @@ def test_a_structural_probe_is_saved_with_all_its_layers(
     drawn = held["own"]["probe"]
     assert drawn["1"]["structure"]["layer"] == 1 and drawn["2"]["structure"]["layer"] == 2
     assert "layer is 1 or 2" in drawn["0"]["problem"] and drawn["2"]["sentence"] == 0
+    notes = held["own"]["notes"]
+    assert notes["0"] == "" and notes["2"] == held["state"]["_source"]["note"] != notes["1"]
     for suffix in ("svg", "pdf", "png"):
         assert view.save(tmp_path / f"probe.{suffix}").stat().st_size > 1000
     view.close()
@@ -255,8 +256,11 @@ def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: Structu
         ProbeView(replace(probe, model=None), SHOWN)
     with pytest.raises(TypeError, match="leave direction out"):
         ProbeView(probe, SHOWN, direction="governor to dependent")
+    assert not ProbeView(probe, SHOWN).has_trait("direction")
     with pytest.raises(TypeError, match="leave threshold out"):
         ProbeView(structural, SHOWN, threshold=0.5)
+    with pytest.raises(traitlets.TraitError, match="links of a tree have no weight"):
+        ProbeView(structural, SHOWN).threshold = 0.5
     with probe.model.disabled([(1, 2)]):
         view = ProbeView(probe, SHOWN)
         view.open()
@@ -265,4 +269,3 @@ def test_what_is_no_probe_is_refused(probe: DependencyProbe, structural: Structu
             and on_page(view, "drawn")["predicted"] is None
         )
         view.close()
-    assert issubclass(ProbeView, DependencyArcs)

@@ -235,7 +235,7 @@ def test_the_page_asks_for_a_jump_and_is_answered(model: AttentionModel) -> None
 def test_a_long_search_reports_the_remaining_sentences(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnwidget.widgets.dependency_arcs.widget._PATIENCE", -1.0)
+    monkeypatch.setattr("attnwidget.widgets.dependency_arcs.sentence_arcs._PATIENCE", -1.0)
     arcs = DependencyArcs(model, SENTENCES, selected=[(0, 0)])
     from_page(arcs, {"_jump": {"n": 1, "outcome": "wrong", "step": 1}})
     assert on_page(arcs, "jumped") == {"n": 1, "found": False, "left": 2}
@@ -355,10 +355,10 @@ def test_arcs_judge_possessors_as_the_probe_does(model: AttentionModel) -> None:
     plain = predict_governors(model, sentence).governors
     assert ((plain[..., 0] == 4) != correct).any()
     arcs = DependencyArcs(model, [sentence], selected=[(0, 0)])
-    np.testing.assert_array_equal(arcs._predictions.maps(0).governors[..., 0] == 4, correct)
+    np.testing.assert_array_equal(arcs.predictions.governors[..., 0] == 4, correct)
     own = probe_relations(model, [sentence], possessive=None, progress=False)
     arcs = DependencyArcs(model, [sentence], own, selected=[(0, 0)])
-    np.testing.assert_array_equal(arcs._predictions.maps(0).governors, plain)
+    np.testing.assert_array_equal(arcs.predictions.governors, plain)
 
 
 def test_a_relation_passes_through_figures_without_relations(

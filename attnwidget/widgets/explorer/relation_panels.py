@@ -18,7 +18,7 @@ from attnwidget.widgets.explorer.panels import Child, LinkedPanels
 from attnwidget.widgets.explorer.treebank import Treebank, given_treebank
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.background import Job
-from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
+from attnwidget.widgets.shared.relation_choice import ALL, ROOT, DirectionChoice
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
 
 _OF_TREEBANK = ("table", "arcs")
@@ -26,7 +26,7 @@ _OF_TREEBANK = ("table", "arcs")
 _PATIENCE = 0.5
 
 
-class RelationPanels(RelationChoice, LinkedPanels):
+class RelationPanels(DirectionChoice, LinkedPanels):
     """Linked figures of which two show relations: those of a treebank, once they are measured."""
 
     table = Child(
@@ -145,7 +145,7 @@ class RelationPanels(RelationChoice, LinkedPanels):
         if arcs is None:
             return
         with arcs.hold_sync():
-            for name in ("direction", "relation", "selected"):
+            for name in filter(arcs.has_trait, ("direction", "relation", "selected")):
                 setattr(arcs, name, arcs._fitting(name, getattr(self, name)))
             if arcs.seek_right(_PATIENCE) or words_of(arcs.sentences[arcs.sentence], self.relation):
                 return

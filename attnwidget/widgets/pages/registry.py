@@ -38,8 +38,7 @@ class Figure:
 
     def shows(self, widget: object) -> bool:
         """Whether a widget is one of this kind."""
-        path = (self.module, self.class_name)
-        return any((kind.__module__, kind.__qualname__) == path for kind in type(widget).__mro__)
+        return bool(getattr(type(widget), "kind", None) == self.name)
 
 
 #: In the order of a page that has several.

@@ -141,6 +141,9 @@ class PredictionView(StackChoice):
         if isinstance(attention, Attention):
             reading_of(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
+        # The effects that the background thread computes. The thread reads no computed trait, since
+        # it would then compute that trait itself.
+        self._sought: Wanted | None = None
         self._background = Background(("effects",), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
@@ -211,7 +214,7 @@ class PredictionView(StackChoice):
 
     # Traits
 
-    def _edited(self, attention: Attention) -> Attention:
+    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
         """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
             reading_of(attention)
@@ -364,6 +367,7 @@ class PredictionView(StackChoice):
     def _find_effects(self, change: object) -> None:
         self._found = None
         self._problem = ""
+        self._sought = self._wanted
         if self._wanted is not None:
             self._background.add("effects", self._effects_job(self._wanted), delay=_PAUSE)
             self._background.start()
@@ -372,7 +376,7 @@ class PredictionView(StackChoice):
         reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
-            return self._wanted != wanted or self._background.closed
+            return self._sought is not wanted or self._background.closed
 
         for exact in (False, True) if wanted.effects_by == "passes" else (False,):
             values = effects_of(

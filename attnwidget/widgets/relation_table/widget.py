@@ -15,7 +15,7 @@ from attnwidget.text.counted import counted
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import (
-    RelationChoice,
+    DirectionChoice,
     checked_accuracies,
     shown_relations,
 )
@@ -30,7 +30,7 @@ COLUMNS = ("relation", "n", "head", "direction", "accuracy", "baseline", "gain")
 _FEW = 10
 
 
-class RelationTable(RelationChoice):
+class RelationTable(DirectionChoice):
     """The best head of each relation, and all heads on the chosen one (Clark et al. 2019, Table 1).
 
     `accuracies` are what `probe_relations` found. A row is a relation: its best head over both

@@ -21,15 +21,10 @@ ROOT = "root"
 
 
 class RelationChoice(HeadWidget):
-    """A figure of heads as predictors of governors."""
+    """A figure of one relation, or of all."""
 
     relation = traitlets.Unicode(
         ALL, help='The relation shown, such as "nsubj"; "all" for every word.'
-    ).tag(sync=True)
-    direction = traitlets.Enum(
-        DIRECTIONS,
-        DIRECTIONS[0],
-        help="Who attends to whom; the governor of a word is predicted either way.",
     ).tag(sync=True)
 
     def _relations(self) -> tuple[str, ...]:
@@ -53,6 +48,16 @@ class RelationChoice(HeadWidget):
             why = "; no head predicts the root" if name == ROOT else ""
             raise traitlets.TraitError(f"'relation' is one of {shown}; got {name!r}{why}")
         return name
+
+
+class DirectionChoice(RelationChoice):
+    """A figure of heads as predictors of governors."""
+
+    direction = traitlets.Enum(
+        DIRECTIONS,
+        DIRECTIONS[0],
+        help="Who attends to whom; the governor of a word is predicted either way.",
+    ).tag(sync=True)
 
 
 def shown_relations(accuracies: RelationAccuracies) -> list[int]:

@@ -1,29 +1,16 @@
+import { html } from "lit-html";
 import { captionText } from "../shared/caption.js";
-import { choice, type controlRow, MARKS } from "../shared/controls.js";
-import { element } from "../shared/dom.js";
-import { pageRuler } from "../shared/labels.js";
+import { MARKS, select } from "../shared/controls.js";
 import { type Look, mount } from "../shared/mount.js";
-import { counted } from "../shared/numbers.js";
+import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
+import { captioned } from "../shared/save_menu.js";
 import { save, snapshot } from "../shared/snapshot.js";
-import { textFrame } from "../shared/text_frame.js";
+import { framedText } from "../shared/text_frame.js";
 import type { RenderContext } from "../shared/types.js";
-import {
-  AFTER_NUMBER,
-  asideOf,
-  clusterColour,
-  LEGEND,
-  layoutPassage,
-  type PassageLayout,
-  type Piece,
-  type Placed,
-  paintMarks,
-  paintSample,
-  SAMPLE_HEIGHT,
-  sampleWidth,
-  topOf,
-} from "./passage.js";
+import { asideOf, LEGEND, paintSample, SAMPLE_HEIGHT, sampleWidth } from "./passage.js";
+import { passageFigure } from "./passage_figure.js";
 import {
   type CoreferenceState,
   captionOf,
@@ -64,56 +51,37 @@ const KEYS = [
 ] as const;
 
 function render(context: RenderContext<CoreferenceState>): void {
-  const { model, signal } = context;
+  const { model } = context;
   const mounted = mount(context, "coref", WATCHED, {
     update,
+    view,
+    paint,
     keys: (event): boolean => frame.key(event),
   });
-  const ruler = pageRuler(mounted.root.ownerDocument);
-  const frame = textFrame(mounted, context, {
+  const frame = framedText(mounted, context, {
     name: "coref",
     variable: "view",
     keys: KEYS,
-    controls,
     letGo,
     places: ["document", "window"],
     sought: ["mention", "for which the head"],
-    counts: () => [model.get("_source").count, scene?.drawn.windows ?? 1],
+    counts: () => [model.get("_source").count, model.get("_drawn")?.windows ?? 1],
     missed: ({ where = "" }) => `There is no other such mention${where}.`,
     letters: {
       v: () =>
         save(model, { variant: VARIANTS.find((variant) => variant !== model.get("variant")) }),
     },
-    move: ({ target, key }) => figure.text.contains(target as Node) && step(key),
+    move: ({ target, key }) => figure.contains(target) && step(key),
   });
-  const { body, live } = frame;
-  const figure = coreferenceFigure(body, signal, ask);
-  const aside = element(body, "div", { class: "attnw-coref-aside" });
-  const lines = element(aside, "div", { class: "attnw-coref-readout" });
-  const legend = element(aside, "p", { class: "attnw-coref-legend" });
-  const samples = LEGEND.map(([kind, text]) => {
-    const item = element(legend, "span");
-    const canvas = element(item, "canvas", { "aria-hidden": "true", hidden: !kind });
-    item.append(text);
-    return { kind, canvas };
-  });
-  const caption = element(aside, "p", { class: "attnw-coref-caption", "data-caption": "" });
+  const figure = passageFigure(ask);
 
+  /** What is shown: while the kernel has still to answer, the text before. */
   let scene: Scene | undefined;
+  let isWide = false;
+  /** Whether the scene is still to be brought into sight. */
+  let isNew = false;
   /** The mention that the last jump, or the kernel, brought up has been scrolled to. */
   let revealed: number | null | undefined;
-
-  function controls({ row }: ReturnType<typeof controlRow>) {
-    const named = (variant: Variant) => `${variant === "words" ? "all" : "preceding"} ${variant}`;
-    const update = choice(
-      row,
-      "choose among",
-      signal,
-      (variant) => save(model, { variant }),
-      named,
-    );
-    return () => update(VARIANTS, model.get("variant"));
-  }
 
   function ask(mention: number): void {
     if (frame.isStale()) return;
@@ -128,50 +96,60 @@ function render(context: RenderContext<CoreferenceState>): void {
   }
 
   function update(look: Look): void {
-    const now = sceneOf(snapshot(model, WATCHED));
-    scene = now;
-    if (frame.update() || !now) return;
-    const title = titleParts(now).filter(Boolean).join(" · ");
-    const readoutLines = readout(now);
-    drawText(now, look);
-    drawReadout(readoutLines);
-    caption.textContent = captionText(captionOf(now));
-    frame.tell(title, sentence(readoutLines) || `document ${now.drawn.document}: ${title}`);
-    reveal(now.state.mention);
+    const isBusy = frame.isBusy();
+    if (!isBusy) scene = sceneOf(snapshot(model, WATCHED)) ?? scene;
+    if (!scene) return;
+    const at = figure.arrange(scene, look);
+    isWide = asideOf(at, look.width) !== null;
+    isNew = !isBusy;
+    const title = titleOf(scene);
+    frame.hear(sentence(readout(scene)) || `document ${scene.drawn.document}: ${title}`);
   }
 
-  function drawText(now: Scene, { theme, font, width }: Look): void {
-    const at = layoutPassage(now.drawn.words, now.drawn.mentions, { room: width, font, ruler });
-    body.classList.toggle("attnw-coref-wide", asideOf(at, width) !== null);
-    figure.draw(now, { theme, font, at });
-    for (const { kind, canvas } of samples) {
-      const context = fresh(canvas, sampleWidth(kind), SAMPLE_HEIGHT);
-      if (context) paintSample(context, theme, kind);
-    }
+  function view(look: Look): unknown {
+    const controls = select<Variant>({
+      name: "choose among",
+      values: VARIANTS,
+      value: model.get("variant"),
+      pick: (variant) => save(model, { variant }),
+      print: (variant) => `${variant === "words" ? "all" : "preceding"} ${variant}`,
+    });
+    return frame.view({
+      title: scene ? titleOf(scene) : "",
+      controls,
+      body: scene && html`${figure.view(scene, look)}${asideView(scene, look)}`,
+      bodyClass: isWide ? "attnw-coref-wide" : "",
+    });
   }
 
-  function drawReadout(shownLines: Line[]): void {
-    lines.replaceChildren();
-    if (!shownLines.length) element(lines, "p", { class: "attnw-muted" }, HINT);
-    const list = element(lines, "dl");
-    for (const { label, text, outcome } of shownLines) {
-      const line = element(list, "div");
-      element(line, "dt", {}, label);
-      const value = element(line, "dd");
-      if (outcome) {
-        const mark = { class: `attnw-${outcome}`, "aria-hidden": "true" };
-        element(value, "span", mark, `${MARKS[outcome]} `);
-      }
-      value.append(text);
-    }
+  function asideView(shown: Scene, look: Look) {
+    return html`<div class="attnw-coref-aside">
+      ${readoutView(readout(shown))}${legendView(look)}
+      ${captioned(
+        mounted.save,
+        html`<p class="attnw-coref-caption" data-caption>${captionText(captionOf(shown))}</p>`,
+      )}
+    </div>`;
+  }
+
+  function paint(look: Look): void {
+    if (!scene) return;
+    figure.paint(scene, look);
+    if (isNew) reveal(scene.state.mention);
+    isNew = false;
   }
 
   function reveal(mention: number | null): void {
-    const isNew = revealed !== undefined && mention !== revealed;
+    const isOther = revealed !== undefined && mention !== revealed;
     revealed = mention;
-    if (mention === null || !isNew) return;
+    if (mention === null || !isOther) return;
     if (figure.focused() === undefined) figure.reveal(mention);
-    else figure.focus(mention);
+    else focus(mention);
+  }
+
+  function focus(mention: number): void {
+    figure.focus(mention);
+    mounted.schedule();
   }
 
   function step(key: string): boolean {
@@ -188,164 +166,37 @@ function render(context: RenderContext<CoreferenceState>): void {
       End: list.at(-1),
     }[key];
     if (!target || !scene) return false;
-    figure.focus(target.mention);
-    live.textContent = mentionLabel(scene, target);
+    frame.announce(mentionLabel(scene, target));
+    focus(target.mention);
     return true;
   }
 }
 
-/** Marks of the first and the last word of a line lie a little outside of it. */
-const BLEED = 4;
+const titleOf = (scene: Scene) => titleParts(scene).filter(Boolean).join(" · ");
 
-/**
- * The text of a window as words in their places, over what is painted; a numbered button stands
- * before each mention.
- */
-function coreferenceFigure(
-  parent: HTMLElement,
-  signal: AbortSignal,
-  choose: (mention: number) => void,
-) {
-  const stage = element(parent, "div", { class: "attnw-coref-stage attnw-drawn" });
-  const marks = element(stage, "canvas", { "aria-hidden": "true", class: "attnw-coref-marks" });
-  const text = element(stage, "div", { class: "attnw-coref-text", role: "group" });
-  const chips = new Map<number, HTMLButtonElement>();
-  /** The text that is written, and its places. */
-  let written = "";
-  let writtenAt = "";
-  /** By word: the mentions that can be asked about, the innermost first. */
-  let over: Mention[][] = [];
-  let marked: Mention | undefined;
-  let cursor: number | undefined;
+/** What is chosen for the mention. */
+function readoutView(lines: Line[]) {
+  return html`<div class="attnw-coref-readout">
+    ${lines.length ? "" : html`<p class="attnw-muted">${HINT}</p>`}
+    <dl>${lines.map(({ label, text, outcome }) => {
+      const mark =
+        outcome &&
+        html`<span class=${`attnw-${outcome}`} aria-hidden="true">${MARKS[outcome]} </span>`;
+      return html`<div><dt>${label}</dt><dd>${mark}${text}</dd></div>`;
+    })}</dl>
+  </div>`;
+}
 
-  const onClick = ({ target }: Event) => {
-    const hit = (target as Element).closest<HTMLElement>("[data-mention], [data-word]");
-    const { mention, word } = hit?.dataset ?? {};
-    // Repeated clicks on nested mentions select the mentions from the inside out.
-    const here = over[Number(word)] ?? [];
-    const next =
-      here[(here.findIndex(({ mention }) => mention === marked?.mention) + 1) % here.length];
-    if (mention) choose(Number(mention));
-    else if (next) choose(next.mention);
-  };
-  text.addEventListener("click", onClick, { signal });
-
-  function refreshChips(): void {
-    const current = cursor ?? marked?.mention ?? [...chips.keys()][0];
-    for (const [index, chip] of chips) {
-      chip.tabIndex = index === current ? 0 : -1;
-      chip.setAttribute("aria-pressed", String(index === marked?.mention));
-    }
-  }
-
-  /** What is painted under each word, for style sheets of hosts and for tests. */
-  function nameMarks({ own }: Scene): void {
-    const chosen = own?.choice;
-    const antecedents = own?.antecedents.flatMap(({ words }) => words) ?? [];
-    for (const node of text.querySelectorAll<HTMLElement>("[data-word]")) {
-      const word = Number(node.dataset.word);
-      const marks = [
-        antecedents.includes(word) ? "antecedent" : "",
-        marked?.words.includes(word) ? "own" : "",
-        chosen?.word === word ? (chosen.right ? "right" : "wrong") : "",
-      ].filter(Boolean);
-      if (marks.length) node.dataset.marks = marks.join(" ");
-      else delete node.dataset.marks;
-    }
-  }
-
-  function writeNumbers(row: HTMLElement, scene: Scene, { numbers }: Piece): void {
-    for (const { mention, start, end } of numbers) {
-      const number = String(mention.cluster);
-      const attributes = {
-        type: "button",
-        class: "attnw-coref-chip",
-        "data-mention": mention.mention,
-        // The name starts with the text that is seen, for those who speak to the page.
-        "aria-label": `${number} ${mentionLabel(scene, mention)}`,
-      };
-      const chip = element(row, "button", attributes, number);
-      chip.style.width = `${end - start + AFTER_NUMBER}px`;
-      chips.set(mention.mention, chip);
-    }
-  }
-
-  function write(scene: Scene, at: PassageLayout): void {
-    over = scene.drawn.words.map((_, word) =>
-      scene.asked
-        .filter(({ words }) => words.includes(word))
-        .sort((a, b) => a.words.length - b.words.length),
-    );
-    text.replaceChildren();
-    chips.clear();
-    cursor = undefined;
-    let row: HTMLElement | undefined;
-    let line = -1;
-    let end = 0;
-    for (const piece of at.pieces) {
-      if (!row || piece.line !== line) {
-        // At the end of a line the space has no place of its own; it is there to be copied.
-        if (piece.spaced) row?.append(" ");
-        row = element(text, "span", { class: "attnw-coref-row" });
-        row.style.top = `${topOf(at, piece.line)}px`;
-      } else if (piece.spaced) {
-        element(row, "span", {}, " ").style.width = `${piece.outer - end}px`;
-      }
-      writeNumbers(row, scene, piece);
-      const node = element(row, "span", { "data-word": piece.word }, piece.text);
-      node.style.width = `${piece.end - piece.start}px`;
-      if (over[piece.word]?.length) node.className = "attnw-coref-asked";
-      [line, end] = [piece.line, piece.end];
-    }
-  }
-
-  return {
-    text,
-    /** The mention whose button has the focus. */
-    focused(): number | undefined {
-      const root = text.getRootNode() as Document | ShadowRoot;
-      return [...chips].find(([, chip]) => chip === root.activeElement)?.[0];
-    },
-    focus(mention: number): void {
-      cursor = mention;
-      refreshChips();
-      chips.get(mention)?.focus();
-    },
-    reveal(mention: number): void {
-      chips.get(mention)?.scrollIntoView?.({ block: "nearest" });
-    },
-    draw(scene: Scene, placed: Placed): void {
-      const { at, theme } = placed;
-      const { drawn, asked } = scene;
-      const { document, start, words, mentions } = drawn;
-      // A change of the head keeps the text, the selected text and the focus.
-      const next = JSON.stringify([document, start, words, mentions]);
-      const places = JSON.stringify(at.pieces);
-      if (next !== written || places !== writtenAt) {
-        const had = this.focused();
-        write(scene, at);
-        const again = next === written ? had : asked[0]?.mention;
-        if (had !== undefined && again !== undefined) this.focus(again);
-        written = next;
-        writtenAt = places;
-      }
-      marked = scene.marked;
-      const name =
-        `${counted(words.length, "word")} with ` +
-        `${counted(asked.length, "mention")} that corefer`;
-      text.setAttribute("aria-label", name);
-      text.dir = at.rightToLeft ? "rtl" : "ltr";
-      stage.style.width = `${at.width}px`;
-      stage.style.height = `${at.height}px`;
-      for (const { mention, cluster } of asked)
-        chips.get(mention)?.style.setProperty("color", clusterColour(theme, cluster));
-      nameMarks(scene);
-      refreshChips();
-      const context = fresh(marks, at.width + 2 * BLEED, at.height);
-      context?.translate(BLEED, 0);
-      if (context) paintMarks(context, scene, placed);
-    },
-  };
+/** Samples of the marks with their meaning. */
+function legendView({ theme, density }: Look) {
+  return html`<p class="attnw-coref-legend">${LEGEND.map(([kind, text]) => {
+    const paint = (canvas: HTMLCanvasElement) => {
+      const pen = fresh(canvas, sampleWidth(kind), SAMPLE_HEIGHT);
+      if (pen) paintSample(pen, theme, kind);
+    };
+    return html`<span><canvas aria-hidden="true" ?hidden=${!kind}
+      ${painted(paint, theme, density)}></canvas>${text}</span>`;
+  })}</p>`;
 }
 
 export default () => ({ initialize: releasing<CoreferenceState>("_drawn"), render });

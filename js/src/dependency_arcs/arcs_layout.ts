@@ -1,5 +1,5 @@
 import { AXIS_LABEL_SIZE, labelFont, type Measure, type Ruler, shorten } from "../shared/labels.js";
-import { ROOT } from "./scene.js";
+import { ROOT } from "./tree.js";
 import type { Annotated, Arc, Predicted, Tree } from "./tree_types.js";
 
 export const WORD_SIZE = 14;

@@ -1,31 +1,30 @@
-import type { Table } from "../shared/caption.js";
-import { element } from "../shared/dom.js";
+import { html, nothing } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
+import { type Scene, tableOf } from "./scene.js";
 
-/** The figure's numbers, folded away; filled only while it is open. */
-export function foldedTable(parent: HTMLElement, signal: AbortSignal) {
-  const details = element(parent, "details", { class: "attnw-arcs-details" });
-  element(details, "summary", {}, "table of arcs");
-  const box = element(details, "div", { class: "attnw-arcs-tablebox" });
-  let filled = "";
-  let fill = () => {};
-  details.addEventListener("toggle", () => fill(), { signal });
-  return ({ columns, rows }: Table, name: string): void => {
-    fill = () => {
-      const now = JSON.stringify([columns, rows, name]);
-      if (!details.open || now === filled) return;
-      filled = now;
-      box.replaceChildren();
-      const table = element(box, "table", { class: "attnw-arcs-table" });
-      element(table, "caption", {}, name);
-      const heading = element(element(table, "thead"), "tr");
-      for (const column of columns) element(heading, "th", { scope: "col" }, column);
-      const body = element(table, "tbody");
-      for (const [word, ...cells] of rows) {
-        const tr = element(body, "tr");
-        element(tr, "th", { scope: "row" }, String(word));
-        for (const cell of cells) element(tr, "td", {}, String(cell));
-      }
-    };
-    fill();
-  };
+/** The figure's numbers, folded away; written only while they are unfolded. */
+export function foldedTable(redraw: () => void) {
+  let isOpen = false;
+  function toggle({ currentTarget }: Event): void {
+    isOpen = (currentTarget as HTMLDetailsElement).open;
+    redraw();
+  }
+  return (scene: Scene) => html`<details class="attnw-arcs-details" @toggle=${toggle}>
+    <summary>table of arcs</summary>
+    <div class="attnw-arcs-tablebox">
+      ${guard([scene, isOpen], () => (isOpen ? tableView(scene) : nothing))}
+    </div>
+  </details>`;
+}
+
+function tableView(scene: Scene) {
+  const { columns, rows } = tableOf(scene);
+  return html`<table class="attnw-arcs-table">
+    <caption>${scene.title}</caption>
+    <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      ([word, ...cells]) =>
+        html`<tr><th scope="row">${word}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`,
+    )}</tbody>
+  </table>`;
 }

@@ -1,11 +1,13 @@
-import { barTexts, colourBar } from "../shared/colour_bar.js";
-import { element, listening } from "../shared/dom.js";
+import { html, nothing } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import { barTexts } from "../shared/colour_bar.js";
+import { barView } from "../shared/colour_bar_view.js";
 import type { Look } from "../shared/mount.js";
 import { counted } from "../shared/numbers.js";
 import { fresh } from "../shared/pen.js";
 import { MATRICES, type Matrices, matricesOf, paintMatrices, pairAt } from "./distances_paint.js";
-import { DISTANCES, type Scene } from "./scene.js";
-import { edges } from "./structure.js";
+import type { Scene } from "./scene.js";
+import { DISTANCES, edges } from "./structural_probe_answerer.js";
 
 interface Actions {
   /** The words of the cell under the pointer; empty outside the cells. */
@@ -13,43 +15,42 @@ interface Actions {
   pin(word: number): void;
 }
 
-/** The two matrices of a structural probe, linked with the words; hidden for anything else. */
-export function distancesFigure(parent: HTMLElement, signal: AbortSignal, actions: Actions) {
-  const box = element(parent, "div", { class: "attnw-arcs-matrices", hidden: true });
-  const canvas = element(element(box, "div", { class: "attnw-drawn" }), "canvas", { role: "img" });
-  const legend = element(box, "div", { class: "attnw-arcs-distances" });
-  const bar = colourBar(legend);
-  element(legend, "span", { class: "attnw-muted" }, DISTANCES);
-  const on = listening(signal);
+/** The two matrices of a structural probe, linked with the words; hidden for other answerers. */
+export function distancesFigure(actions: Actions) {
+  const canvas = createRef<HTMLCanvasElement>();
   let matrices: Matrices | undefined;
 
   const under = ({ clientX, clientY }: MouseEvent) => {
-    const { left, top } = canvas.getBoundingClientRect();
-    return matrices && pairAt(matrices.layout, clientX - left, clientY - top);
+    if (!matrices || !canvas.value) return undefined;
+    const { left, top } = canvas.value.getBoundingClientRect();
+    return pairAt(matrices.layout, clientX - left, clientY - top);
   };
-  on(canvas, "pointermove", (event) => actions.point(...(under(event) ?? [])));
-  on(canvas, "pointerleave", () => actions.point());
-  on(canvas, "click", (event) => {
+  const point = (event: MouseEvent) => actions.point(...(under(event) ?? []));
+  const leave = () => actions.point();
+  function click(event: MouseEvent): void {
     const [row] = under(event) ?? [];
     if (row !== undefined) actions.pin(row);
-  });
+  }
 
   return {
-    draw(scene: Scene, look: Look): void {
+    arrange(scene: Scene, look: Look): void {
       matrices = matricesOf(scene, look);
-      const structure = scene.reading?.structure;
-      box.hidden = !matrices;
-      if (!structure || !matrices) return;
-      canvas.setAttribute(
-        "aria-label",
-        `${MATRICES.join(" and ")} between ${counted(matrices.layout.m, "word")}`,
-      );
-      bar(look.theme, barTexts("linear", structure.most, edges));
+    },
+    view({ theme }: Look) {
+      const name = matrices
+        ? `${MATRICES.join(" and ")} between ${counted(matrices.layout.m, "word")}`
+        : nothing;
+      const bar = matrices && barView(theme, barTexts("linear", matrices.most, edges));
+      return html`<div class="attnw-arcs-matrices" ?hidden=${!matrices}>
+        <div class="attnw-drawn"><canvas role="img" aria-label=${name} @pointermove=${point}
+          @pointerleave=${leave} @click=${click} ${ref(canvas)}></canvas></div>
+        <div class="attnw-arcs-distances">${bar}<span class="attnw-muted">${DISTANCES}</span></div>
+      </div>`;
     },
     /** Frame the rows and columns of a word, and its cells with another one. */
     paint(look: Look, word?: number, other?: number): void {
-      if (!matrices) return;
-      const pen = fresh(canvas, matrices.layout.width, matrices.layout.height);
+      if (!matrices || !canvas.value) return;
+      const pen = fresh(canvas.value, matrices.layout.width, matrices.layout.height);
       if (pen) paintMatrices(pen, matrices, look, word, other);
     },
   };

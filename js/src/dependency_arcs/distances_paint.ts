@@ -4,7 +4,7 @@ import type { Look } from "../shared/mount.js";
 import { type Pen, paintRaster, type Raster } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import type { Scene } from "./scene.js";
-import { edges } from "./structure.js";
+import { edges } from "./structural_probe_answerer.js";
 import type { Distances } from "./tree_types.js";
 
 const HEADING = 20;
@@ -85,13 +85,13 @@ export function pairAt(
 }
 
 /** Pixels of both matrices on one scale from 0, which is the ground. */
-export function matrixPixels(structure: Distances, m: number, theme: Theme): Raster[] {
+export function matrixPixels(distances: Distances, m: number, theme: Theme): Raster[] {
   const colours = ramp(theme);
-  return [structure.gold, structure.predicted].map((distance) => ({
+  return [distances.gold, distances.predicted].map((distance) => ({
     across: m,
     down: m,
     words: Uint32Array.from({ length: m * m }, (_, i) => {
-      const share = distance(Math.floor(i / m), i % m) / structure.most;
+      const share = distance(Math.floor(i / m), i % m) / distances.most;
       return colours[Math.round(255 * share)] ?? 0;
     }),
   }));
@@ -102,6 +102,8 @@ export interface Matrices {
   words: string[];
   layout: MatricesLayout;
   pixels: Raster[];
+  /** The largest of all distances, at least 1. */
+  most: number;
   /** The annotated and the predicted distance of two words. */
   printed: ((a: number, b: number) => string)[];
 }
@@ -110,9 +112,10 @@ export function matricesOf(
   { tree, reading }: Scene,
   { width, theme, font, ruler }: Look,
 ): Matrices | undefined {
-  if (!reading?.structure) return undefined;
+  const distances = reading?.distances;
+  if (!distances) return undefined;
   const layout = matricesLayout(tree.words, width, ruler(labelFont(font, false, AXIS_LABEL_SIZE)));
-  const { gold, predicted } = reading.structure;
+  const { gold, predicted, most } = distances;
   const printed = [
     (a: number, b: number) => String(gold(a, b)),
     (a: number, b: number) => edges(predicted(a, b)),
@@ -120,7 +123,8 @@ export function matricesOf(
   return {
     words: tree.words,
     layout,
-    pixels: matrixPixels(reading.structure, layout.m, theme),
+    pixels: matrixPixels(distances, layout.m, theme),
+    most,
     printed,
   };
 }

@@ -2,11 +2,13 @@ import { bytesOf } from "../shared/page/embedded_arrays.js";
 import { decodedBytes, wire } from "../shared/page/embedded_maps.js";
 import { nextHeld, shownIn } from "../shared/page/held_texts.js";
 import { localModel } from "../shared/page/local_model.js";
-import type { Kernel, Text64 } from "../shared/page/page_data.js";
+import type { Kernel, PageFigure, Text64 } from "../shared/page/page_data.js";
 import { type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
-import type { Head } from "../shared/types.js";
+import type { Head, Model } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";
-import { decodeTree, hasRelation, sceneOf } from "./scene.js";
+import { HEADS } from "./heads_answerer.js";
+import { answersModel, type HeldAnswers } from "./held_answers.js";
+import { arcsOf, decodeTree, hasRelation } from "./tree.js";
 
 /** A sentence of m words with what every head predicts for it. */
 export interface HeldSentence {
@@ -41,8 +43,6 @@ export interface OwnArcs {
     baseline: WireArray;
     offsets: WireArray;
   } | null;
-  /** Of a probe's answers for one sentence: what is drawn, by layer where the probe has several. */
-  probe?: Record<string, DrawnSentence>;
   /** Whether choosing a relation shows a sentence that has it, as in an explorer. */
   follows: boolean;
 }
@@ -80,7 +80,7 @@ function measuredOf(
   const r = measured?.relations.indexOf(relation) ?? -1;
   if (!measured || !head || r < 0) return null;
   const [, heads = 0, ways = 2, count = 0] = measured.correct.shape;
-  const way = DIRECTIONS.indexOf(direction);
+  const way = direction === DIRECTIONS[1] ? 1 : 0;
   const place = ((head[0] * heads + head[1]) * ways + way) * count + r;
   return {
     correct: asInt32(measured.correct)[place] ?? 0,
@@ -92,24 +92,20 @@ function measuredOf(
 
 const EMPTY = { relations: [], words: [], spaces: [], governors: wire(new Int32Array(), [0]) };
 
-/** What a probe answers is held as it was drawn. */
-function pageOfProbe(state: ArcsState, drawn: Record<string, DrawnSentence>) {
-  const model = localModel(state);
-  const show = () => {
-    const layerTree = drawn[model.get("layer")];
-    if (layerTree) model.set("_drawn", layerTree);
-  };
-  model.on("change:layer", show);
-  show();
-  return model;
-}
+/** Arcs over the sentences that the page holds, or the held answers of a probe. */
+export const pageModel: Kernel<ArcsState, OwnArcs | HeldAnswers> = (figure, held) => {
+  const { state, own } = figure;
+  return "probe" in own
+    ? answersModel(state, own)
+    : sentencesModel({ ...figure, own }, held.sentences as HeldSentences);
+};
 
-/** Arcs over the sentences that the page holds. */
-export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { sentences }) => {
-  if (own.probe) return pageOfProbe({ ...state, _measured: null }, own.probe);
+function sentencesModel(
+  { state, own, shapes }: PageFigure<ArcsState, OwnArcs>,
+  { first, held }: HeldSentences,
+): Model<ArcsState> {
   const now: ArcsState = { ...state, _drawn: null, _measured: null };
   const model = localModel(now);
-  const { first, held } = sentences as HeldSentences;
 
   function drawn(sentence: HeldSentence): DrawnSentence {
     const { head, index } = shownIn(now, shapes);
@@ -145,8 +141,12 @@ export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { 
     const { n = 0, outcome, step = 1 } = now._jump;
     const isRight = outcome === "right";
     const arrived = show(step, (sentence) => {
-      const scene = sceneOf({ ...now, _drawn: drawn(sentence) });
-      return scene?.shown.some(({ right }) => right === isRight) ?? false;
+      const sent = drawn(sentence);
+      const tree = decodeTree(sent);
+      const predicted = HEADS.reading(sent, tree, now)?.predicted ?? [];
+      return arcsOf(tree, predicted, now.relation).some(
+        ({ right, weight }) => right === isRight && weight >= now.threshold,
+      );
     });
     const where = held.length < now._source.count ? " on this page" : "";
     model.set("_jumped", { n, found: arrived, left: 0, where });
@@ -165,4 +165,4 @@ export const pageModel: Kernel<ArcsState, OwnArcs> = ({ state, own, shapes }, { 
   model.on("change:_jump", jump);
   draw();
   return model;
-};
+}

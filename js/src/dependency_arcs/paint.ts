@@ -14,7 +14,8 @@ import {
   type Row,
   type Widths,
 } from "./arcs_layout.js";
-import { hasRelation, type Scene } from "./scene.js";
+import type { Scene } from "./scene.js";
+import { hasRelation } from "./tree.js";
 import type { Arc } from "./tree_types.js";
 
 /** The words' own line, and their baseline in it. */
@@ -216,15 +217,3 @@ export const barAt = (x: number, share: number) => ({
   width: 14,
   height: share > 0 ? Math.max(0.5, BARS * share).toFixed(1) : "0",
 });
-
-/** What right and wrong arcs look like, in words beside their marks. */
-export const legendOf = ({ reading }: Pick<Scene, "reading">): [Outcome, string][] =>
-  reading?.structure
-    ? [
-        ["right", "solid: annotated too"],
-        ["wrong", "dashed: not annotated"],
-      ]
-    : [
-        ["right", "solid: the annotated governor"],
-        ["wrong", "dashed: another word"],
-      ];

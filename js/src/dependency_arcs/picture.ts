@@ -21,23 +21,21 @@ import {
   barAt,
   hangingHeight,
   LINE,
-  legendOf,
   pointing,
   predictedArcs,
   verdict,
 } from "./paint.js";
 import {
   captionOf,
-  DISTANCES,
+  heldTexts,
   heldWord,
   type Scene,
   sceneOf,
   sharesOf,
   sourceTexts,
   tableOf,
-  voted,
 } from "./scene.js";
-import { edges } from "./structure.js";
+import { DISTANCES, edges } from "./structural_probe_answerer.js";
 
 /** Between two rows of words. */
 const BETWEEN = 16;
@@ -70,14 +68,14 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
     sheet.figure(Math.ceil(across), y, () => sheet.pen.add(...drawn));
     if (scene.reading) {
       let x = 5;
-      const marks = legendOf(scene).flatMap(([outcome, text]) => {
+      const marks = scene.answerer.legend.flatMap(([outcome, text]) => {
         const start = { x: x + 8, y: 11, fill: theme[outcome], "font-size": AXIS_LABEL_SIZE };
         const parts = [verdict(x, 7, outcome, theme), shape("text", start, text)];
         x += 32 + widths.relation(text);
         return parts;
       });
       sheet.place(x - 24, 14, () => sheet.pen.add(...marks));
-      for (const text of voted(scene))
+      for (const text of heldTexts(scene))
         sheet.text(text, { size: LABEL_SIZE, colour: theme.text, line: 16 });
     }
     drawMatrices(sheet, scene);
@@ -88,12 +86,11 @@ export const drawPicture: DrawPicture<ArcsState> = (state, request) => {
 /** The distances of a structural probe beside those of the tree. */
 function drawMatrices(sheet: Sheet, scene: Scene): void {
   const matrices = matricesOf(scene, sheet.look);
-  const structure = scene.reading?.structure;
-  if (!matrices || !structure) return;
+  if (!matrices) return;
   sheet.gap();
   const { width, height } = matrices.layout;
   sheet.figure(width, height, (pen) => paintMatrices(pen, matrices, sheet.look, heldWord(scene)));
-  sheet.colourBar(barTexts("linear", structure.most, edges), DISTANCES);
+  sheet.colourBar(barTexts("linear", matrices.most, edges), DISTANCES);
 }
 
 /** A row of words with the arcs that end there. */

@@ -85,7 +85,8 @@ export function gridPreview() {
       const at = cell && headIn(scene.order, cell);
       const { maps } = scene;
       return html`<div class="attnw-grid-preview" popover="manual" aria-hidden="true"
-        ?hidden=${!at || !maps} ${ref(box)}>${at && maps ? contents(scene, maps, at) : nothing}</div>`;
+        ?hidden=${!at || !maps} ${ref(box)}
+        >${at && maps ? contents(scene, maps, at) : nothing}</div>`;
     },
 
     /** Put the preview beside its cell, over everything else on the page. */

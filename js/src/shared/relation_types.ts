@@ -107,13 +107,20 @@ export interface Votes {
   sums: WireArray;
 }
 
-export interface ArcsState extends RelationsState, TextState {
+/** What answers, as Python describes it. */
+export type DescribedAnswerer =
+  | { kind: "heads" }
+  | { kind: "dependency probe"; name: string }
+  | { kind: "structural probe"; name: string; layers: number[] };
+
+export interface ArcsState extends Omit<RelationsState, "direction">, TextState {
+  /** A probe has no direction. */
+  direction?: Direction;
   sentence: number;
   threshold: number;
   _drawn: DrawnSentence | null;
   /** How often the shown head is right on the relation, where that was measured. */
-  _measured: { correct: number; n: number; baseline: number; offset: number } | null;
-  /** `probe`: what answers, where that is no head. */
+  _measured?: { correct: number; n: number; baseline: number; offset: number } | null;
   _source: {
     model: string;
     note: string;
@@ -122,10 +129,8 @@ export interface ArcsState extends RelationsState, TextState {
     /** The layers of a hybrid model that have no attention. */
     without_attention?: number[];
     relations: string[];
-    probe?: string;
-    /** Layers that a structural probe reads. */
-    probed?: number[];
+    answerer?: DescribedAnswerer;
   };
-  /** Of a probe: the word that is held. */
+  /** The held word of a probe. */
   word?: number | null;
 }

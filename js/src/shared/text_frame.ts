@@ -1,8 +1,7 @@
 import { html } from "lit-html";
-import { controlRow, type Outcome, outcomeJumps, stepper } from "./controls.js";
-import { element } from "./dom.js";
+import { type Outcome, outcomeJumps, stepper } from "./controls.js";
 import type { HeadsState } from "./head_types.js";
-import { keyHelp, keyList } from "./key_list.js";
+import { keyList } from "./key_list.js";
 import { announcer } from "./live_region.js";
 import type { Mounted } from "./mount.js";
 import { shownHead, stepTo } from "./selection.js";
@@ -13,14 +12,7 @@ import type { Head, RenderContext } from "./types.js";
 export interface TextState extends HeadsState {
   /** `problem`: why there is nothing to draw. */
   _drawn: { head: Head | null; problem?: string } | null;
-  /** `probe`: what answers in place of a head. */
-  _source: {
-    model: string;
-    count: number;
-    layers: number;
-    without_attention?: number[];
-    probe?: string;
-  };
+  _source: { model: string; count: number; layers: number; without_attention?: number[] };
   _jump: { n?: number; outcome?: string; step?: number };
   /**
    * `left`: texts that were not looked at when time was up; `where`: " on this page" of a page that
@@ -38,6 +30,8 @@ export interface TextFrame<T> {
    */
   places: (keyof T & string)[];
   counts(): number[];
+  /** Whether the shown head answers, as it does without this function. */
+  needsHead?(): boolean;
   /** "mention", "for which the head": what is right or wrong on it. */
   sought: [what: string, which: string];
   /** What the reader may have called the widget. */
@@ -82,18 +76,19 @@ export function framedText<T extends TextState>(
   let spoken = "";
 
   const placeOf = (i: number) => model.get(places[i] as keyof T) as number;
+  const needsHead = () => own.needsHead?.() ?? true;
   const isJumping = () => latest > 0 && model.get("_jumped").n !== latest;
   const isStale = () => {
     const drawn = model.get("_drawn");
     return (
       !drawn ||
       places.some((place) => drawn[place as never] !== model.get(place)) ||
-      (!model.get("_source").probe &&
+      (needsHead() &&
         JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null))
     );
   };
   const isBusy = () => isStale() || isJumping();
-  const isAnswering = () => Boolean(model.get("_source").probe) || shownHead(model) !== undefined;
+  const isAnswering = () => !needsHead() || shownHead(model) !== undefined;
 
   function show(i: number, index: number): void {
     const last = (own.counts()[i] ?? 1) - 1;
@@ -169,113 +164,6 @@ export function framedText<T extends TextState>(
       missed = latest > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";
       if (isBusy()) return;
       if (missed || (spoken && said !== spoken)) live.announce(missed || said);
-      latest = 0;
-      spoken = said;
-    },
-  };
-}
-
-/** The same for figures that build their elements by hand. The figure goes into `body`. */
-export function textFrame<T extends TextState>(
-  { inner, invalidate }: Mounted,
-  { model, signal }: Pick<RenderContext<T>, "model" | "signal">,
-  own: TextFrame<T> & {
-    /** Controls of this widget alone; returns how to bring them up to date. */
-    controls(row: ReturnType<typeof controlRow>): () => void;
-  },
-) {
-  const { name, places } = own;
-  const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
-  const row = controlRow(inner, signal);
-  const steppers = places.map((place, i) => row.stepper(place, (index) => show(i, index)));
-  const allowJumps = row.jumps(...own.sought, jump);
-  const updateOwn = own.controls(row);
-  const help = row.help();
-  const title = element(inner, "p", { class: `attnw-${name}-title` });
-  const note = element(inner, "p", { class: `attnw-${name}-note`, hidden: true });
-  const body = element(inner, "div", { class: `attnw-${name}-body` });
-  const toggleKeys = keyHelp(inner, own.keys, help, signal);
-  const live = element(inner, "div", { class: "attnw-unseen", "aria-live": "polite" });
-
-  const set = `${own.variable}.selected = [(layer, head)]`;
-  const noHead = `Select a head: click one in a linked figure, or set ${set}.`;
-  let drawn: T["_drawn"] = null;
-  /** The number of the jump that is under way. */
-  let latest = 0;
-  let spoken = "";
-
-  const placeOf = (i: number) => model.get(places[i] as keyof T) as number;
-  const isJumping = () => latest > 0 && model.get("_jumped").n !== latest;
-  const isStale = () =>
-    !drawn ||
-    places.some((place) => drawn?.[place as never] !== model.get(place)) ||
-    (!model.get("_source").probe &&
-      JSON.stringify(drawn.head ?? null) !== JSON.stringify(shownHead(model) ?? null));
-  const isBusy = () => isStale() || isJumping();
-  const isAnswering = () => Boolean(model.get("_source").probe) || shownHead(model) !== undefined;
-
-  function show(i: number, index: number): void {
-    const last = (own.counts()[i] ?? 1) - 1;
-    save(model, { [places[i] as string]: Math.max(0, Math.min(last, index)) } as Partial<T>);
-  }
-
-  function jump(outcome: Outcome, step: 1 | -1): void {
-    if (!isAnswering() || isJumping()) return;
-    latest = (model.get("_jump").n ?? 0) + 1;
-    own.onJump?.(outcome);
-    save(model, { _jump: { n: latest, outcome, step } } as Partial<T>);
-    invalidate();
-  }
-
-  function key(event: KeyboardEvent): boolean {
-    const { key: pressed, target } = event;
-    if (event.metaKey || (event.ctrlKey && !event.altKey)) return false;
-    if (pressed === "Escape") return own.letGo();
-    // A select moves to the option that starts with the letter; a number takes the arrows.
-    if (target instanceof HTMLSelectElement) return false;
-    const { layers: n_layers = 1, without_attention } = model.get("_source");
-    const layers = { n_layers, without_attention };
-    if (pressed === "?") toggleKeys();
-    else if (pressed === "[") stepTo(model, model.get("layer") - 1, layers);
-    else if (pressed === "]") stepTo(model, model.get("layer") + 1, layers);
-    else if (event.altKey) return false;
-    else if (own.letters[pressed]) own.letters[pressed]();
-    else if (/^[rw]$/i.test(pressed))
-      jump(pressed.toLowerCase() === "r" ? "right" : "wrong", event.shiftKey ? -1 : 1);
-    else if (target instanceof HTMLInputElement) return false;
-    else if (pressed === "PageUp") show(0, placeOf(0) - 1);
-    else if (pressed === "PageDown") show(0, placeOf(0) + 1);
-    else return own.move(event);
-    return true;
-  }
-
-  return {
-    body,
-    live,
-    key,
-    isStale,
-    /** Bring the controls up to date; returns whether the kernel has still to answer. */
-    update(): boolean {
-      drawn = model.get("_drawn");
-      const counts = own.counts();
-      progress.hidden = !isBusy();
-      body.classList.toggle(`attnw-${name}-busy`, isBusy());
-      for (const [i, update] of steppers.entries()) update(placeOf(i), counts[i] ?? 1);
-      allowJumps(isAnswering() && !isJumping());
-      updateOwn();
-      return isBusy();
-    },
-    /** Show the title, and what is to be known beside it; `said` is read aloud when it is new. */
-    tell(text: string, said: string): void {
-      const jumped = model.get("_jumped");
-      const missed = latest > 0 && !isBusy() && !jumped.found ? own.missed(jumped) : "";
-      title.textContent = text;
-      title.hidden = !text;
-      note.textContent = missed || drawn?.problem || (isAnswering() ? "" : noHead);
-      note.hidden = !note.textContent;
-      body.hidden = Boolean(drawn?.problem);
-      if (isBusy()) return;
-      if (missed || (spoken && said !== spoken)) live.textContent = missed || said;
       latest = 0;
       spoken = said;
     },

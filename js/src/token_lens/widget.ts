@@ -1,4 +1,5 @@
 import { html, nothing } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
 import { ref } from "lit-html/directives/ref.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
@@ -57,6 +58,7 @@ function render(context: RenderContext<LensState>): void {
 
   let state: LensState | undefined;
   let scene: Scene | undefined;
+  let caption = "";
   /** The row whose token is pointed at. */
   let pointed: number | undefined;
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
@@ -172,6 +174,8 @@ function render(context: RenderContext<LensState>): void {
     state = snapshot(model, WATCHED);
     const answer = lens(state._lens);
     scene = answer ? sceneOf(state, answer, look) : undefined;
+    const shown = drawn();
+    caption = shown ? captionText(captionOf(shown)) : "";
     root.classList.toggle("attnw-lens-stale", isStale());
     live.say(state.selected, announcement(state.selected));
   }
@@ -184,10 +188,8 @@ function render(context: RenderContext<LensState>): void {
   function view(): unknown {
     if (!state) return nothing;
     const shown = drawn();
-    const question =
-      state._axes.query && scene && !isNone(scene) ? lockedOf(state, state._axes) : now();
     return html`<div class="attnw-controls">
-        ${lensControls(model, { state, question }, lock, step)}${keys.button()}
+        ${guard([state], controls)}${keys.button()}
       </div>
       <p class="attnw-lens-title" ?hidden=${!shown}>${shown && titleOf(shown)}</p>
       <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
@@ -200,9 +202,17 @@ function render(context: RenderContext<LensState>): void {
       ${captioned(
         saveButton,
         html`<p class="attnw-lens-caption" data-caption ?hidden=${!shown}
-          >${shown && captionText(captionOf(shown))}</p>`,
+          >${caption}</p>`,
       )}
       ${live.view()}`;
+  }
+
+  /** Every token is offered: a frame that follows the pointer does without them. */
+  function controls() {
+    if (!state) return nothing;
+    const isLocked = state._axes.query && scene && !isNone(scene);
+    const question = isLocked ? lockedOf(state, state._axes) : now();
+    return lensControls(model, { state, question }, lock, step);
   }
 
   /** The box of the canvas, with the cell that the keyboard is on. */

@@ -1,0 +1,88 @@
+"""A dependency probe as an answerer: it gives every word the probability of each governor."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.probes.dependency.dependency_answers import ProbePredictions
+from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
+from attnwidget.widgets.dependency_arcs.probe_answerer import ProbeAnswerer, score_note
+from attnwidget.widgets.wire.values import to_wire
+
+#: Heads that the page names for each word.
+_VOTES = 8
+
+
+class DependencyProbeAnswerer(ProbeAnswerer[ProbePredictions]):
+    """A probe from `train_dependency_probe`."""
+
+    def __init__(self, probe: DependencyProbe) -> None:
+        super().__init__(probe.model)
+        self._probe = probe
+        self.label = probe.form.kind
+
+    def described(self) -> dict[str, Any]:
+        """Return the kind, and a name with the form of the probe."""
+        return {"kind": "dependency probe", "name": f"probe of {self.label}"}
+
+    def note(self, options: ArcsOptions) -> str:
+        """Return the unlabelled attachment score on the development sentences."""
+        scores = self._probe.scores
+        return score_note("UAS", scores.uas, scores.interval, self._probe.options["n_dev"])
+
+    def answers(self, sentence: Sentence, layer: int) -> ProbePredictions:
+        """Return the answers for a sentence; the probe reads all layers at once."""
+        return self._kept((sentence, 0), partial(self._probe.predictions, sentence))
+
+    def votes(self, sentence: Sentence, word: int) -> NDArray[np.float64] | None:
+        """Return weight times attention of every head for the arc of a word: float64 [L, H, 2]."""
+        answers = self.answers(sentence, 0)
+        if answers.votes is None:
+            return None
+        votes: NDArray[np.float64] = answers.votes[..., word, int(answers.governors[word])]
+        return votes
+
+    def answered(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
+        """Return governors, probabilities and the strongest votes."""
+        answers = self.answers(sentence, options.layer)
+        # One row per direction, as heads have; a probe answers both alike.
+        governors = np.stack([answers.governors] * 2).astype(np.int32)
+        predicted = {
+            "governors": to_wire(governors),
+            "map": to_wire(answers.probabilities[:, 1:].astype(np.float32)),
+            "root": to_wire(answers.probabilities[:, 0].astype(np.float32)),
+            "votes": _strongest_votes(answers),
+        }
+        return {"predicted": predicted}
+
+    def outcomes(
+        self, sentence: Sentence, words: list[int], options: ArcsOptions
+    ) -> NDArray[np.int64]:
+        """Return the outcomes; arcs below the threshold are not drawn."""
+        answers = self.answers(sentence, options.layer)
+        governors = answers.governors[words]
+        right = governors == np.array(sentence.governors)[words]
+        drawn = answers.probabilities[words, governors] >= options.threshold
+        outcomes: NDArray[np.int64] = np.where(drawn, right, -1)
+        return outcomes
+
+
+def _strongest_votes(answers: ProbePredictions) -> dict[str, Any] | None:
+    """For each word the heads whose votes are farthest from 0: places in [L, H, 2], and votes."""
+    if answers.votes is None:
+        return None
+    every = np.stack([answers.votes[..., i, g] for i, g in enumerate(answers.governors.tolist())])
+    flat = every.reshape(len(every), -1)
+    places = np.argsort(-np.abs(flat), axis=1, kind="stable")[:, :_VOTES]
+    return {
+        "heads": every.shape[2],
+        "places": to_wire(places.astype(np.int32)),
+        "values": to_wire(np.take_along_axis(flat, places, 1).astype(np.float32)),
+        "sums": to_wire(flat.sum(1).astype(np.float32)),
+    }

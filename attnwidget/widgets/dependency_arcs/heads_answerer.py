@@ -1,0 +1,229 @@
+"""Attention heads as an answerer: the word that a head attends to most is the governor."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.hub_model.weights_seen import WeightsSeen
+from attnwidget.capture.model import AttentionModel
+from attnwidget.studies.words.governors import GovernorPredictions, WordUnit, predict_governors
+from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.dependency_arcs.answerer import (
+    Answerer,
+    ArcsOptions,
+    PageAnswers,
+    sentence_to_wire,
+    too_long,
+)
+from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded
+from attnwidget.widgets.pages.page_part import Holding
+from attnwidget.widgets.pages.size_limit import held_around, held_note
+from attnwidget.widgets.shared.relation_choice import ALL, best_on, refuse_other_model
+from attnwidget.widgets.wire.values import to_wire
+
+#: Bytes of word maps that are kept: some forty sentences of 60 words in a model of 144 heads.
+_ROOM = 80_000_000
+#: Sentences on a page. The model reads each of them, so more would keep the writer waiting.
+_MOST_SENTENCES = 40
+# A weight and a governor in both directions, beside one byte per cell.
+_BYTES_A_WORD = 2 * (4 + 2)
+# Text and relation of a word, with the characters that JSON adds.
+_TEXT_A_WORD = 40
+
+
+class _Predicted(NamedTuple):
+    """Predictions of all heads for one sentence of m words, without the maps.
+
+    Attributes:
+        governors: int16 [L, H, 2, m], from 1.
+        weights: float32 [L, H, 2, m], the weight behind each prediction.
+    """
+
+    governors: NDArray[np.int16]
+    weights: NDArray[np.float32]
+
+
+class HeadsAnswerer(Answerer):
+    """The heads of a model: the shown head answers, and the others are ready to.
+
+    Maps grow with the square of a sentence and are kept for the last sentences. The predictions are
+    small and are kept for all sentences.
+
+    Args:
+        model: The model that predicts.
+        accuracies: The measured result that the figure shows beside the predictions, or None.
+    """
+
+    depends_on: ClassVar = frozenset({"selected"})
+
+    def __init__(self, model: AttentionModel, accuracies: RelationAccuracies | None) -> None:
+        super().__init__(model)
+        self._accuracies = accuracies
+        self._unit: WordUnit = accuracies.unit if accuracies is not None else "words"
+        # Possessors are judged by their clitics as in the study, else as in the study's default.
+        self._by_clitic = accuracies is None or accuracies.possessive == "clark"
+        self.forget()
+
+    def described(self) -> dict[str, Any]:
+        """Return the kind: the page names the shown head itself."""
+        return {"kind": "heads"}
+
+    def note(self, options: ArcsOptions) -> str:
+        """Return the unit of the maps unless it is words."""
+        return "" if self._unit == "words" else f"unit: {self._unit}"
+
+    def opening(self, traits: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the best head of the relation where accuracies are known."""
+        relation = traits.get("relation", ALL)
+        measured = self._accuracies.relations if self._accuracies is not None else ()
+        if self._accuracies is None or "selected" in traits or relation not in measured:
+            return {}
+        return best_on(self._accuracies, relation, traits.get("direction"))
+
+    def forget(self) -> None:
+        """Forget all predictions, and take the present weights of the model as its weights."""
+        self._edits = self.model.edits.digest
+        self._weights = WeightsSeen(self.model.hf_model)
+        self._maps: OrderedDict[Sentence, GovernorPredictions] = OrderedDict()
+        self._predicted: dict[Sentence, _Predicted] = {}
+
+    def predictions(self, sentence: Sentence) -> GovernorPredictions:
+        """Return the predictions of every head for a sentence.
+
+        Raises:
+            ValueError: The sentence is too long for the model, or has a word without tokens.
+            RuntimeError: The model was closed, or its weights were changed.
+        """
+        self._forget_other_edits()
+        if sentence not in self._maps:
+            self._maps[sentence] = self._read(sentence)
+            while len(self._maps) > 1 and self._size() > _ROOM:
+                self._maps.popitem(last=False)
+        self._maps.move_to_end(sentence)
+        return self._maps[sentence]
+
+    def drawn(self, index: int, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
+        """Return the drawing data, which name the head even if it cannot read the sentence."""
+        return super().drawn(index, sentence, options) | {"head": options.head}
+
+    def answered(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
+        """Return the governors and the map of the shown head; nothing without a head."""
+        if options.head is None:
+            return {}
+        if self._accuracies is not None:
+            refuse_other_model(self._accuracies, self.model)
+        layer, head, _ = options.head
+        predictions = self.predictions(sentence)
+        governors = predictions.governors[layer, head].astype(np.int32)
+        weights = predictions.map(layer, head).astype(np.float32)
+        return {"predicted": {"governors": to_wire(governors), "map": to_wire(weights)}}
+
+    def outcomes(
+        self, sentence: Sentence, words: list[int], options: ArcsOptions
+    ) -> NDArray[np.int64]:
+        """Return the outcomes of the shown head; arcs below the threshold are not drawn."""
+        if options.head is None:
+            return np.full(len(words), -1)
+        predicted = self._without_maps(sentence)
+        at = (*options.head[:2], DIRECTIONS.index(options.direction), words)
+        right = predicted.governors[at] == np.array(sentence.governors)[words]
+        drawn = predicted.weights[at] >= options.threshold
+        outcomes: NDArray[np.int64] = np.where(drawn, right, -1)
+        return outcomes
+
+    def page_answers(
+        self, sentences: Sequence[Sentence], index: int, options: ArcsOptions
+    ) -> PageAnswers:
+        """Return the sentence and its neighbours, with the predictions of every head."""
+        sizes = [self._page_size(sentence) for sentence in sentences]
+
+        def embed(room: float) -> tuple[dict[str, Any], list[str]]:
+            held = held_around(index, sizes, room, _MOST_SENTENCES)
+            embedded = [self._embedded(i, sentences[i]) for i in held]
+            exact = "weights between words rounded to 8 bits, those of predicted arcs exact"
+            notes = [held_note(held, len(sizes), "sentence"), exact]
+            return {"first": held.start, "held": embedded}, notes
+
+        what = "the sentence with every head's map"
+        holding = Holding(what, "show a shorter sentence", sizes[index], embed)
+        return PageAnswers(
+            title="Dependency arcs of attention heads",
+            own={"measured": self._measured(), "follows": False},
+            holdings={"sentences": holding},
+        )
+
+    def _read(self, sentence: Sentence) -> GovernorPredictions:
+        return predict_governors(self.model, sentence, unit=self._unit, by_clitic=self._by_clitic)
+
+    def _without_maps(self, sentence: Sentence) -> _Predicted:
+        self._forget_other_edits()
+        if sentence not in self._predicted:
+            predictions = self.predictions(sentence)
+            governors = predictions.governors.astype(np.int16)
+            self._predicted[sentence] = _Predicted(governors, predictions.weights)
+        return self._predicted[sentence]
+
+    def _forget_other_edits(self) -> None:
+        """Forget results from before a change of disabled heads; refuse other weights."""
+        self._weights.refuse_changed(
+            self.model.hf_model, "the figure was made: make it, and what it is of, again"
+        )
+        if self._edits != self.model.edits.digest:
+            self.forget()
+
+    def _size(self) -> int:
+        return sum(predictions.maps.nbytes for predictions in self._maps.values())
+
+    def _page_size(self, sentence: Sentence) -> float:
+        """Return the number of bytes in a page of a sentence with every head's predictions."""
+        m = len(sentence)
+        n_heads = self.model.n_layers * self.model.n_heads
+        return AS_TEXT * n_heads * (m * m + _BYTES_A_WORD * m) + _TEXT_A_WORD * m
+
+    def _embedded(self, index: int, sentence: Sentence) -> dict[str, Any]:
+        """Return words and tree of a sentence, and every head's predictions.
+
+        Governors and the weights behind them are exact; the other weights of the word maps are
+        rounded to 8 bits.
+        """
+        problem = too_long(sentence)
+        predicted = None
+        if not problem:
+            try:
+                predictions = self._read(sentence)
+            except ValueError as error:
+                problem = on_page(error)
+            else:
+                m = len(sentence)
+                maps = [rounded(word_map) for word_map in predictions.maps.reshape(-1, m, m)]
+                predicted = {
+                    "governors": as_text(predictions.governors.astype(np.uint16)),
+                    "weights": as_text(predictions.weights.astype(np.float32)),
+                    "maps": as_text(np.stack([levels for levels, _ in maps])),
+                    "maxima": [maximum for _, maximum in maps],
+                }
+        drawn = sentence_to_wire(index, sentence, problem)
+        return {"drawn": readable(drawn), "predicted": predicted}
+
+    def _measured(self) -> dict[str, Any] | None:
+        """Return how often every head is right on every relation; None if it was not measured."""
+        accuracies = self._accuracies
+        if accuracies is None:
+            return None
+        numbers: dict[str, Any] = readable(
+            {
+                "relations": list(accuracies.relations),
+                "correct": to_wire(accuracies.correct.astype(np.int32)),
+                "counts": to_wire(accuracies.counts.astype(np.int32)),
+                "baseline": to_wire(accuracies.baseline.astype(np.float32)),
+                "offsets": to_wire(accuracies.baseline_offset.astype(np.int32)),
+            }
+        )
+        return numbers

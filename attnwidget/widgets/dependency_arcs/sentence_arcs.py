@@ -1,0 +1,191 @@
+"""The base of `DependencyArcs` and `ProbeView`: a sentence's tree, and the arcs of an answerer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import Any, Literal
+
+import traitlets
+
+from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.studies.words.relation_results import DIRECTIONS
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions
+from attnwidget.widgets.dependency_arcs.search import next_index
+from attnwidget.widgets.shared.head_widget import Shapes
+from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
+from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
+from attnwidget.widgets.shared.traits import Jump
+
+#: Seconds that a search may keep the page waiting.
+_PATIENCE = 5.0
+
+
+class SentenceArcs(RelationChoice):
+    """A sentence with its annotated arcs above, and the arcs of an answerer below."""
+
+    kind = "dependency_arcs"
+
+    sentences = traitlets.Any(help="The sentences to show.")
+    sentence = traitlets.Int(0, min=0, help="Index of the sentence shown.").tag(sync=True)
+    threshold = traitlets.Float(
+        0.0, min=0.0, max=1.0, help="Predicted arcs of a smaller weight are not drawn."
+    ).tag(sync=True)
+
+    # None until the figure is open, then a dict.
+    _drawn = traitlets.Any(None).tag(sync=True)
+    _source = traitlets.Dict().tag(sync=True)
+    # The numbered requests of the page, and the results.
+    _jump = Jump().tag(sync=True)
+    _jumped = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, answerer: Answerer, sentences: Iterable[Sentence], traits: dict[str, Any]
+    ) -> None:
+        self._answerer = answerer
+        opening = answerer.opening(traits)
+        super().__init__(sentences=checked_sentences(sentences), **{**opening, **traits})
+
+    @property
+    def model(self) -> AttentionModel:
+        """The model that reads the sentences."""
+        return self._answerer.model
+
+    def jump(self, outcome: Literal["right", "wrong"], step: int = 1) -> int | None:
+        """Show the next sentence with a right, or a wrong, answer.
+
+        The search looks for a word of `relation` whose predicted governor, with a weight of at
+        least `threshold`, is right or wrong. The search wraps around at the end of the list.
+
+        Args:
+            outcome: "right" or "wrong".
+            step: 1 for the next sentence, -1 for the previous one.
+
+        Returns:
+            The sentence's index, or None if no other sentence has such a word or no head is
+            selected.
+
+        Raises:
+            ValueError: another outcome or step.
+            RuntimeError: the model was closed.
+        """
+        if outcome not in ("right", "wrong") or step not in (1, -1):
+            raise ValueError(
+                f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}"
+            )
+        return self._jump_within(outcome, step, inf)[0]
+
+    def seek_right(self, seconds: float) -> bool:
+        """Show a sentence with a right answer: the shown sentence, or the next match.
+
+        As `jump`, for `seconds` at most; returns whether there is one.
+        """
+        with self._lock:
+            sentence, _ = self._next(True, self.sentence - 1, 1, seconds)
+            if sentence is not None:
+                self.sentence = sentence
+        return sentence is not None
+
+    def _jump_within(self, outcome: str, step: int, seconds: float) -> tuple[int | None, int]:
+        """As `jump`; also how many sentences were looked at until one was found or time was up."""
+        with self._lock:
+            sentence, looked_at = self._next(outcome == "right", self.sentence, step, seconds)
+            if sentence is not None:
+                self.sentence = sentence
+        return sentence, looked_at
+
+    def _next(self, right: bool, start: int, step: int, seconds: float) -> tuple[int | None, int]:
+        """The next sentence from `start` on, and how many were looked at."""
+        options = self._arcs_options()
+
+        def fits(index: int) -> bool:
+            return self._answerer.has(self.sentences[index], right, options)
+
+        return next_index(len(self.sentences), fits, start=start, step=step, seconds=seconds)
+
+    def _arcs_options(self) -> ArcsOptions:
+        """Return the options that answers depend on."""
+        return ArcsOptions(self.head, self.layer, self.relation, DIRECTIONS[0], self.threshold)
+
+    def _shapes(self) -> Shapes:
+        has_encoder = getattr(self.model.hf_model.config, "is_encoder_decoder", False)
+        stack = "encoder" if has_encoder else "self"
+        return {stack: (self.model.n_layers, self.model.n_heads)}
+
+    def _layers(self, stack: str) -> LayerNumbers:
+        return self.model.hybrid_layers.get(stack) or super()._layers(stack)
+
+    def _relations(self) -> tuple[str, ...]:
+        names = (ALL, *relation_names(self.sentences))
+        return tuple(name for name in names if name != ROOT)
+
+    @traitlets.validate("sentences")
+    def _check_sentences(self, proposal: dict[str, Any]) -> tuple[Sentence, ...]:
+        try:
+            return checked_sentences(proposal["value"])
+        except (TypeError, ValueError) as error:
+            raise traitlets.TraitError(str(error)) from None
+
+    @traitlets.validate("sentence")
+    def _check_sentence(self, proposal: dict[str, Any]) -> int:
+        index = proposal["value"]
+        count = len(self.sentences)
+        if not 0 <= index < count:
+            raise traitlets.TraitError(f"'sentence' is 0 to {count - 1} here, got {index}")
+        return int(index)
+
+    @traitlets.validate("threshold")
+    def _check_threshold(self, proposal: dict[str, Any]) -> float:
+        value = proposal["value"]
+        if value and not self._answerer.has_weights:
+            raise traitlets.TraitError(
+                f"links of a tree have no weight: leave threshold at 0, got {value}"
+            )
+        return float(value)
+
+    @traitlets.observe("sentences")
+    def _other_sentences(self, change: object) -> None:
+        if self._drawn:
+            with self.hold_sync():
+                self.sentence = 0
+                if not self.has_relation(self.relation):
+                    self.relation = ALL
+                self._refresh()
+
+    @traitlets.observe("sentence", "selected", "layer")
+    def _other_arcs(self, change: dict[str, Any]) -> None:
+        if self._drawn and change["name"] in {"sentence", *self._answerer.depends_on}:
+            with self._answering():
+                self._draw()
+
+    @traitlets.observe("_jump")
+    def _asked_to_jump(self, change: dict[str, Any]) -> None:
+        request = change["new"]
+        if not request:
+            return
+        with self._answering():
+            sentence, looked_at = self._jump_within(request["outcome"], request["step"], _PATIENCE)
+            # Results are kept, so that a repeated request continues after the last result.
+            left = len(self.sentences) - 1 - looked_at
+            self._jumped = {"n": request["n"], "found": sentence is not None, "left": left}
+
+    def _compute(self) -> None:
+        self._answerer.forget()
+        self._source = {
+            "count": len(self.sentences),
+            "layers": self.n_layers,
+            "without_attention": list(self._layers(next(iter(self._shapes()))).without_attention),
+            "relations": list(self._relations()),
+            "answerer": self._answerer.described(),
+        }
+        self._draw()
+
+    def _draw(self) -> None:
+        """Send the sentence with the answers for it."""
+        options = self._arcs_options()
+        # Heads may be off by now, or on again, which the name of the model says.
+        about = {"model": self.model.name, "note": self._answerer.note(options)}
+        self._source = {**self._source, **about}
+        self._drawn = self._answerer.drawn(self.sentence, self.sentences[self.sentence], options)

@@ -1,0 +1,83 @@
+"""A structural probe as an answerer: it predicts the distances between the words of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
+from attnwidget.text.treebank import Sentence
+from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
+from attnwidget.widgets.dependency_arcs.probe_answerer import ProbeAnswerer, score_note
+from attnwidget.widgets.pages.encoding import readable
+from attnwidget.widgets.wire.values import to_wire
+
+
+class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
+    """A probe from `train_structural_probe`, which has a tree for each probed layer."""
+
+    depends_on: ClassVar = frozenset({"layer"})
+    has_weights: ClassVar = False
+    label = "structural probe"
+
+    def __init__(self, probe: StructuralProbe) -> None:
+        super().__init__(probe.model)
+        self._probe = probe
+
+    def described(self) -> dict[str, Any]:
+        """Return the kind, the name and the probed layers."""
+        layers = [int(layer) for layer in self._probe.layers]
+        return {"kind": "structural probe", "name": self.label, "layers": layers}
+
+    def opening(self, traits: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the layer with the best score."""
+        return {"layer": self._probe.best_layer}
+
+    def note(self, options: ArcsOptions) -> str:
+        """Return the undirected attachment score of the layer; "" for a layer without a probe."""
+        probe = self._probe
+        if options.layer not in probe.layers:
+            return ""
+        value, low, high = probe.scores[-1, :, 0, probe.layers.index(options.layer)]
+        return score_note("UUAS", value, (low, high), probe.options["n_dev"])
+
+    def answers(self, sentence: Sentence, layer: int) -> PredictedTree:
+        """Return the tree of a layer at the largest rank."""
+        read = partial(self._probe.predictions, sentence, layer=layer)
+        return self._kept((sentence, layer), read)
+
+    def answered(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
+        """Return the links of the predicted tree, and the distances."""
+        tree = self.answers(sentence, options.layer)
+        gold = {*tree.gold_edges}
+        links = [(*edge, edge in gold) for edge in tree.edges]
+        structure = {
+            "layer": tree.layer,
+            "links": to_wire(np.array(links, np.int32).reshape(-1, 3)),
+            "found": to_wire(tree.found.astype(np.int32)),
+            "root": tree.root,
+            "gold": to_wire(tree.gold_distances.astype(np.int32)),
+            "distances": to_wire(tree.distances.astype(np.float32)),
+            "depths": to_wire(tree.depths.astype(np.float32)),
+        }
+        return {"structure": structure}
+
+    def outcomes(
+        self, sentence: Sentence, words: list[int], options: ArcsOptions
+    ) -> NDArray[np.int64]:
+        """Return which words are linked to their governor; -1 for punctuation."""
+        outcomes: NDArray[np.int64] = self.answers(sentence, options.layer).found[words]
+        return outcomes
+
+    def _page_layers(self, sentence: Sentence, options: ArcsOptions) -> dict[str, Any]:
+        """Return all layers of the model: a page without a kernel steps through them."""
+        layers = [replace(options, layer=layer) for layer in range(self.model.n_layers)]
+        return {
+            "probe": {str(each.layer): readable(self.drawn(0, sentence, each)) for each in layers},
+            "notes": {str(each.layer): self.note(each) for each in layers},
+        }

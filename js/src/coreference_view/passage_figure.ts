@@ -1,0 +1,182 @@
+import { html, nothing } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import type { Look } from "../shared/mount.js";
+import { counted } from "../shared/numbers.js";
+import { fresh } from "../shared/pen.js";
+import type { Theme } from "../shared/theme.js";
+import {
+  AFTER_NUMBER,
+  clusterColour,
+  layoutPassage,
+  type PassageLayout,
+  type Piece,
+  paintMarks,
+  topOf,
+} from "./passage.js";
+import { type Mention, mentionLabel, type Scene } from "./scene.js";
+
+/** Marks of the first and the last word of a line lie a little outside of it. */
+const BLEED = 4;
+
+/**
+ * The text of a window as words in their places, over what is painted; a numbered button stands
+ * before each mention.
+ */
+export function passageFigure(choose: (mention: number) => void) {
+  const marks = createRef<HTMLCanvasElement>();
+  const text = createRef<HTMLElement>();
+  let layout: PassageLayout | undefined;
+  /** The text that is written, and its places. */
+  let written = "";
+  let writtenAt = "";
+  /** By word: the mentions that can be asked about, the innermost first. */
+  let over: Mention[][] = [];
+  let marked: Mention | undefined;
+  /** The mention whose button Tab reaches, once the keyboard has chosen one. */
+  let cursor: number | undefined;
+  /** The mention whose button gets the focus back after its text is written anew. */
+  let refocused: number | undefined;
+
+  const chipOf = (mention: number) =>
+    text.value?.querySelector<HTMLButtonElement>(`[data-mention="${mention}"]`);
+
+  function click({ target }: Event): void {
+    const hit = (target as Element).closest<HTMLElement>("[data-mention], [data-word]");
+    const { mention, word } = hit?.dataset ?? {};
+    // Repeated clicks on nested mentions select the mentions from the inside out.
+    const here = over[Number(word)] ?? [];
+    const next =
+      here[(here.findIndex(({ mention }) => mention === marked?.mention) + 1) % here.length];
+    if (mention) choose(Number(mention));
+    else if (next) choose(next.mention);
+  }
+
+  /** The mention whose button has the focus. */
+  function focused(): number | undefined {
+    const root = text.value?.getRootNode() as Document | ShadowRoot | undefined;
+    const { mention } = (root?.activeElement as HTMLElement | null)?.dataset ?? {};
+    return mention && text.value?.contains(root?.activeElement ?? null)
+      ? Number(mention)
+      : undefined;
+  }
+
+  function chipViews(scene: Scene, { numbers }: Piece, reached: number | undefined, theme: Theme) {
+    return numbers.map(({ mention, start, end }) => {
+      const colour = clusterColour(theme, mention.cluster);
+      const number = String(mention.cluster);
+      // The name starts with the text that is seen, for those who speak to the page.
+      return html`<button type="button" class="attnw-coref-chip" data-mention=${mention.mention}
+        aria-label=${`${number} ${mentionLabel(scene, mention)}`}
+        aria-pressed=${mention.mention === marked?.mention}
+        tabindex=${mention.mention === reached ? 0 : -1}
+        .style=${`width: ${end - start + AFTER_NUMBER}px; color: ${colour}`}>${number}</button>`;
+    });
+  }
+
+  /** What is painted under a word, for style sheets of hosts and for tests. */
+  function marksOf({ own }: Scene, word: number): string {
+    const chosen = own?.choice;
+    const isAntecedent = own?.antecedents.some(({ words }) => words.includes(word));
+    return [
+      isAntecedent ? "antecedent" : "",
+      marked?.words.includes(word) ? "own" : "",
+      chosen?.word === word ? (chosen.right ? "right" : "wrong") : "",
+    ]
+      .filter(Boolean)
+      .join(" ");
+  }
+
+  /** The words of one line, from one to the next; `next` is the first piece of the next line. */
+  function lineView(
+    scene: Scene,
+    pieces: Piece[],
+    next: Piece | undefined,
+    at: PassageLayout,
+    theme: Theme,
+  ) {
+    const reached = cursor ?? marked?.mention ?? at.pieces.flatMap(numbersOf)[0];
+    const views = pieces.map((piece, i) => {
+      const before = pieces[i - 1];
+      const space =
+        before && piece.spaced
+          ? html`<span .style=${`width: ${piece.outer - before.end}px`}>${" "}</span>`
+          : nothing;
+      const isAsked = Boolean(over[piece.word]?.length);
+      return html`${space}${chipViews(scene, piece, reached, theme)}<span data-word=${piece.word}
+        data-marks=${marksOf(scene, piece.word) || nothing}
+        class=${isAsked ? "attnw-coref-asked" : nothing}
+        .style=${`width: ${piece.end - piece.start}px`}>${piece.text}</span>`;
+    });
+    const top = topOf(at, pieces[0]?.line ?? 0);
+    // At the end of a line the space has no place of its own; it is there to be copied.
+    return html`<span class="attnw-coref-row" .style=${`top: ${top}px`}
+      >${views}${next?.spaced ? " " : nothing}</span>`;
+  }
+
+  return {
+    contains: (node: EventTarget | null) => text.value?.contains(node as Node) ?? false,
+    focused,
+    focus(mention: number): void {
+      cursor = mention;
+      chipOf(mention)?.focus();
+    },
+    reveal(mention: number): void {
+      chipOf(mention)?.scrollIntoView?.({ block: "nearest" });
+    },
+    /** Lay the text out; returns the places of its words. */
+    arrange(scene: Scene, { width, font, ruler }: Look): PassageLayout {
+      const { document, start, words, mentions } = scene.drawn;
+      layout = layoutPassage(words, mentions, { room: width, font, ruler });
+      marked = scene.marked;
+      // A change of the head keeps the text, the selected text and the focus.
+      const next = JSON.stringify([document, start, words, mentions]);
+      const places = JSON.stringify(layout.pieces);
+      if (next === written && places === writtenAt) return layout;
+      const had = focused();
+      refocused = had === undefined || next === written ? had : scene.asked[0]?.mention;
+      cursor = undefined;
+      over = words.map((_, word) =>
+        scene.asked
+          .filter((mention) => mention.words.includes(word))
+          .sort((a, b) => a.words.length - b.words.length),
+      );
+      written = next;
+      writtenAt = places;
+      return layout;
+    },
+    view(scene: Scene, { theme }: Look) {
+      const at = layout;
+      if (!at) return nothing;
+      const name =
+        `${counted(scene.drawn.words.length, "word")} with ` +
+        `${counted(scene.asked.length, "mention")} that corefer`;
+      const lines = linesOf(at.pieces);
+      return html`<div class="attnw-coref-stage attnw-drawn"
+        .style=${`width: ${at.width}px; height: ${at.height}px`}
+        ><canvas aria-hidden="true" class="attnw-coref-marks" ${ref(marks)}></canvas
+        ><div class="attnw-coref-text" role="group" aria-label=${name}
+          dir=${at.rightToLeft ? "rtl" : "ltr"} @click=${click} ${ref(text)}
+          >${lines.map((pieces, i) => lineView(scene, pieces, lines[i + 1]?.[0], at, theme))}</div
+        ></div>`;
+    },
+    paint(scene: Scene, { theme, font }: Look): void {
+      if (refocused !== undefined) this.focus(refocused);
+      refocused = undefined;
+      if (!layout || !marks.value) return;
+      const pen = fresh(marks.value, layout.width + 2 * BLEED, layout.height);
+      pen?.translate(BLEED, 0);
+      if (pen) paintMarks(pen, scene, { theme, font, at: layout });
+    },
+  };
+}
+
+const numbersOf = ({ numbers }: Piece) => numbers.map(({ mention }) => mention.mention);
+
+/** Pieces by their lines. */
+function linesOf(pieces: Piece[]): Piece[][] {
+  const lines: Piece[][] = [];
+  for (const piece of pieces)
+    if (piece.line === lines.at(-1)?.[0]?.line) lines.at(-1)?.push(piece);
+    else lines.push([piece]);
+  return lines;
+}

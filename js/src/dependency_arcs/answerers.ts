@@ -1,0 +1,12 @@
+import type { ArcsState } from "../shared/relation_types.js";
+import type { Answerer } from "./answerer.js";
+import { dependencyProbe } from "./dependency_probe_answerer.js";
+import { HEADS } from "./heads_answerer.js";
+import { structuralProbe } from "./structural_probe_answerer.js";
+
+/** The answerer that Python describes; heads without a description. */
+export function answererOf({ answerer }: Pick<ArcsState["_source"], "answerer">): Answerer {
+  if (answerer?.kind === "dependency probe") return dependencyProbe(answerer.name);
+  if (answerer?.kind === "structural probe") return structuralProbe(answerer.name, answerer.layers);
+  return HEADS;
+}

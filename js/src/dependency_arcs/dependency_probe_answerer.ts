@@ -1,0 +1,79 @@
+import { digits, figures } from "../shared/numbers.js";
+import { signedValue } from "../shared/quantity.js";
+import type { DrawnSentence, Votes } from "../shared/relation_types.js";
+import { headName } from "../shared/types.js";
+import { asFloat32, asInt32 } from "../shared/wire.js";
+import type { Answerer, Reading } from "./answerer.js";
+import { ROOT } from "./tree.js";
+import type { Tree } from "./tree_types.js";
+import { LEGEND, LOOK_NOTE, predictedText, strongest, weightedParts } from "./weighted_arcs.js";
+
+/** A probe that gives every word the probability of each governor, the root included. */
+export const dependencyProbe = (name: string): Answerer => ({
+  noun: "probe",
+  needsHead: false,
+  keepsWord: true,
+  directions: [],
+  layers: [],
+  weight: "probability",
+  hint: "Click a word for its likeliest governors, and for the heads that its governor was found by.",
+  legend: LEGEND,
+  barsOf: () => "how likely each is its governor",
+  named: () => ({
+    title: name,
+    caption: name,
+    predicts: `${name} predicts`,
+    arcs: "annotated and predicted arcs",
+  }),
+  reading: ({ predicted }, tree) => (predicted ? readingOf(predicted, tree) : undefined),
+});
+
+function readingOf(sent: NonNullable<DrawnSentence["predicted"]>, tree: Tree): Reading {
+  const m = tree.words.length;
+  const map = asFloat32(sent.map);
+  const governors = asInt32(sent.governors);
+  const ofRoot = sent.root ? asFloat32(sent.root) : new Float32Array();
+  const { votes } = sent;
+  const probability = (word: number, governor: number) =>
+    (governor < 0 ? ofRoot[word] : map[word * m + governor]) ?? 0;
+  const predicted = tree.words.map((_, dependent) => {
+    const governor = (governors[dependent] ?? 0) - 1;
+    const right = governor === tree.governors[dependent];
+    return { dependent, governor, weight: probability(dependent, governor), right };
+  });
+  return {
+    ...weightedParts(tree, predicted, "probability"),
+    quantity: "probability of each governor",
+    notes: (rightness) => [rightness, LOOK_NOTE],
+    bars: (word) => tree.words.map((_, other) => probability(word, other)),
+    readout(word) {
+      const others = strongest(tree, word, (other) => probability(word, other));
+      const from = `governors: ${ROOT} ${digits(probability(word, -1))} · ${others}`;
+      const to = votes ? votesText(votes, word) : "";
+      return { predicted: predictedText(tree, predicted, word), from, to, spoken: from };
+    },
+  };
+}
+
+/** The heads whose votes for a word's governor are farthest from 0. */
+function votesText({ heads, places, values, sums }: Votes, word: number): string {
+  const count = places.shape[1] ?? 0;
+  const print = signedValue(figures);
+  const wordVotes = [...asFloat32(values).subarray(word * count, (word + 1) * count)];
+  const named = wordVotes.map((value, i) => {
+    const place = asInt32(places)[word * count + i] ?? 0;
+    const head = place >> 1;
+    const back = place & 1;
+    return (
+      `${headName([Math.floor(head / heads), head % heads, "self"])}${back ? " back" : ""} ` +
+      `${print(value)}`
+    );
+  });
+  const back = named.some((text) => text.includes(" back "))
+    ? " (back: attention from the governor)"
+    : "";
+  return (
+    `score ${print(asFloat32(sums)[word] ?? 0)} of all heads, most by ` +
+    `${named.join(" · ")}${back}`
+  );
+}

@@ -1,0 +1,36 @@
+import { ALL, type DrawnSentence } from "../shared/relation_types.js";
+import { asInt32 } from "../shared/wire.js";
+import type { Predicted, Tree } from "./tree_types.js";
+
+const POOLED = " (all)";
+/** Stands for the governor of the root. */
+export const ROOT = "root";
+
+export function decodeTree({ words, relations, governors: sent }: DrawnSentence): Tree {
+  const governors = [...asInt32(sent)].map((governor) => governor - 1);
+  const annotated = governors.flatMap((governor, dependent) =>
+    governor < 0 ? [] : [{ governor, dependent, relation: relations[dependent] ?? "" }],
+  );
+  return { words, relations, governors, annotated, root: governors.indexOf(-1) };
+}
+
+/** Whether a word's relation is the one chosen, or a subtype of it. */
+export function hasRelation(chosen: string, relation: string): boolean {
+  if (chosen === ALL || chosen === relation) return true;
+  return chosen.endsWith(POOLED) && relation.split(":")[0] === chosen.slice(0, -POOLED.length);
+}
+
+/** The predicted arcs of a relation. */
+export const arcsOf = (tree: Tree, predicted: Predicted[], relation: string): Predicted[] =>
+  predicted.filter(({ dependent, isLink, right }) =>
+    // A link that is not annotated has no relation.
+    isLink && !right ? relation === ALL : hasRelation(relation, tree.relations[dependent] ?? ""),
+  );
+
+/** The text of a word, or "root" for the governor of the root. */
+export const wordText = ({ words }: Tree, word: number): string =>
+  word < 0 ? ROOT : (words[word] ?? "");
+
+/** A word with its position from 1, as tables list it. */
+export const numberedWord = (tree: Tree, word: number): string =>
+  word < 0 ? ROOT : `${word + 1} ${wordText(tree, word)}`;

@@ -1,0 +1,62 @@
+import type { Outcome } from "../shared/controls.js";
+import { alignedWeights, counted, digits } from "../shared/numbers.js";
+import type { Reading } from "./answerer.js";
+import { numberedWord, wordText } from "./tree.js";
+import type { Predicted, Tree } from "./tree_types.js";
+
+/** Weights that a readout names. */
+const NAMED = 8;
+
+export const verdictText = (right: boolean) => (right ? "right" : "wrong");
+
+/** The look of arcs that have a weight. */
+export const LEGEND: readonly (readonly [Outcome, string])[] = [
+  ["right", "solid: the annotated governor"],
+  ["wrong", "dashed: another word"],
+];
+
+/** The note of the caption on this look. */
+export const LOOK_NOTE =
+  "solid where the predicted governor is the annotated one, dashed elsewhere";
+
+/** The parts of a reading whose arcs have a weight of the given name. */
+export function weightedParts(
+  tree: Tree,
+  predicted: Predicted[],
+  weight: string,
+): Pick<Reading, "predicted" | "scale" | "outcomes" | "columns" | "cells"> {
+  const arcs = new Map(predicted.map((arc) => [arc.dependent, arc]));
+  const print = alignedWeights(Math.max(...predicted.map(({ weight }) => weight), 0));
+  return {
+    predicted,
+    scale: `width and opacity: square root of the ${weight}`,
+    outcomes: (_, ofRelation) => ofRelation.map(({ right }) => right),
+    columns: ["predicted", weight, "right or wrong"],
+    cells: (word) => {
+      const arc = arcs.get(word);
+      if (!arc) return ["", "", ""];
+      return [numberedWord(tree, arc.governor), print(arc.weight), verdictText(arc.right)];
+    },
+  };
+}
+
+/** The predicted governor of a word, as the readout has it. */
+export function predictedText(tree: Tree, predicted: Predicted[], word: number): string {
+  const arc = predicted.find(({ dependent }) => dependent === word);
+  if (!arc) return "";
+  const governor = wordText(tree, arc.governor);
+  return `predicted ${governor} with ${digits(arc.weight)}, ${verdictText(arc.right)}`;
+}
+
+/** The words with the largest weights for a word, and the sum of the others. */
+export function strongest(tree: Tree, word: number, weight: (other: number) => number): string {
+  const others = tree.words
+    .map((text, i) => ({ text: i === word ? "itself" : text, weight: weight(i) }))
+    .sort((a, b) => b.weight - a.weight);
+  const more = others.slice(NAMED);
+  const rest = more.reduce((sum, { weight }) => sum + weight, 0);
+  const print = alignedWeights(Math.max(rest, others[0]?.weight ?? 0));
+  const named = others.slice(0, NAMED).map(({ text, weight }) => `${text} ${print(weight)}`);
+  if (more.length) named.push(`${counted(more.length, "other")} ${print(rest)}`);
+  return named.join(" · ");
+}
