@@ -52,7 +52,7 @@ def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
 
 
 def each_once(name: str, values: Iterable[T]) -> list[T]:
-    """Return the values of `name` as a list, or raise ValueError if none or one repeated."""
+    """Return the values of `name` as a list; raise ValueError for no or repeated values."""
     listed = list(values)
     if not listed or len(set(listed)) < len(listed):
         raise ValueError(f"{name} are one or more, each once, got {listed}")

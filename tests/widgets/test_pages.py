@@ -209,7 +209,7 @@ def test_arcs_hold_neighbours_as_far_as_there_is_room(
     many = [SENTENCES[1]] * 100
     path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "arcs.html")
     assert "holds sentences 31 to 70 of 100 (counted from 0)" in caption(path)
-    path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "a.html", limit_mb=0.1)
+    path = write_page(DependencyArcs(model, many, sentence=50), tmp_path / "a.html", limit_mb=0.104)
     held = read(path)["held"]["sentences"]
     assert 1 < len(held["held"]) < 10 and held["first"] <= 50
     assert path.stat().st_size < 1e5
@@ -253,7 +253,7 @@ def test_a_view_without_room_for_all_heads_holds_the_shown_one(
     attention: Attention, tmp_path: Path
 ) -> None:
     view = HeadView(attention, layer=3, head=5, highlight=["he"])
-    path = write_page(view, tmp_path / "one.html", limit_mb=0.14)
+    path = write_page(view, tmp_path / "one.html", limit_mb=0.15)
     maps = read(path)["held"]["maps"]
     assert [one["only"] for one in maps] == [[3, 5, "self"]] * 2
     tokens = maps[0]

@@ -28,7 +28,7 @@ _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without who
 
 
 class Collected:
-    """The layers that one forward pass over `inputs` recorded, for each input of the batch.
+    """The layers of every input of a batch, recorded in a forward pass over `inputs`.
 
     `options` are passed on to the model. `projections` are the output projections of the model;
     None = find them again. `items` has the layers of each input by stack. It needs the memory of
@@ -155,8 +155,7 @@ class Collected:
         """Name the stacks that ran without a map over all tokens; "" if every stack has maps.
 
         Raises:
-            ValueError: Some layers of a stack have maps over all tokens, and other layers have
-                none.
+            ValueError: Only some layers of a stack have maps over all tokens.
         """
         # A module around the attention of a layer, or inside it, is not a layer.
         layers = {part for shown in self._shown for part in shown.modules()}

@@ -42,7 +42,7 @@ def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]
 def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> list[Tensor]:
     """Return maps of two inputs, [H, Q, K] each, from the common queries to all keys of either.
 
-    A key that is missing in one attention has weight 0 there.
+    A missing key has weight 0.
     """
     query = SharedAxis(stack.query, other.query)
     key = SharedAxis(stack.key, other.key)

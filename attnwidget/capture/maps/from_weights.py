@@ -40,8 +40,8 @@ def weights_by_stack(
 
     Raises:
         TypeError: if `weights` has none of these forms.
-        ValueError: if there are no attention weights, more than one input, other shapes, or values
-            that are not attention weights.
+        ValueError: if there are no attention weights, several inputs, shapes of another form, or
+            values outside of the range of attention weights.
     """
     fields = _fields(weights)
     if fields is None:

@@ -38,7 +38,7 @@ class MapCache:
     def get(
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
     ) -> Float32Array:
-        """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
+        """Return the map of a head [Q, K], or of a layer [H, Q, K]; do not write to the result."""
         with self.lock, torch.no_grad():
             cached = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
@@ -55,7 +55,7 @@ class MapCache:
             return values
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
-        """Return some rows of one head's map, [n, K], without computing the other rows."""
+        """Return some rows of a head's map, [n, K]; no further rows are computed."""
         with self.lock, torch.no_grad():
             values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
         computed: Float32Array = values.cpu().numpy()

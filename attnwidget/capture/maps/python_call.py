@@ -47,7 +47,7 @@ def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = 
     their parameter.
 
     Args:
-        name: Name of the function, such as "load_model", or of the method, such as "attend".
+        name: Name of the function or method, for example "load_model".
         first: The positional arguments, by the names of their parameters.
         named: The keyword arguments.
 

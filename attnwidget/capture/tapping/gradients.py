@@ -1,4 +1,4 @@
-"""Gradients of a loss with respect to attention weights, from one forward and one backward pass."""
+"""Gradients of a loss with respect to attention weights, from a forward and a backward pass."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _passes_gradients_on(module: nn.Module) -> bool:
     weight: Any = getattr(module, "weight", None)
     if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
         return True
-    # Some other weight types also quantise the input, so that gradients end there.
+    # Some further types of weights quantise the input as well, and stop gradients.
     probe = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
     if not probe.is_floating_point():
         return True  # of bitsandbytes, which has gradients

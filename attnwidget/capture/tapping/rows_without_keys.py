@@ -29,7 +29,7 @@ def weight_without_keys(mask: Tensor, implementation: str) -> float | None:
     """Return the weight of every key for these queries in an implementation.
 
     torch's fused functions give 0. The eager functions of transformers give NaN after -inf; None
-    marks a bool mask, which they do not accept.
+    marks a bool mask, which eager functions do not accept.
     """
     if implementation != "eager":
         return 0.0

@@ -64,8 +64,8 @@ class FunctionWatch(TorchFunctionMode):
     """Reporter of the attention weights that torch functions compute between `enter` and `leave`.
 
     The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
-    of scaled_dot_product_attention come from the reported weights, so that a loss depends on them.
-    The mode belongs to the thread that entered it.
+    of scaled_dot_product_attention come from the reported weights, for the gradients of a loss. The
+    mode belongs to the thread that entered it.
     """
 
     def __init__(

@@ -112,8 +112,8 @@ def compare(
             `unit="words"`, sentences of a treebank or lists of words.
         metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
-        seeds: Whether the models of `b` are seeds of one training; if so, they are also compared
-            with each other.
+        seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
+            each other as well.
         unit: "words" compares maps between words, so that tokenizers may differ: weights to the
             tokens of a word are summed, weights from them averaged, and all special tokens become
             one key without a query.
@@ -122,7 +122,7 @@ def compare(
         across_layers: Whether to compare heads of different layers as well, as
             `match(across_layers=True)` requires: several times as slow.
         padded: Number of tokens to which maps are padded for a further cosine, which includes rows
-            of padding, as in the released code (200); None = no such cosine.
+            of padding, as in the released code (200); None = without this cosine.
         batch_size: Number of segments in one pass of the models.
         progress: Whether to show a progress bar.
         checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its

@@ -340,7 +340,7 @@ class SeveralComparisons(ComparedHeads):
 def several_comparisons(
     each: Sequence[ModelComparison], between: Sequence[ModelComparison]
 ) -> SeveralComparisons:
-    """Combine comparisons of one model with several models, and of these with each other."""
+    """Combine comparisons of a model with several models, and between these models."""
     segments = {
         title: np.mean([comparison.segments[title] for comparison in each], axis=0)
         for title in each[0].segments

@@ -134,7 +134,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
     Attributes:
         maps: The maps of the last batch, one entry per layer.
         others: The models that the first model is compared with.
-        between: The accumulators that compare these models with each other.
+        between: The accumulators that compare pairs of these models.
     """
 
     name: ClassVar[str] = "comparison"
@@ -203,7 +203,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         return _flat([other.reader.merged(a, b) for other, a, b in both])
 
     def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
-        """Return the states of each model's accumulators, which `_flat` names in one dict."""
+        """Return the states of the accumulators of all models, in a dict with names by `_flat`."""
         states: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
         for key, values in state.items():
             number, name, entry = key.split("/", 2)
@@ -230,7 +230,7 @@ class MapChanges(Accumulator[ModelComparison]):
         documents: The source document of each segment, or None if it is unknown.
         n_segments: Number of segments of the study.
         unit: Unit of the compared maps.
-        padded: Number of tokens to which maps are padded for a further cosine; None = no such
+        padded: Number of tokens to which maps are padded for a further cosine; None = without this
             cosine.
         matches: Whether to compare each head with every head of its layer.
         across_layers: Whether to compare each head with the heads of all layers.

@@ -64,7 +64,7 @@ class StoredMaps(Accumulator[Any]):
 
 @dataclass(eq=False)
 class Turn:
-    """The accumulators of one model, and what is known about the model while it is not in memory.
+    """The accumulators of a model, and facts about the model while it is not in memory.
 
     Attributes:
         source: The source of the model.
@@ -99,7 +99,7 @@ def read_one_at_a_time(
     the chunks that all models have read.
 
     Args:
-        turns: The models, each after the models that it is compared with.
+        turns: The models, in the order of comparison.
         texts: Their texts.
         metrics: Unused accumulators for each model.
         padded: Number of tokens to which maps are padded, or None.

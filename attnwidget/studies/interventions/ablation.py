@@ -69,7 +69,7 @@ def ablate(
         heads: "all" switches off each head, and all heads of each layer together. "layers" switches
             off only whole layers. A list of heads is [(layer, head), ...].
         reference: Reference of the method "mean", as in `disabled`.
-        batch_size: Number of inputs in one pass. They have equal lengths, so there is no padding.
+        batch_size: Number of inputs in one pass. They have equal lengths, without padding.
         checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.

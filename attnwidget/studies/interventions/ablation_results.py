@@ -162,7 +162,7 @@ class Ablation(HeadResult):
         return {f"change of {self.score}": self.of_heads.difference}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per head, then one row per whole layer with an empty column `head`.
+        """Return a row per head, then a row per whole layer with an empty column `head`.
 
         Columns: layer, head, score (mean), difference, low, high, broken, fixed, p, adjusted.
         `attrs` has the "model", the "score", the "method", the "intact" mean and "n" examples.

@@ -93,8 +93,8 @@ def head_importance(
 
     Let z_q be a head's output at token q before the output projection, and L the cross entropy of
     one example. Then t_q = z_q . dL/dz_q, and the sum of t_q is the derivative of L by a factor of
-    the head's output. One forward and one backward pass compute t. Three sums of t were published.
-    In all three, each layer is divided by its Euclidean length (+ 1e-20):
+    the head's output. A forward and a backward pass compute t. Three sums of t were published. In
+    all three, each layer is divided by its Euclidean length (+ 1e-20):
 
     - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, the mean over examples.
     - "released" (their code): the sum over tokens and examples of |t|, divided by the number of

@@ -130,8 +130,7 @@ def score_pairs(
     Args:
         model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).
         pairs: `MinimalPair`s, for example from `load_pairs`.
-        batch_size: Number of sentences in one pass. They have equal lengths, so there is no
-            padding.
+        batch_size: Number of sentences in one pass. They have equal lengths, without padding.
         checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
             it.
         progress: Whether to show a progress bar.
@@ -139,9 +138,9 @@ def score_pairs(
 
     Raises:
         TypeError: the model does not predict words, or `pairs` has other objects.
-        ValueError: no pairs; a pair in which one sentence contains all words of the other, so that
-            no word can be masked; a sentence that is too long for the model; a checkpoint of
-            another study.
+        ValueError: no pairs; a pair without differing words to mask, because a sentence contains
+            the other sentence; a sentence that is too long for the model; a checkpoint of another
+            study.
         RuntimeError: the model was closed; another run writes the checkpoint.
         OSError, WorkersError: As in `measure`.
         KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.

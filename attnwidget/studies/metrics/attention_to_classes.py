@@ -83,8 +83,8 @@ class Classes(SegmentMeans[ClassesResult]):
 
     The metric of Clark et al. 2019, section 3.2. Attention to a class is summed over its tokens in
     a document, averaged over all queries, then over documents; a document without such a token
-    counts as 0. Attention to [SEP] is averaged over the queries that are [SEP], and over all other
-    queries, in the documents that contain [SEP].
+    counts as 0. Attention to [SEP] is averaged over [SEP] queries and over all further queries, in
+    documents with [SEP].
 
     Args:
         classes: Further classes by name, each a set of tokens, or a function from `Tokens` to one

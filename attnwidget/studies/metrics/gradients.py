@@ -79,8 +79,8 @@ class Gradients(ClassMeans[GradientsResult]):
     The authors released no code for figure 3. Here, the loss L of a document is the mean cross
     entropy over 15 % of its tokens, masked as in the training of BERT (80 % become the mask token,
     10 % another token, 10 % stay). For a causal model, L is over every next token. The derivative
-    is by the weight after the softmax, and magnitudes are taken before any mean. The metric needs
-    one more forward pass and a backward pass per batch, so measure it separately if time matters.
+    is by the weight after the softmax, and magnitudes are taken before any mean. The metric costs a
+    further forward pass and a backward pass per batch. Measure it separately to save time.
 
     Args:
         loss: "masked", "causal", or "auto", the training task of the model's head.

@@ -41,7 +41,7 @@ class MeasuredCheckpoints(HeadResult):
     complete: bool
 
     def heads(self, checkpoint: str | None = None) -> HeadMetrics:
-        """Return one number per head for one checkpoint, float64 [L, H] by metric title.
+        """Return a number per head for a checkpoint, float64 [L, H] by metric title.
 
         None = the last checkpoint. Raises ValueError if the checkpoint does not exist.
         """

@@ -48,10 +48,10 @@ class SinksResult(SegmentMeansResult):
 class Sinks(SegmentMeans[SinksResult]):
     """Metric: attention to the first tokens, the attention sinks of language models.
 
-    The weight on each of the first `count` tokens is averaged over later queries that see all of
-    them, then over documents. Xiao et al. 2024 find attention sinks in causal models for any
-    content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the first
-    token is above 0.3.
+    The weight on each of the first `count` tokens is averaged over later queries with a view of all
+    these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models for
+    any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
+    first token is above 0.3.
 
     Args:
         count: Number of first tokens; Xiao et al. keep 4.

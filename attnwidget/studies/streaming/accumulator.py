@@ -93,7 +93,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class LayerBatch:
-    """The attention of one layer in one batch.
+    """The attention of a layer in a batch.
 
     Attributes:
         batch: The segments.

@@ -1,4 +1,4 @@
-"""A lock file, so that only one run at a time writes a file."""
+"""A lock file against several runs that write the same file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_LOCKS = {
 
 @contextmanager
 def one_writer(path: str | Path | None) -> Iterator[None]:
-    """Lock a file in the block, so that no other run writes it, here or in another process.
+    """Lock a file in the block against all further runs, also in different processes.
 
     The operating system holds the lock on a file `.lock` beside it, and releases the lock if the
     process is killed. There is no lock in a folder without write permission, or on a file system

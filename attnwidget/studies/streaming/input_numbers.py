@@ -34,8 +34,8 @@ class ReadInputs:
 
     Attributes:
         model: The model that reads.
-        read: Function from a batch of B inputs to numbers [..., B]; a function of a module, so that
-            it can be pickled.
+        read: Function from a batch of B inputs to numbers [..., B]; a function of a module, because
+            it is pickled.
         changes: The heads that are off in the process that started the study; empty in this
             process.
     """

@@ -131,7 +131,7 @@ class ModelReader:
                 accumulator.end_batch(batch)
 
     def states_of(self, segments: Sequence[Segment]) -> States:
-        """Return what one batch adds to every accumulator, read from empty sums."""
+        """Return the sums of a batch for every accumulator, read from empty sums."""
         self.restore(self.nothing)
         self.add(segments)
         return self.states()

@@ -1,4 +1,4 @@
-"""Batches that workers read for a study, with the sums that each batch adds."""
+"""Batches of a study that workers read, with their sums."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SPARSE = 0.25
 
 
 class ReadBatches:
-    """The task of a worker, which reads the batches of a shard one by one from empty sums."""
+    """The task of a worker: reading the batches of a shard, each from empty sums."""
 
     def __init__(self, reader: ModelReader) -> None:
         self._reader = reader

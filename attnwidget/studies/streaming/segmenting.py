@@ -92,7 +92,7 @@ def make_segments(
     max_tokens: int | None = None,
     truncate: bool = False,
 ) -> list[Segment]:
-    """Make one segment of each text, or of each pair of texts, in order.
+    """Make a segment of each text, or of each pair of texts, in order.
 
     Args:
         texts: Strings, or tuples of two strings.

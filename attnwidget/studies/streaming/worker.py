@@ -14,7 +14,7 @@ import torch
 
 # Two shards in one process would wait for the same model and share its memory.
 _one_at_a_time = threading.Lock()
-# The last work of this process, by its digest. Its model is kept, so that it is loaded once.
+# The last work of this process, by its digest. The model is kept for the next shard.
 _work: tuple[bytes, Any] = (b"", None)
 
 

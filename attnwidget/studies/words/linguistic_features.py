@@ -203,8 +203,8 @@ class FeatureWeights(SentencesResult):
     def last_layer(self) -> pd.DataFrame:
         """Return the weights from [CLS] in the last layer, with one row per feature.
 
-        The model decides from [CLS], so these are the tokens that it reads last (Kovaleva et al.
-        2019, section 4.4).
+        The model decides from [CLS], whose last layer reads these tokens (Kovaleva et al. 2019,
+        section 4.4).
         """
         import pandas as pd
 

@@ -64,8 +64,8 @@ def probe_relations(
 ) -> RelationAccuracies:
     """Measure how often a head's most attended word is the governor (Clark et al. 2019, Table 1).
 
-    Every head is read in both directions: the predicted governor is the word to which a word
-    attends most, or the word that attends to it most. Special tokens are left out, the weight of a
+    Every head is read in both directions: the predicted governor of a word is its most attended
+    word, or the word with the most attention to it. Special tokens are left out, the weight of a
     word on itself counts as 0, ties go to the first word, and weights are not renormalised. A
     prediction is right if the treebank has the same governor. Words of all sentences are pooled. No
     head predicts the root, so the accuracy on "all" words, which include the root, is below 1.
@@ -297,7 +297,7 @@ class RelationHits:
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
         near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
         relation = _padded(labels, n_labels, n_words)
-        # Words that count in the same sums form a kind, so that hits are counted once per kind.
+        # Words with the same sums form a kind, and hits are counted once per kind.
         told = torch.cat([relation[:, None], near.cpu()], 1).transpose(0, 1).flatten(1).numpy()
         kind, example = _kinds(told)
         one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind), len(example))
@@ -363,7 +363,7 @@ def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
     Equal columns have the same kind.
 
-    Each column is compared as one number, which is many times faster than entry by entry.
+    Comparing each column as a single number is many times faster than entry by entry.
     """
     code = np.zeros(told.shape[1], np.int64)
     n_codes = 1
