@@ -11,6 +11,10 @@ Example:
 """
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.mechanisms.direct_effects import DirectEffects
+from attnwidget.mechanisms.head_writes import HeadWrites
+from attnwidget.mechanisms.logit_lens import LogitLens
+from attnwidget.mechanisms.measured_effects import GradientEffects
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -53,18 +57,22 @@ __all__ = [
     "ConfidenceResult",
     "CoreferenceAccuracies",
     "DependencyProbe",
+    "DirectEffects",
     "EntropyResult",
     "FeatureWeights",
     "GovernorPredictions",
+    "GradientEffects",
     "GradientsResult",
     "HeadDistances",
     "HeadImportance",
     "HeadResult",
     "HeadVotes",
+    "HeadWrites",
     "InductionResult",
     "Link",
     "LinkWeights",
     "LinkedSentence",
+    "LogitLens",
     "LookingAway",
     "MeasuredCheckpoints",
     "Measurements",
