@@ -18,6 +18,8 @@ from .mechanisms.direct_effects import direct_effects as direct_effects
 from .mechanisms.head_writes import head_writes as head_writes
 from .mechanisms.logit_lens import logit_lens as logit_lens
 from .mechanisms.measured_effects import gradient_effects as gradient_effects
+from .mechanisms.patching.patch_heads import patch_heads as patch_heads
+from .mechanisms.patching.patch_path import patch_path as patch_path
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
 from .metrics import Distances as Distances
@@ -51,6 +53,7 @@ from .results import GradientEffects as GradientEffects
 from .results import GradientsResult as GradientsResult
 from .results import HeadDistances as HeadDistances
 from .results import HeadImportance as HeadImportance
+from .results import HeadPatches as HeadPatches
 from .results import HeadResult as HeadResult
 from .results import HeadVotes as HeadVotes
 from .results import HeadWrites as HeadWrites
@@ -65,6 +68,7 @@ from .results import ModelComparison as ModelComparison
 from .results import NormsResult as NormsResult
 from .results import PairProbe as PairProbe
 from .results import PairScores as PairScores
+from .results import PathPatch as PathPatch
 from .results import PatternsResult as PatternsResult
 from .results import PositionResult as PositionResult
 from .results import PredictedTree as PredictedTree

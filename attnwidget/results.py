@@ -15,6 +15,8 @@ from attnwidget.mechanisms.direct_effects import DirectEffects
 from attnwidget.mechanisms.head_writes import HeadWrites
 from attnwidget.mechanisms.logit_lens import LogitLens
 from attnwidget.mechanisms.measured_effects import GradientEffects
+from attnwidget.mechanisms.patching.patch_path import PathPatch
+from attnwidget.mechanisms.patching.patch_results import HeadPatches
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -65,6 +67,7 @@ __all__ = [
     "GradientsResult",
     "HeadDistances",
     "HeadImportance",
+    "HeadPatches",
     "HeadResult",
     "HeadVotes",
     "HeadWrites",
@@ -80,6 +83,7 @@ __all__ = [
     "NormsResult",
     "PairProbe",
     "PairScores",
+    "PathPatch",
     "PatternsResult",
     "PositionResult",
     "PredictedTree",

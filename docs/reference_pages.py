@@ -35,6 +35,7 @@ TYPES = (
     "attnwidget.drawing.static_figure.StaticFigure",
     "attnwidget.mechanisms.head_writes.HeadWrites",
     "attnwidget.mechanisms.logit_lens.LogitLens",
+    "attnwidget.mechanisms.patching.patch_path.PathPatch",
     "attnwidget.probes.pairs.pair_result.PairProbe",
     "attnwidget.probes.structural.structural_result.PredictedTree",
     "attnwidget.probes.structural.structural_result.StructuralProbe",
