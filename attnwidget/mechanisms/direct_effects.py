@@ -185,8 +185,8 @@ def direct_effects(
         >>> effects = direct_effects(model.attend("The cat sat on the"), "mat", "dog")
         >>> effects.head_effects.shape
         (2, 4)
-        >>> gap = effects.to_frame()["direct"].sum() - effects.logit_difference
-        >>> abs(gap) < 1e-5
+        >>> rest = effects.to_frame()["direct"].sum() - effects.logit_difference
+        >>> bool(abs(rest) < 1e-5)
         True
     """
     asked = asked_answers(attention, answer, versus, position, "a direct effect")

@@ -20,6 +20,7 @@ from attnwidget.capture.hub_model.placement import weight_of
 from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.heads_at_token import HeadsWatch, watching_heads
 from attnwidget.mechanisms.stream_modules import StreamModules
+from attnwidget.mechanisms.thread_hooks import thread_hook
 
 # Differences that rounding explains, as a share of the largest part.
 _ROUNDING = 1e-4
@@ -141,6 +142,7 @@ class _Variable:
 
     @property
     def key(self) -> int | str:
+        """The entry of its kind that its share belongs to."""
         return self.name or self.layer
 
 
@@ -160,18 +162,19 @@ class _Variables:
         """Make variables of outputs in forward passes in the block."""
         with ExitStack() as undo:
             for module in self._modules.embeddings:
-                undo.callback(module.register_forward_hook(self._embeds).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._embeds)).remove)
             for module in self._modules.projections.values():
-                undo.callback(module.register_forward_hook(self._attends).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._attends)).remove)
             for module in self._modules.mlps:
-                entered = module.register_forward_pre_hook(self._enter, with_kwargs=True)
-                undo.callback(entered.remove)
+                enter = thread_hook(self._enter)
+                inside = thread_hook(self._computes_inside)
+                undo.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
                 for child in module.children():
-                    undo.callback(child.register_forward_hook(self._computes_inside).remove)
-                undo.callback(module.register_forward_hook(self._computes).remove)
+                    undo.callback(child.register_forward_hook(inside).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._computes)).remove)
             for module in self._modules.norms:
-                frozen = module.register_forward_hook(self._freeze, with_kwargs=True)
-                undo.callback(frozen.remove)
+                freeze = thread_hook(self._freeze)
+                undo.callback(module.register_forward_hook(freeze, with_kwargs=True).remove)
             yield
 
     def gradients(self, linear: Tensor) -> list[tuple[_Variable, Tensor]]:
@@ -263,8 +266,8 @@ def _at_row(unembedding: nn.Module, row: int) -> Iterator[_AtRow]:
     """Run the unembedding at one token in forward passes in the block."""
     seen = _AtRow(row)
     with ExitStack() as undo:
-        undo.callback(unembedding.register_forward_pre_hook(seen.narrow).remove)
-        undo.callback(unembedding.register_forward_hook(seen.keep).remove)
+        undo.callback(unembedding.register_forward_pre_hook(thread_hook(seen.narrow)).remove)
+        undo.callback(unembedding.register_forward_hook(thread_hook(seen.keep)).remove)
         yield seen
 
 

@@ -156,7 +156,7 @@ def head_writes(
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> writes = head_writes(attention, 2, 8, position=2)
         >>> writes.vectors.shape
-        (9, 256)
+        (9, 240)
         >>> round(float(writes.shares.sum()), 6)
         1.0
     """

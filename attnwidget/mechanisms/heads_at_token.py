@@ -18,6 +18,7 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.projection import Projections, find_projection
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.head_outputs import head_outputs, layer_bias, source_outputs
+from attnwidget.mechanisms.thread_hooks import thread_hook
 from attnwidget.mechanisms.value_bias import value_bias
 
 _BIAS_STAYS = (
@@ -139,12 +140,13 @@ def watching_heads(
                 continue
             parent = hf_model.get_submodule(site.path.rpartition(".")[0])
             projection = find_projection(site.module, parent)
-            undo.callback(site.module.register_forward_pre_hook(watch.enter).remove)
+            undo.callback(site.module.register_forward_pre_hook(thread_hook(watch.enter)).remove)
             for linear in _linears(site.module, projection):
-                undo.callback(linear.register_forward_hook(watch.keep_linear).remove)
+                undo.callback(linear.register_forward_hook(thread_hook(watch.keep_linear)).remove)
             if projection is not None:
                 watch.modules[projection] = site.module
-                undo.callback(projection.register_forward_hook(watch.keep_output).remove)
+                keep = thread_hook(watch.keep_output)
+                undo.callback(projection.register_forward_hook(keep).remove)
         undo.enter_context(projections.checking())
         undo.enter_context(tap(hf_model, watch.see))
         yield watch
@@ -173,13 +175,16 @@ class HeadsWatch:
         self._running: dict[nn.Module, int] = {}
 
     def enter(self, *_: object) -> None:
+        """Hook before an attention module."""
         self._linears.clear()
 
     def keep_linear(self, linear: nn.Module, _: object, output: Any) -> None:
+        """Hook behind a linear layer in an attention module."""
         if isinstance(output, Tensor):
             self._linears[linear] = output.detach()
 
     def see(self, seen: LayerAttention) -> None:
+        """Take note of a layer whose projection is about to run."""
         self._projections.see(seen)
         if seen.stack != self._stack:
             return
@@ -194,6 +199,7 @@ class HeadsWatch:
         self._seen[seen.layer] = (seen.module, weights, value[0], value_bias(self._linears, value))
 
     def keep_output(self, projection: nn.Module, _: object, output: Any) -> None:
+        """Hook behind an output projection."""
         layer = self._running.pop(self.modules[projection], None)
         if layer is not None and isinstance(output, Tensor):
             row = output.detach().reshape(-1, output.shape[-1])[self._position]

@@ -24,6 +24,7 @@ from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.mechanisms.asked_answers import asked_position, language_model
 from attnwidget.mechanisms.heads_at_token import reading_of
+from attnwidget.mechanisms.thread_hooks import thread_hook
 
 if TYPE_CHECKING:
     import altair as alt
@@ -224,9 +225,10 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
         outputs[module] = output
 
     with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
-        undo.callback(modules[0].register_forward_pre_hook(enter, with_kwargs=True).remove)
+        entered = modules[0].register_forward_pre_hook(thread_hook(enter), with_kwargs=True)
+        undo.callback(entered.remove)
         for module in modules:
-            undo.callback(module.register_forward_hook(keep).remove)
+            undo.callback(module.register_forward_hook(thread_hook(keep)).remove)
         logits = hf_model(**inputs, **options).logits[0, chosen]
     states = torch.cat([*first, *(_state(outputs[module]) for module in modules)])
     last = outputs[modules[-1]]
@@ -241,15 +243,13 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
 
         return call
 
-    def narrow(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if threading.get_ident() != thread:
-            return None
+    def narrow(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args[0][:, chosen], *args[1:]
 
     holds = [Hold(module, "forward", stand_in(module, module.forward)) for module in modules]
     try:
         with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None), held(holds):
-            undo.callback(head.register_forward_pre_hook(narrow).remove)
+            undo.callback(head.register_forward_pre_hook(thread_hook(narrow)).remove)
             found = hf_model(**inputs, **options).logits
     except _CANNOT as error:
         raise ValueError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from attnwidget import (
     gradient_effects,
     head_writes,
     load_model,
+    logit_lens,
 )
 from attnwidget.results import DirectEffects
 from capture.test_predict import words
@@ -191,6 +194,38 @@ def test_direct_effects_take_no_more_than_one_pass() -> None:
     direct_effects(attention, "w3", "w40")
     hook.remove()
     assert len(passes) == 1
+
+
+@pytest.mark.parametrize("study", ["effects", "lens", "writes"])
+def test_passes_in_other_threads_are_not_changed(study: str) -> None:
+    model = load_model(zoo.build("llama"), words())
+    attention = model.attend(TEXT)
+    inputs = model.tokenizer(TEXT, return_tensors="pt")
+    elsewhere: list[torch.Tensor] = []
+
+    def logits() -> torch.Tensor:
+        with torch.no_grad():
+            found: torch.Tensor = model.hf_model(**inputs).logits
+        return found
+
+    with ThreadPoolExecutor(1) as other:
+
+        def run_elsewhere(*_: object) -> None:
+            if threading.current_thread() is threading.main_thread():
+                elsewhere.append(other.submit(logits).result())
+
+        plain = logits()
+        hook = model.hf_model.model.norm.register_forward_pre_hook(run_elsewhere)
+        if study == "effects":
+            direct_effects(attention, "w3", "w40")
+        elif study == "lens":
+            logit_lens(attention)
+        else:
+            head_writes(attention, 1, 1)
+        hook.remove()
+    assert elsewhere
+    for found in elsewhere:
+        torch.testing.assert_close(found, plain)
 
 
 def test_parameters_keep_their_gradients() -> None:
