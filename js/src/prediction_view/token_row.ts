@@ -1,27 +1,28 @@
-import { element, listening } from "../shared/dom.js";
+import { html } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
 import { labelOf } from "../shared/labels.js";
 import type { Axis } from "../shared/types.js";
 
-/**
- * The tokens of the text, of which one is asked about: arrows move between them, Enter chooses;
- * returns how to show them.
- */
-export function tokenRow(
-  parent: HTMLElement,
-  signal: AbortSignal,
-  choose: (index: number) => void,
-) {
-  const row = element(parent, "div", { class: "attnw-prediction-tokens", role: "toolbar" });
-  const on = listening(signal);
-  const buttons = () => [...row.children] as HTMLButtonElement[];
-  const rove = (to: number) => {
-    for (const [i, button] of buttons().entries()) button.tabIndex = i === to ? 0 : -1;
-  };
-  on(row, "click", (event) => {
-    const at = buttons().indexOf((event.target as Element).closest("button") as HTMLButtonElement);
-    if (at >= 0) choose(at);
-  });
-  on(row, "keydown", (event) => {
+/** The tokens as a row of buttons. */
+export interface Tokens {
+  /** The tokens; undefined hides the row. */
+  axis: Axis | undefined;
+  /** The token that is asked about. */
+  chosen: number | undefined;
+  /** The name of the row. */
+  name: string;
+  allowed: boolean;
+}
+
+/** The tokens of the text, of which one is asked about: arrows move between them, Enter chooses. */
+export function tokenRow(choose: (index: number) => void, redraw: () => void) {
+  const row = createRef<HTMLElement>();
+  let shown = "";
+  /** The token that Tab reaches. */
+  let reached = 0;
+
+  const buttons = () => [...(row.value?.children ?? [])] as HTMLButtonElement[];
+  function move(event: KeyboardEvent): void {
     const all = buttons();
     const at = all.indexOf(event.target as HTMLButtonElement);
     const last = all.length - 1;
@@ -34,31 +35,22 @@ export function tokenRow(
     if (at < 0 || to === undefined) return;
     event.preventDefault();
     event.stopPropagation();
-    rove(to);
+    reached = to;
     all[to]?.focus();
-  });
-  let shown = "";
+    redraw();
+  }
 
-  return (
-    axis: Axis | undefined,
-    chosen: number | undefined,
-    name: string,
-    allowed: boolean,
-  ): void => {
-    row.hidden = !axis;
-    row.setAttribute("aria-label", name);
-    if (!axis) return;
-    if (JSON.stringify(axis.text) !== shown) {
-      shown = JSON.stringify(axis.text);
-      row.replaceChildren();
-      for (const index of axis.text.keys())
-        element(row, "button", { type: "button" }, labelOf(axis, index));
-      rove(chosen ?? 0);
-    }
-    for (const [i, button] of buttons().entries()) {
-      button.setAttribute("aria-pressed", String(i === chosen));
-      button.disabled = !allowed;
-    }
-    if (chosen !== undefined && !row.contains(row.ownerDocument.activeElement)) rove(chosen);
+  return ({ axis, chosen, name, allowed }: Tokens) => {
+    const text = JSON.stringify(axis?.text);
+    const hasFocus = row.value?.contains(row.value.ownerDocument.activeElement) ?? false;
+    if (text !== shown || (chosen !== undefined && !hasFocus)) reached = chosen ?? 0;
+    shown = text;
+    const button = (index: number, axis: Axis) =>
+      html`<button type="button" tabindex=${index === reached ? 0 : -1} ?disabled=${!allowed}
+        aria-pressed=${index === chosen} @click=${() => choose(index)}
+        >${labelOf(axis, index)}</button>`;
+    return html`<div class="attnw-prediction-tokens" role="toolbar" aria-label=${name}
+      ?hidden=${!axis} @keydown=${move} ${ref(row)}
+      >${axis?.text.map((_, index) => button(index, axis))}</div>`;
   };
 }

@@ -1,14 +1,16 @@
+import { html, nothing } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
-import { gridCursor } from "../shared/cell_cursor.js";
-import { cellInput } from "../shared/cell_input.js";
+import { elementIds, gridCell } from "../shared/cell_cursor.js";
+import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
-import { choice, controlRow } from "../shared/controls.js";
-import { element, listening } from "../shared/dom.js";
-import { commonKey, keyHelp } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live_region.js";
+import { select } from "../shared/controls.js";
+import { commonKey, keyList } from "../shared/key_list.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
+import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, selectHeads, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { type RenderContext, sameHead } from "../shared/types.js";
@@ -32,57 +34,40 @@ const LIKELIEST = "";
 
 function render(context: RenderContext<PredictionState>): void {
   const { model, signal } = context;
-  const { inner, schedule } = mount(context, "prediction", WATCHED, { update, paint, keys });
+  const mounted = mount(context, "prediction", WATCHED, { update, view, paint, keys: key });
+  const { schedule } = mounted;
   /** Whether there is a kernel that can compute predictions. */
   const asks = typeof model.send === "function";
-  const { row, help } = controlRow(inner, signal);
-  const follow = choice<string>(
-    row,
-    "effects on",
-    signal,
-    (token) => save(model, { answer: token || null }),
-    nameOf,
-  );
-  const stacks = choice<string>(row, "stack", signal, (stack) => save(model, { stack }));
-  const tokens = tokenRow(inner, signal, ask);
-  const title = element(inner, "p", { class: "attnw-prediction-title" });
-  const message = element(inner, "p", { class: "attnw-message", hidden: true });
-  const box = element(inner, "div", {
-    class: "attnw-prediction-box attnw-drawn",
-    role: "grid",
-    tabindex: 0,
-    "aria-multiselectable": "true",
-  });
-  const canvas = element(box, "canvas", {
-    class: "attnw-prediction-canvas",
-    "aria-hidden": "true",
-  });
-  const setCursor = gridCursor(box);
-  const answers = element(inner, "ul", { class: "attnw-unseen", "aria-label": "answers" });
-  const readout = element(inner, "p", { class: "attnw-prediction-readout" });
-  const toggleKeys = keyHelp(inner, KEYS, help(), signal);
-  const line = element(inner, "p", { class: "attnw-prediction-caption", "data-caption": "" });
-  const live = liveRegion(inner, model.get("selected"));
+  const keys = keyList(KEYS, mounted, signal);
+  const live = announcer(model.get("selected"));
+  const tokens = tokenRow(ask, mounted.drawNow);
+  const idOf = elementIds();
 
+  let state: PredictionState | undefined;
   let scene: Scene | null = null;
-  const input = cellInput(box, canvas, signal, {
+  const input = cellGestures(signal, {
     moved: schedule,
-    choose: select,
+    choose: selectCell,
     layout: () => scene?.map,
     selected: () => scene?.selected ?? [],
   });
-  const under = (event: MouseEvent) => {
-    const { left, top } = canvas.getBoundingClientRect();
-    return scene ? barAt(scene, event.clientX - left, event.clientY - top) : undefined;
-  };
-  const on = listening(signal);
-  on(canvas, "pointermove", (event) => {
-    canvas.style.cursor = input.under(event) || (asks && under(event)) ? "pointer" : "default";
-  });
-  on(canvas, "click", (event) => {
-    const bar = asks && !input.under(event) && under(event);
-    if (bar) save(model, { answer: bar.token });
-  });
+
+  /** The answer whose bar is under the pointer. */
+  function answerUnder(event: MouseEvent) {
+    if (!asks || !scene || input.under(event)) return undefined;
+    const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    return barAt(scene, event.clientX - left, event.clientY - top);
+  }
+
+  function showPointer(event: MouseEvent): void {
+    const isActive = Boolean(input.under(event) || answerUnder(event));
+    (event.currentTarget as HTMLElement).style.cursor = isActive ? "pointer" : "default";
+  }
+
+  function follow(event: MouseEvent): void {
+    const answer = answerUnder(event);
+    if (answer) save(model, { answer: answer.token });
+  }
 
   function nameOf(token: string): string {
     const { rows = [], name = "" } = model.get("_predictions") ?? {};
@@ -97,7 +82,7 @@ function render(context: RenderContext<PredictionState>): void {
     save(model, { position: model.get("position") === position ? null : position });
   }
 
-  function select(cell: Cell, add: boolean): void {
+  function selectCell(cell: Cell, add: boolean): void {
     const head = scene && headAt(scene, cell);
     if (head) selectHeads(model, chosenHeads(model.get("selected"), head, add));
   }
@@ -108,64 +93,108 @@ function render(context: RenderContext<PredictionState>): void {
     const before = model.get("disabled");
     const others = before.filter((cell) => !sameHead(cell, head));
     const off = others.length === before.length;
-    save(model, { disabled: off ? [...before, head] : others });
     live.announce(`layer ${head[0]} head ${head[1]} switched ${off ? "off" : "on"}`);
+    save(model, { disabled: off ? [...before, head] : others });
     return true;
   }
 
-  function keys(event: KeyboardEvent): boolean {
+  function key(event: KeyboardEvent): boolean {
     if (event.target instanceof HTMLSelectElement) return false;
     const step = (by: number) => stepTo(model, model.get("layer") + by, scene?.stack);
-    if (commonKey(event, toggleKeys, step) || input.key(event)) return true;
+    if (commonKey(event, keys.toggle, step) || input.key(event)) return true;
     if (event.key !== "x" || event.metaKey || event.ctrlKey || event.altKey) return false;
     const last = scene?.selected.at(-1);
     const at =
-      event.target === box
+      event.target === input.box()
         ? (input.place.hovered ?? input.place.focused)
         : (input.place.hovered ?? last);
     return at ? switchHead(at) : false;
   }
 
   function update(look: Look): void {
-    const state = snapshot(model, WATCHED);
+    state = snapshot(model, WATCHED);
     scene = sceneOf(state, look);
-    const { _predictions: answered } = state;
-    for (const node of [title, box, readout]) node.hidden = !scene;
-    message.hidden = Boolean(scene);
-    message.textContent = state._message;
-    const isText = answered?.task !== "class" && Boolean(state._axes.query);
-    const what =
-      answered?.task === "next" ? "what follows which token" : "which token is predicted";
-    tokens(isText ? state._axes.query : undefined, chosenToken(state), what, asks);
-    title.textContent = questionOf(state);
-    line.textContent = captionText(captionOf(state, scene));
-    stacks(asks ? state._stacks.map(({ name }) => name) : [], state.stack);
-    const rows = answered?.rows ?? [];
-    // Names depend on the answer: offered anew with each.
-    follow([], "");
-    follow(asks ? [LIKELIEST, ...rows.map(({ token }) => token)] : [], state.answer ?? LIKELIEST);
-    answers.replaceChildren();
-    for (const { answer, texts } of scene?.bars ?? [])
-      element(answers, "li", {}, `${answer}: ${texts.join(", ")}`);
     live.say(state.selected, announcement(state.selected));
-    if (!scene) return;
-    canvas.dataset.layout = JSON.stringify(scene.map);
-    box.setAttribute("aria-label", `${mapTitle(scene)}; question mark lists the keys`);
-    box.setAttribute("aria-busy", String(!scene.effects || scene.effects.estimate));
+  }
+
+  function view(): unknown {
+    if (!state) return nothing;
+    return html`<div class="attnw-controls">${controlsView(state)}${keys.button()}</div>
+      ${tokensView(state)}
+      <p class="attnw-prediction-title" ?hidden=${!scene}>${questionOf(state)}</p>
+      <p class="attnw-message" ?hidden=${scene !== null}>${state._message}</p>
+      ${boxView(scene)}
+      <ul class="attnw-unseen" aria-label="answers">${scene?.bars.map(
+        ({ answer, texts }) => html`<li>${`${answer}: ${texts.join(", ")}`}</li>`,
+      )}</ul>
+      <p class="attnw-prediction-readout" ?hidden=${!scene}>${scene && readoutOf(scene)}</p>
+      ${keys.list()}
+      ${captioned(
+        mounted.save,
+        html`<p class="attnw-prediction-caption" data-caption
+          >${captionText(captionOf(state, scene))}</p>`,
+      )}
+      ${live.view()}`;
+  }
+
+  function controlsView({ _predictions, _stacks, answer, stack }: PredictionState) {
+    const rows = _predictions?.rows ?? [];
+    return html`${select<string>({
+      name: "effects on",
+      values: asks ? [LIKELIEST, ...rows.map(({ token }) => token)] : [],
+      value: answer ?? LIKELIEST,
+      pick: (token) => save(model, { answer: token || null }),
+      print: nameOf,
+    })}${select<string>({
+      name: "stack",
+      values: asks ? _stacks.map(({ name }) => name) : [],
+      value: stack,
+      pick: (name) => save(model, { stack: name }),
+    })}`;
+  }
+
+  function tokensView(shown: PredictionState) {
+    const task = shown._predictions?.task;
+    return tokens({
+      axis: task === "class" ? undefined : (shown._axes.query ?? undefined),
+      chosen: chosenToken(shown),
+      name: task === "next" ? "what follows which token" : "which token is predicted",
+      allowed: asks,
+    });
+  }
+
+  /** The box of the canvas, with the cell that the keyboard is on. */
+  function boxView(shown: Scene | null) {
+    const { place } = input;
+    if (shown) place.focused = inside(place.focused, shown.map.rows, shown.map.cols);
+    const cell = place.focused;
+    const id = idOf(cell.join("-"));
+    const selected = shown?.selected.some((at) => sameCell(at, cell)) ?? false;
+    return html`<div class="attnw-prediction-box attnw-drawn" role="grid" tabindex="0"
+      aria-multiselectable="true" ?hidden=${!shown}
+      aria-label=${shown ? `${mapTitle(shown)}; question mark lists the keys` : nothing}
+      aria-busy=${Boolean(shown && (!shown.effects || shown.effects.estimate))}
+      aria-rowcount=${shown?.map.rows ?? nothing} aria-colcount=${shown?.map.cols ?? nothing}
+      aria-activedescendant=${shown ? id : nothing} ${ref(input.attach)}>
+      <canvas class="attnw-prediction-canvas" aria-hidden="true"
+        data-layout=${shown ? JSON.stringify(shown.map) : nothing}
+        @pointermove=${showPointer} @click=${follow}></canvas>
+      ${shown && gridCell({ id, cell, name: describe(shown, cell), selected })}
+    </div>`;
+  }
+
+  function readoutOf(shown: Scene): string {
+    const { hovered, byKeyboard, focused } = input.place;
+    const at = hovered ?? (byKeyboard ? focused : shown.selected.at(-1));
+    return at ? describe(shown, at) : HINT;
   }
 
   function paint(): void {
-    if (!scene) return;
-    const { rows, cols } = scene.map;
-    const { place } = input;
-    place.focused = inside(place.focused, rows, cols);
-    const focused = place.byKeyboard ? place.focused : undefined;
+    const canvas = input.canvas();
+    if (!scene || !canvas) return;
+    const { hovered, byKeyboard, focused } = input.place;
     const pen = fresh(canvas, scene.width, scene.height);
-    if (pen) paintPredictions(pen, scene, { hovered: place.hovered, focused });
-    const at = place.hovered ?? focused ?? scene.selected.at(-1);
-    readout.textContent = at ? describe(scene, at) : HINT;
-    const isSelected = scene.selected.some((cell) => sameCell(cell, place.focused));
-    setCursor(place.focused, rows, cols, describe(scene, place.focused), isSelected);
+    if (pen) paintPredictions(pen, scene, { hovered, focused: byKeyboard ? focused : undefined });
   }
 }
 

@@ -1,7 +1,10 @@
-import { element, listening } from "../shared/dom.js";
+import { html, nothing } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import { repeat } from "lit-html/directives/repeat.js";
+import type { Look } from "../shared/mount.js";
+import { painted } from "../shared/painted.js";
 import { fresh } from "../shared/pen.js";
 import { COLUMNS, type Column } from "../shared/relation_types.js";
-import type { Theme } from "../shared/theme.js";
 import { paperName } from "../shared/types.js";
 import { directionOf, ROW, type TableLayout, TITLES } from "./layout.js";
 import { INNER, paintAccuracy } from "./paint.js";
@@ -18,180 +21,149 @@ const MEANINGS: Record<Column, string> = {
   baseline: "accuracy of the best fixed offset",
   gain: "percentage points above the offset; * corrected p up to 0.05",
 };
+/** Lengths of the layout that the style sheet uses. */
+const LENGTHS = ["pad", "number", "interval", "offset", "frame", "chip", "size"] as const;
 
-interface Listed {
-  row: Row;
-  line: HTMLElement;
-  button: HTMLButtonElement;
-  bar: HTMLCanvasElement | undefined;
+interface Actions {
+  choose(row: Row): void;
+  sort(column: Column): void;
+  redraw(): void;
 }
+
+/** Whether there are more rows than are in sight at once. */
+const scrolls = (rows: number) => rows > IN_SIGHT;
 
 /**
  * The table of relations: each heading's button is a tab stop, and all rows together are a tab
  * stop. Its texts stand where the layout says, as in a picture.
  */
-export function relationList(
-  parent: HTMLElement,
-  signal: AbortSignal,
-  actions: { choose(row: Row): void; sort(column: Column): void },
-) {
-  const on = listening(signal);
-  const box = element(parent, "div", { class: "attnw-rel-box" });
-  const table = element(box, "table", { class: "attnw-rel-table attnw-drawn" });
-  const caption = element(table, "caption");
-  const group = element(table, "colgroup");
-  const cols = COLUMNS.map(() => element(group, "col"));
-  const line = element(element(table, "thead"), "tr");
-  const headings = COLUMNS.map((column) => {
-    const cell = element(line, "th", { scope: "col", title: MEANINGS[column] });
-    const button = element(cell, "button", { type: "button", class: "attnw-rel-sort" });
-    const text = element(button, "span");
-    const arrow = element(button, "span", { "aria-hidden": "true", class: "attnw-rel-arrow" });
-    on(button, "click", () => actions.sort(column));
-    return { column, cell, button, text, arrow };
-  });
-  const body = element(table, "tbody");
-  const nothing = element(box, "p", { class: "attnw-rel-nothing", hidden: true }, NOTHING);
-
-  let written = "";
-  let drawn: unknown[] = [];
-  let painted: unknown[] = [];
-  let listed: Listed[] = [];
+export function relationList(actions: Actions) {
+  const box = createRef<HTMLElement>();
+  const head = createRef<HTMLElement>();
+  const body = createRef<HTMLElement>();
+  let rows: Row[] = [];
   /** The relation of the row that Tab reaches. */
   let current = "";
 
-  const find = (relation: string) => listed.find(({ row }) => row.relation === relation);
+  const indexOf = (relation: string) => rows.findIndex((row) => row.relation === relation);
+  const lineOf = (index: number) => body.value?.querySelectorAll("tr")[index];
+  const focus = (index: number) =>
+    lineOf(index)?.querySelector("button")?.focus({ preventScroll: true });
 
-  function addRow(row: Row, called: string, layout: TableLayout): Listed {
-    const text = printed(row);
-    const tr = element(body, "tr");
-    const span = (cell: HTMLElement, name: string, said: string) =>
-      element(cell, "span", { class: name }, said);
-    const name = { type: "button", class: "attnw-rel-name", title: rowText(row) };
-    const button = element(element(tr, "th", { scope: "row" }), "button", name, called);
-    if (called !== text.relation) button.setAttribute("aria-label", text.relation);
-    element(tr, "td", {}, text.n);
-    const head = { class: "attnw-rel-chip", title: paperName(row.head) };
-    element(element(tr, "td"), "span", head, text.head);
-    const way = element(tr, "td");
-    const shown = { "aria-hidden": "true", title: row.direction };
-    element(way, "span", shown, directionOf(text.direction, layout));
-    span(way, "attnw-unseen", row.direction);
-    const accuracy = element(tr, "td");
-    const bar = layout.bar ? element(accuracy, "canvas", { "aria-hidden": "true" }) : undefined;
-    element(accuracy, "b", {}, text.accuracy);
-    span(accuracy, "attnw-unseen", `, interval ${layout.interval ? "" : text.interval}`);
-    if (layout.interval) span(accuracy, "attnw-rel-muted attnw-rel-interval", text.interval);
-    const baseline = element(tr, "td", {}, text.baseline);
-    span(baseline, "attnw-unseen", " offset ");
-    span(baseline, "attnw-rel-muted attnw-rel-offset", text.offset);
-    const gain = element(tr, "td", {}, text.gain);
-    element(gain, "span", { "aria-hidden": "true", class: "attnw-rel-star" }, text.star);
-    span(gain, "attnw-unseen", row.p <= LEVEL ? " significant" : "");
-    const made = { row, line: tr, button, bar };
-    on(tr, "click", () => choose(made));
-    return made;
-  }
-
-  function choose({ row, button }: Listed): void {
-    rove(row.relation);
-    if (box.ownerDocument.getSelection()?.type !== "Range") button.focus({ preventScroll: true });
+  function choose(row: Row, index: number): void {
+    current = row.relation;
+    if (body.value?.ownerDocument.getSelection()?.type !== "Range") focus(index);
     actions.choose(row);
+    actions.redraw();
   }
 
-  function rove(relation: string): void {
-    current = (find(relation) ?? listed[0])?.row.relation ?? "";
-    for (const { row, button } of listed) button.tabIndex = row.relation === current ? 0 : -1;
-  }
-
-  on(body, "keydown", (event) => {
-    const from = listed.findIndex(({ row }) => row.relation === current);
-    const last = listed.length - 1;
+  function move(event: KeyboardEvent): void {
+    const from = indexOf(current);
+    const last = rows.length - 1;
     const target = { ArrowUp: from - 1, ArrowDown: from + 1, Home: 0, End: last }[event.key];
     if (target === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    const next = listed[Math.max(0, Math.min(last, target))];
-    rove(next?.row.relation ?? "");
-    next?.button.focus();
-  });
-
-  function arrange(layout: TableLayout): void {
-    const text = layout.lines.join("\n");
-    if (text !== written) {
-      written = text;
-      caption.replaceChildren();
-      for (const [i, said] of layout.lines.entries())
-        element(caption, "span", {}, i < layout.lines.length - 1 ? `${said} ` : said);
-    }
-    for (const [i, name] of COLUMNS.entries())
-      cols[i]?.style.setProperty("width", `${layout.columns[name].whole}px`);
-    table.style.width = `${layout.width}px`;
-    table.classList.toggle("attnw-rel-tight", layout.shown.length < COLUMNS.length);
-    for (const name of ["pad", "number", "interval", "offset", "frame", "chip", "size"] as const)
-      table.style.setProperty(`--attnw-rel-${name}`, `${layout[name]}px`);
+    const index = Math.max(0, Math.min(last, target));
+    current = rows[index]?.relation ?? "";
+    lineOf(index)?.querySelector("button")?.focus();
+    actions.redraw();
   }
 
-  function head(layout: TableLayout, { state }: Scene): void {
-    for (const { column, cell, button, text, arrow } of headings) {
-      const isOrder = column === state.sort;
-      if (isOrder) cell.setAttribute("aria-sort", state.descending ? "descending" : "ascending");
-      else cell.removeAttribute("aria-sort");
-      text.textContent = layout.headings[column];
-      if (text.textContent === TITLES[column]) button.removeAttribute("aria-label");
-      else button.setAttribute("aria-label", `${text.textContent} (${TITLES[column]})`);
-      arrow.textContent = !isOrder ? "" : state.descending ? "▼" : "▲";
-      cell.classList.toggle("attnw-rel-start", !layout.toTheRight.has(column));
-    }
+  function headingView(column: Column, layout: TableLayout, { state }: Scene) {
+    const isOrder = column === state.sort;
+    const order = state.descending ? "descending" : "ascending";
+    const text = layout.headings[column];
+    const arrow = !isOrder ? "" : state.descending ? "▼" : "▲";
+    return html`<th scope="col" title=${MEANINGS[column]} aria-sort=${isOrder ? order : nothing}
+      class=${layout.toTheRight.has(column) ? "" : "attnw-rel-start"}><button type="button"
+      class="attnw-rel-sort" @click=${() => actions.sort(column)}
+      aria-label=${text === TITLES[column] ? nothing : `${text} (${TITLES[column]})`}
+      ><span>${text}</span><span aria-hidden="true" class="attnw-rel-arrow">${arrow}</span></button
+      ></th>`;
   }
 
-  /** Whether there are more rows than are in sight at once. */
-  const scrolls = (rows: number) => rows > IN_SIGHT;
+  function rowView(row: Row, index: number, layout: TableLayout, scene: Scene, look: Look) {
+    const text = printed(row);
+    const called = layout.names[index] ?? "";
+    const isChosen = row.relation === scene.state.relation;
+    const { bar, interval } = layout;
+    const paint = (canvas: HTMLCanvasElement) => {
+      const pen = fresh(canvas, bar, INNER);
+      if (pen) paintAccuracy(pen, look.theme, row, bar);
+    };
+    const canvas = bar
+      ? html`<canvas aria-hidden="true" ${painted(paint, row, look.theme, bar, look.density)}
+        ></canvas>`
+      : nothing;
+    return html`<tr class=${isChosen ? "attnw-rel-chosen" : ""} @click=${() => choose(row, index)}
+      ><th scope="row"><button type="button" class="attnw-rel-name" title=${rowText(row)}
+        tabindex=${row.relation === current ? 0 : -1} aria-pressed=${isChosen}
+        aria-label=${called === text.relation ? nothing : text.relation}>${called}</button></th
+      ><td>${text.n}</td
+      ><td><span class="attnw-rel-chip" title=${paperName(row.head)}>${text.head}</span></td
+      ><td><span aria-hidden="true" title=${row.direction}
+        >${directionOf(text.direction, layout)}</span
+        ><span class="attnw-unseen">${row.direction}</span></td
+      ><td>${canvas}<b>${text.accuracy}</b
+        ><span class="attnw-unseen">, interval ${interval ? "" : text.interval}</span
+        >${interval ? html`<span class="attnw-rel-muted attnw-rel-interval">${text.interval}</span>` : nothing}</td
+      ><td>${text.baseline}<span class="attnw-unseen"> offset </span
+        ><span class="attnw-rel-muted attnw-rel-offset">${text.offset}</span></td
+      ><td>${text.gain}<span aria-hidden="true" class="attnw-rel-star">${text.star}</span
+        ><span class="attnw-unseen">${row.p <= LEVEL ? " significant" : ""}</span></td
+    ></tr>`;
+  }
 
   return {
     /** What the scroll bar takes of the room for so many rows. */
-    gutter(rows: number): number {
-      box.style.overflowY = scrolls(rows) ? "scroll" : "hidden";
-      return scrolls(rows) ? box.offsetWidth - box.clientWidth : 0;
+    gutter(count: number): number {
+      if (!box.value || !scrolls(count)) return 0;
+      return box.value.offsetWidth - box.value.clientWidth;
     },
-    update(scene: Scene, layout: TableLayout, theme: Theme): void {
-      arrange(layout);
-      head(layout, scene);
+    view(scene: Scene, layout: TableLayout, look: Look) {
+      rows = scene.rows;
+      if (indexOf(current) < 0)
+        current = rows[Math.max(0, indexOf(scene.state.relation))]?.relation ?? "";
+      const isLong = scrolls(rows.length);
       const high = layout.top + ROW * (1 + IN_SIGHT);
-      box.style.maxHeight = scrolls(scene.rows.length) ? `${high}px` : "";
-      const { bar, interval, short, names } = layout;
-      const key = [JSON.stringify([scene.rows, names]), bar > 0, interval > 0, short];
-      if (key.some((value, i) => value !== drawn[i])) {
-        const held = body.contains(box.ownerDocument.activeElement);
-        body.replaceChildren();
-        listed = scene.rows.map((row, i) => addRow(row, layout.names[i] ?? "", layout));
-        rove(current || scene.state.relation);
-        if (held) find(current)?.button.focus();
-        drawn = key;
-        painted = [];
-      }
-      const looks = [theme, bar, globalThis.devicePixelRatio];
-      if (looks.some((value, i) => value !== painted[i]))
-        for (const { bar: canvas, row } of listed) {
-          const context = canvas && fresh(canvas, bar, INNER);
-          if (context) paintAccuracy(context, theme, row, bar);
-        }
-      painted = looks;
-      nothing.hidden = scene.rows.length > 0;
-      for (const { row, line: tr, button } of listed) {
-        const isChosen = row.relation === scene.state.relation;
-        button.setAttribute("aria-pressed", String(isChosen));
-        tr.classList.toggle("attnw-rel-chosen", isChosen);
-      }
+      const lengths = LENGTHS.map((name) => `--attnw-rel-${name}: ${layout[name]}px`);
+      const isTight = layout.shown.length < COLUMNS.length;
+      const last = layout.lines.length - 1;
+      return html`<div class="attnw-rel-box" ${ref(box)}
+        .style=${isLong ? `overflow-y: scroll; max-height: ${high}px` : "overflow-y: hidden"}>
+        <table class=${`attnw-rel-table attnw-drawn${isTight ? " attnw-rel-tight" : ""}`}
+          .style=${[`width: ${layout.width}px`, ...lengths].join("; ")}>
+          <caption>${layout.lines.map(
+            (line, i) => html`<span>${i < last ? `${line} ` : line}</span>`,
+          )}</caption>
+          <colgroup>${COLUMNS.map(
+            (name) => html`<col .style=${`width: ${layout.columns[name].whole}px`}>`,
+          )}</colgroup>
+          <thead><tr ${ref(head)}>${COLUMNS.map((column) =>
+            headingView(column, layout, scene),
+          )}</tr></thead>
+          <tbody @keydown=${move} ${ref(body)}>${repeat(
+            rows,
+            ({ relation }) => relation,
+            (row, i) => rowView(row, i, layout, scene, look),
+          )}</tbody>
+        </table>
+        <p class="attnw-rel-nothing" ?hidden=${rows.length > 0}>${NOTHING}</p>
+      </div>`;
     },
-    /** Bring the chosen row into sight, and Tab to it. */
+    /** Tab reaches the row of a relation. */
+    reach(relation: string): void {
+      current = relation;
+    },
+    /** Bring the row of a relation into sight. */
     reveal(relation: string): void {
-      rove(relation);
-      const row = find(relation)?.line;
-      if (!row) return;
-      const top = row.offsetTop - line.offsetHeight;
-      const bottom = row.offsetTop + row.offsetHeight;
-      if (top < box.scrollTop) box.scrollTop = top;
-      else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
+      const line = lineOf(indexOf(relation));
+      if (!line || !box.value || !head.value) return;
+      const top = line.offsetTop - head.value.offsetHeight;
+      const bottom = line.offsetTop + line.offsetHeight;
+      const { scrollTop, clientHeight } = box.value;
+      if (top < scrollTop) box.value.scrollTop = top;
+      else if (bottom > scrollTop + clientHeight) box.value.scrollTop = bottom - clientHeight;
     },
   };
 }

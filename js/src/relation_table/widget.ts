@@ -1,13 +1,14 @@
+import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
-import { choice } from "../shared/controls.js";
-import { element } from "../shared/dom.js";
-import { commonKey, keyHelp } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live_region.js";
+import { select } from "../shared/controls.js";
+import { commonKey, keyList } from "../shared/key_list.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { DIRECTIONS, type Direction, type TableState } from "../shared/relation_types.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
+import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
@@ -53,34 +54,21 @@ type Choice = Pick<TableState, "relation" | "direction" | "selected">;
 
 function render(context: RenderContext<TableState>): void {
   const { model, signal } = context;
-  const { inner } = mount(context, "rel", WATCHED, { update, keys: key });
-  const controls = relationControls(inner, context);
-  const body = element(inner, "div", { class: "attnw-rel-body" });
-  const left = element(body, "div", { class: "attnw-rel-left" });
-  const aside = element(body, "div", { class: "attnw-rel-aside" });
-  const list = relationList(left, signal, {
+  const mounted = mount(context, "rel", WATCHED, { update, view, paint, keys: key });
+  const { schedule } = mounted;
+  const keys = keyList(KEYS, mounted, signal);
+  const live = announcer([model.get("relation"), model.get("selected")]);
+  const list = relationList({
     choose: ({ relation, direction, head }) => change({ relation, direction, selected: [head] }),
     sort: (column) => save(model, sorted(snapshot(model, WATCHED), column)),
+    redraw: schedule,
   });
-  const title = element(aside, "p", { class: "attnw-rel-title" });
-  const group = element(aside, "span", { class: "attnw-group" });
-  const showDirection = choice<Direction>(group, "direction", signal, (direction) =>
-    change({ direction }),
-  );
-  const heat = relationHeat(aside, signal, {
-    choose,
-    point(cell) {
-      pointed = cell;
-      read();
-    },
-  });
-  const numbers = element(aside, "p", { class: "attnw-rel-readout" });
-  const line = element(inner, "p", { class: "attnw-rel-caption", "data-caption": "" });
-  const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
-  const live = liveRegion(inner, [model.get("relation"), model.get("selected")]);
+  const heat = relationHeat(signal, choose, schedule);
 
   let scene: Scene | undefined;
-  let pointed: Cell | undefined;
+  let layout: ReturnType<typeof arrange> | undefined;
+  /** The width of the scroll bar that the layout leaves room for. */
+  let gutter = 0;
   let revealed = "";
   const decoded = remembered((of: TableState["_numbers"]) =>
     of ? decodeRelations(of) : undefined,
@@ -106,28 +94,50 @@ function render(context: RenderContext<TableState>): void {
       change({ selected: chosenHeads(model.get("selected"), [layer, number, scene.stack], add) });
   }
 
-  /** The head pointed at, else the one selected, on the chosen relation. */
-  function read(): void {
-    numbers.textContent = (scene && readout(scene, pointed)) || HINT;
-  }
-
   function update(look: Look): void {
     const state = snapshot(model, WATCHED);
     notice();
     scene = sceneOf(state, decoded(state._numbers));
-    const at = arrange(scene, look, list.gutter(scene.rows.length));
-    body.classList.toggle("attnw-rel-wide", at.aside > 0);
-    controls.update();
-    list.update(scene, at.table, look.theme);
-    if (state.relation !== revealed) list.reveal(state.relation);
-    revealed = state.relation;
-    title.textContent = mapTitle(state);
-    showDirection(DIRECTIONS, state.direction);
-    if (scene.heat) heat.update(scene, scene.heat, at.heat, look);
-    read();
-    line.textContent = captionText(captionOf(scene, at.table.bar > 0));
+    gutter = list.gutter(scene.rows.length);
+    layout = arrange(scene, look, gutter);
+    heat.update(scene, layout.heat);
     const { relation, selected } = state;
+    if (relation !== revealed) list.reach(relation);
     live.say([relation, selected], `${relation}: ${announcement(selected)}`);
+  }
+
+  function view(look: Look): unknown {
+    if (!scene || !layout) return nothing;
+    const said = captionText(captionOf(scene, layout.table.bar > 0));
+    return html`<div class="attnw-controls">${relationControls(model)}${keys.button()}</div>
+      <div class=${`attnw-rel-body${layout.aside > 0 ? " attnw-rel-wide" : ""}`}>
+        <div class="attnw-rel-left">${list.view(scene, layout.table, look)}</div>
+        <div class="attnw-rel-aside">
+          <p class="attnw-rel-title">${mapTitle(scene.state)}</p>
+          <span class="attnw-group">${directionView()}</span>
+          ${heat.view(look)}
+          <p class="attnw-rel-readout">${readout(scene, heat.pointed()) || HINT}</p>
+        </div>
+      </div>
+      ${captioned(mounted.save, html`<p class="attnw-rel-caption" data-caption>${said}</p>`)}
+      ${keys.list()}${live.view()}`;
+  }
+
+  const directionView = () =>
+    select<Direction>({
+      name: "direction",
+      values: DIRECTIONS,
+      value: model.get("direction"),
+      pick: (direction) => change({ direction }),
+    });
+
+  function paint(look: Look): void {
+    heat.paint(look);
+    const relation = model.get("relation");
+    if (relation !== revealed) list.reveal(relation);
+    revealed = relation;
+    // The scroll bar is there once the rows are, and takes room of the table.
+    if (scene && list.gutter(scene.rows.length) !== gutter) mounted.invalidate();
   }
 
   function stepBy(layers: number): void {
@@ -141,7 +151,7 @@ function render(context: RenderContext<TableState>): void {
     const typing = event.target instanceof HTMLInputElement && event.target.type !== "checkbox";
     if (typing || event.metaKey || (event.ctrlKey && !event.altKey)) return false;
     if (event.target instanceof HTMLSelectElement && event.key !== "Escape") return false;
-    if (commonKey(event, toggleKeys, stepBy)) return true;
+    if (commonKey(event, keys.toggle, stepBy)) return true;
     if (event.key === "Escape") return undo();
     if (event.key !== "d") return false;
     const [first, second] = DIRECTIONS;

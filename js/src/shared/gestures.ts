@@ -212,7 +212,7 @@ const ARROWS: Record<string, Place> = {
   ArrowRight: { query: 0, key: 1 },
 };
 
-/** A step nearer (1) or farther (-1), about the middle of a place's cell, or of what is in sight. */
+/** A step nearer (1) or farther (-1), about a place, or the middle of what is in sight. */
 export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Part {
   const place = at ?? middleOf(part);
   const next = zoomed(size, part, by > 0 ? NEARER : 1 / NEARER, place, room);

@@ -186,10 +186,12 @@ function render(context: RenderContext<LensState>): void {
   const drawn = () => (scene?.values.length ? scene : undefined);
 
   function view(): unknown {
-    if (!state) return nothing;
+    const current = state;
+    if (!current) return nothing;
     const shown = drawn();
+    // Every token is offered: a frame that follows the pointer does without the controls.
     return html`<div class="attnw-controls">
-        ${guard([state], controls)}${keys.button()}
+        ${guard([current], () => controls(current))}${keys.button()}
       </div>
       <p class="attnw-lens-title" ?hidden=${!shown}>${shown && titleOf(shown)}</p>
       <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
@@ -197,7 +199,7 @@ function render(context: RenderContext<LensState>): void {
       ${boxView(shown)}
       <p class="attnw-lens-readout" ?hidden=${!shown}>${shown && readoutOf(shown)}</p>
       <p class="attnw-muted attnw-lens-hint" ?hidden=${!shown}>${shown && hintOf(shown)}</p>
-      ${lensScale(model, state, scene)}
+      ${guard([current], () => lensScale(model, current, scene))}
       ${keys.list()}
       ${captioned(
         saveButton,
@@ -207,9 +209,7 @@ function render(context: RenderContext<LensState>): void {
       ${live.view()}`;
   }
 
-  /** Every token is offered: a frame that follows the pointer does without them. */
-  function controls() {
-    if (!state) return nothing;
+  function controls(state: LensState) {
     const isLocked = state._axes.query && scene && !isNone(scene);
     const question = isLocked ? lockedOf(state, state._axes) : now();
     return lensControls(model, { state, question }, lock, step);
