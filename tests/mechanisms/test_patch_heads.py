@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
-from hooked_heads import hooked, layers, outputs_of
 
 from attnwidget import MinimalPair, load_model, patch_heads
 from attnwidget.capture.model import AttentionModel
 from attnwidget.results import HeadPatches
 from capture.test_predict import words
 from fixtures import zoo
+from references.hooked_heads import hooked, layers, outputs_of
 
 CLEAN = [("w7 w8 w9 w11", "w3"), ("w12 w8 w30 w11", "w6")]
 CORRUPTED = [("w7 w20 w9 w11", "w4"), ("w12 w21 w30 w2", "w9")]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from hooked_heads import N_HEADS, SIZE, hooked, layers, outputs_of
 
 from attnwidget import load_model, patch_heads, patch_path
 from capture.test_predict import words
 from fixtures import zoo
+from references.hooked_heads import N_HEADS, SIZE, hooked, layers, outputs_of
 
 CLEAN = ("w7 w8 w9 w11", "w3")
 CORRUPTED = ("w7 w20 w9 w11", "w4")

@@ -29,7 +29,7 @@ def test_writers_sum_to_queries_and_keys(name: str) -> None:
     stream = stream_of(attention)
     for stack, axes in attention.stacks.items():
         for layer in axes.layers.numbers:
-            products = attention._maps.layers[stack][layer].products
+            products = attention.head_maps.layers[stack][layer].products
             assert products is not None
             shares = stream.at_attention(layer, stack)
             for state, whole in (("query", products.query), ("key", products.key)):

@@ -80,7 +80,7 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
 export function gridPreview() {
   const box = createRef<HTMLElement>();
   return {
-    /** The head that is shown, if there is one with a map. */
+    /** The shown head, if it has a map. */
     view(scene: Scene, cell: Cell | undefined) {
       const at = cell && headIn(scene.order, cell);
       const { maps } = scene;
