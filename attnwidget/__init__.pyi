@@ -14,6 +14,10 @@ from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .drawing.panels import join_figures as join_figures
+from .mechanisms.copying import copying_scores as copying_scores
+from .mechanisms.head_composition import head_composition as head_composition
+from .mechanisms.head_vocabulary import attended_vocabulary as attended_vocabulary
+from .mechanisms.head_vocabulary import head_vocabulary as head_vocabulary
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
 from .metrics import Distances as Distances
@@ -33,19 +37,23 @@ from .probes.structural.train_structural_probe import (
     train_structural_probe as train_structural_probe,
 )
 from .results import Ablation as Ablation
+from .results import AttendedVocabulary as AttendedVocabulary
 from .results import ClassesResult as ClassesResult
 from .results import CodeLength as CodeLength
 from .results import ComparedHeads as ComparedHeads
 from .results import ConfidenceResult as ConfidenceResult
+from .results import CopyingScores as CopyingScores
 from .results import CoreferenceAccuracies as CoreferenceAccuracies
 from .results import DependencyProbe as DependencyProbe
 from .results import EntropyResult as EntropyResult
 from .results import FeatureWeights as FeatureWeights
 from .results import GovernorPredictions as GovernorPredictions
 from .results import GradientsResult as GradientsResult
+from .results import HeadComposition as HeadComposition
 from .results import HeadDistances as HeadDistances
 from .results import HeadImportance as HeadImportance
 from .results import HeadResult as HeadResult
+from .results import HeadVocabulary as HeadVocabulary
 from .results import HeadVotes as HeadVotes
 from .results import InductionResult as InductionResult
 from .results import Link as Link

@@ -11,6 +11,9 @@ Example:
 """
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.mechanisms.copying import CopyingScores
+from attnwidget.mechanisms.head_composition import HeadComposition
+from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -47,19 +50,23 @@ from attnwidget.text.word_vectors import WordVectors
 
 __all__ = [
     "Ablation",
+    "AttendedVocabulary",
     "ClassesResult",
     "CodeLength",
     "ComparedHeads",
     "ConfidenceResult",
+    "CopyingScores",
     "CoreferenceAccuracies",
     "DependencyProbe",
     "EntropyResult",
     "FeatureWeights",
     "GovernorPredictions",
     "GradientsResult",
+    "HeadComposition",
     "HeadDistances",
     "HeadImportance",
     "HeadResult",
+    "HeadVocabulary",
     "HeadVotes",
     "InductionResult",
     "Link",

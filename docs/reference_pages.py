@@ -18,6 +18,7 @@ SECTIONS = {
     "capture": "Models and attention",
     "studies": "Measuring and probing",
     "probes": "Training on attention",
+    "mechanisms": "Why a head attends, what it writes",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
 }
@@ -32,6 +33,9 @@ TYPES = (
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
+    "attnwidget.mechanisms.vocabulary_scores.AttendedVocabulary",
+    "attnwidget.mechanisms.vocabulary_scores.HeadVocabulary",
+    "attnwidget.mechanisms.vocabulary_scores.VocabularyScores",
     "attnwidget.probes.pairs.pair_result.PairProbe",
     "attnwidget.probes.structural.structural_result.PredictedTree",
     "attnwidget.probes.structural.structural_result.StructuralProbe",
@@ -60,7 +64,7 @@ def public_names() -> list[str]:
 
 def type_paths() -> list[str]:
     """Full names of the types with a page of their own, by their short names."""
-    for folder in ("studies", "probes"):
+    for folder in ("studies", "probes", "mechanisms"):
         for module in pkgutil.iter_modules(
             importlib.import_module(f"attnwidget.{folder}").__path__
         ):

@@ -134,7 +134,7 @@ def predictions_of(
         _spelt(inputs, ids),
         tuple(positions),
         scores.cpu().numpy(),
-        _vocabulary(tokenizer, scores.shape[-1]),
+        vocabulary_answers(tokenizer, scores.shape[-1]),
         top,
         probability,
     )
@@ -231,7 +231,7 @@ def _classes(config: Any) -> Answers:
     )
 
 
-def _vocabulary(tokenizer: Any, count: int) -> Answers:
+def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
     """`count` entries, of which the tokenizer may know fewer; numbers where there is none."""
     known = 0 if tokenizer is None else len(tokenizer)
 
