@@ -14,7 +14,11 @@ from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .drawing.join_figures import join_figures as join_figures
+from .mechanisms.copying import copying_scores as copying_scores
 from .mechanisms.direct_effects import direct_effects as direct_effects
+from .mechanisms.head_composition import head_composition as head_composition
+from .mechanisms.head_vocabulary import attended_vocabulary as attended_vocabulary
+from .mechanisms.head_vocabulary import head_vocabulary as head_vocabulary
 from .mechanisms.head_writes import head_writes as head_writes
 from .mechanisms.logit_lens import logit_lens as logit_lens
 from .mechanisms.measured_effects import gradient_effects as gradient_effects
@@ -39,10 +43,12 @@ from .probes.structural.train_structural_probe import (
     train_structural_probe as train_structural_probe,
 )
 from .results import Ablation as Ablation
+from .results import AttendedVocabulary as AttendedVocabulary
 from .results import ClassesResult as ClassesResult
 from .results import CodeLength as CodeLength
 from .results import ComparedHeads as ComparedHeads
 from .results import ConfidenceResult as ConfidenceResult
+from .results import CopyingScores as CopyingScores
 from .results import CoreferenceAccuracies as CoreferenceAccuracies
 from .results import DependencyProbe as DependencyProbe
 from .results import DirectEffects as DirectEffects
@@ -51,10 +57,12 @@ from .results import FeatureWeights as FeatureWeights
 from .results import GovernorPredictions as GovernorPredictions
 from .results import GradientEffects as GradientEffects
 from .results import GradientsResult as GradientsResult
+from .results import HeadComposition as HeadComposition
 from .results import HeadDistances as HeadDistances
 from .results import HeadImportance as HeadImportance
 from .results import HeadPatches as HeadPatches
 from .results import HeadResult as HeadResult
+from .results import HeadVocabulary as HeadVocabulary
 from .results import HeadVotes as HeadVotes
 from .results import HeadWrites as HeadWrites
 from .results import InductionResult as InductionResult

@@ -11,12 +11,15 @@ Example:
 """
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.mechanisms.copying import CopyingScores
 from attnwidget.mechanisms.direct_effects import DirectEffects
+from attnwidget.mechanisms.head_composition import HeadComposition
 from attnwidget.mechanisms.head_writes import HeadWrites
 from attnwidget.mechanisms.logit_lens import LogitLens
 from attnwidget.mechanisms.measured_effects import GradientEffects
 from attnwidget.mechanisms.patching.patch_path import PathPatch
 from attnwidget.mechanisms.patching.patch_results import HeadPatches
+from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -53,10 +56,12 @@ from attnwidget.text.word_vectors import WordVectors
 
 __all__ = [
     "Ablation",
+    "AttendedVocabulary",
     "ClassesResult",
     "CodeLength",
     "ComparedHeads",
     "ConfidenceResult",
+    "CopyingScores",
     "CoreferenceAccuracies",
     "DependencyProbe",
     "DirectEffects",
@@ -65,10 +70,12 @@ __all__ = [
     "GovernorPredictions",
     "GradientEffects",
     "GradientsResult",
+    "HeadComposition",
     "HeadDistances",
     "HeadImportance",
     "HeadPatches",
     "HeadResult",
+    "HeadVocabulary",
     "HeadVotes",
     "HeadWrites",
     "InductionResult",

@@ -37,6 +37,9 @@ TYPES = (
     "attnwidget.mechanisms.head_writes.HeadWrites",
     "attnwidget.mechanisms.logit_lens.LogitLens",
     "attnwidget.mechanisms.patching.patch_path.PathPatch",
+    "attnwidget.mechanisms.vocabulary_scores.AttendedVocabulary",
+    "attnwidget.mechanisms.vocabulary_scores.HeadVocabulary",
+    "attnwidget.mechanisms.vocabulary_scores.VocabularyScores",
     "attnwidget.probes.pairs.pair_result.PairProbe",
     "attnwidget.probes.structural.structural_result.PredictedTree",
     "attnwidget.probes.structural.structural_result.StructuralProbe",
@@ -65,7 +68,7 @@ def public_names() -> list[str]:
 
 def type_paths() -> list[str]:
     """Full names of the types with a page of their own, by their short names."""
-    for folder in ("studies", "probes"):
+    for folder in ("studies", "probes", "mechanisms"):
         for module in pkgutil.iter_modules(
             importlib.import_module(f"attnwidget.{folder}").__path__
         ):

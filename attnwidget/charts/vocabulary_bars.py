@@ -1,0 +1,80 @@
+"""Vocabulary entries at both ends of a scale, for some tokens."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, in_order, inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import LIGHT, publication
+from attnwidget.text.xml_text import xml_texts
+
+_STEP = 16
+_WIDTH = 150
+_GAP = 24
+_IN_ROW = 2
+"""Panels beside each other."""
+
+
+def vocabulary_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.VConcatChart:
+    """Draw a panel per token with a bar per vocabulary entry, the largest value first.
+
+    Args:
+        frame: columns source (the panel), answer and score.
+        title: what is shown; further lines become the subtitle.
+        value_title: quantity and unit of the scores.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every row is missing.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.vocabulary_bars import vocabulary_bars
+        >>> frame = pd.DataFrame({"source": "a", "answer": ["b", "c"], "score": [1.5, -0.5]})
+        >>> len(vocabulary_bars(frame, title="Written", value_title="logit").vconcat)
+        1
+    """
+    table = checked(frame, ["source", "answer"], "vocabulary_bars")
+    if "score" not in frame.columns:
+        raise ValueError("vocabulary_bars needs the column score as well")
+    table["score"] = frame["score"].astype(float).to_numpy()
+    table["source"] = xml_texts(table["source"].tolist())
+    # The same text may be two vocabulary entries: each has a row of its own.
+    answers = xml_texts(table["answer"].tolist())
+    table["row"] = [f"{row:04d}{answer}" for row, answer in enumerate(answers)]
+    reach = float(table["score"].abs().max()) or 1.0
+    scale = alt.Scale(domain=[-reach, reach])
+    panels = [
+        _panel(table[table["source"] == source], str(source), scale, value_title)
+        for source in in_order(table["source"])
+    ]
+    rows = [
+        alt.hconcat(*panels[i : i + _IN_ROW], spacing=_GAP) for i in range(0, len(panels), _IN_ROW)
+    ]
+    return offline(publication(alt.vconcat(*rows, spacing=_GAP), title))
+
+
+def _panel(table: pd.DataFrame, source: str, scale: alt.Scale, value_title: str) -> alt.Chart:
+    colour = alt.condition(alt.datum.score < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
+    chart = alt.Chart(inline(table.sort_values("score", ascending=False, kind="stable")))
+    chart = chart.mark_bar(height=_STEP - 5).encode(
+        x=alt.X("score:Q", title=value_title, scale=scale, axis=alt.Axis(grid=True, tickCount=5)),
+        y=alt.Y(
+            "row:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(ticks=False, labelExpr="slice(datum.value, 4)", labelLimit=110),
+        ),
+        color=colour,
+        tooltip=[
+            alt.Tooltip("answer:N"),
+            alt.Tooltip("score:Q", title=value_title, format=NUMBER),
+        ],
+    )
+    return chart.properties(width=_WIDTH, height=alt.Step(_STEP), title=source)

@@ -1,0 +1,248 @@
+"""Copying scores: heads that promote or suppress the token they attend to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.copying import eigenvalue_copying, share_among_top
+from attnwidget.kernels.norm_gains import NormGain
+from attnwidget.mechanisms.circuit_weights import CircuitWeights
+from attnwidget.mechanisms.head_vocabulary import read_vectors
+from attnwidget.mechanisms.single_tokens import single_tokens, token_of_word
+from attnwidget.mechanisms.token_vectors import TokenVectors
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+NAMES = (
+    "James",
+    "Mary",
+    "John",
+    "Robert",
+    "Michael",
+    "William",
+    "David",
+    "Richard",
+    "Thomas",
+    "Charles",
+    "Daniel",
+    "Matthew",
+    "Mark",
+    "Paul",
+    "Steven",
+    "Andrew",
+    "George",
+    "Kevin",
+    "Brian",
+    "Edward",
+    "Sarah",
+    "Lisa",
+    "Nancy",
+    "Emily",
+    "Anna",
+    "Laura",
+    "Rachel",
+    "Maria",
+    "Alice",
+    "Jane",
+    "Peter",
+    "Henry",
+    "Simon",
+    "Adam",
+    "Martin",
+    "Tom",
+    "Jack",
+    "Helen",
+    "Elizabeth",
+    "Joe",
+)
+"""English first names; `copying_scores` takes the first 30 of a single token."""
+N_NAMES = 30
+_FEWEST = 5
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CopyingScores(HeadResult):
+    """Whether each head copies or suppresses the token it attends to. Made by `copying_scores`.
+
+    Attributes:
+        copying: [L, H], the share of names with a rank below `top` among the tokens that the head
+            promotes when it reads the name.
+        suppression: [L, H], the same share among the tokens that the head suppresses most.
+        eigenvalues: [L, H], sum of the eigenvalues of the circuit from embedding to logits over the
+            sum of their sizes, from -1 to 1.
+        shuffled: [L, H], the same with the logits of the tokens shuffled: what a head scores that
+            treats all tokens alike.
+        names: The names.
+        top: Number of ranks that count for `copying` and `suppression`.
+        model_name: The model.
+    """
+
+    copying: Float64Array
+    suppression: Float64Array
+    eigenvalues: Float64Array
+    shuffled: Float64Array
+    names: tuple[str, ...]
+    top: int
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Four scores: "copying", "suppression", "copying (eigenvalues)", "shuffled control"."""
+        return {
+            "copying": self.copying,
+            "suppression": self.suppression,
+            "copying (eigenvalues)": self.eigenvalues,
+            "copying (eigenvalues), shuffled control": self.shuffled,
+        }
+
+    def chart(self, form: str = "names") -> alt.VConcatChart | alt.LayerChart:
+        """Draw copying and suppression of names, or the eigenvalue score with form="eigenvalues".
+
+        Raises:
+            ValueError: Another form.
+        """
+        from attnwidget.charts.head_heatmap import head_heatmap, head_heatmaps
+
+        one_of("form", form, ("names", "eigenvalues"))
+        if form == "eigenvalues":
+            return head_heatmap(
+                self.eigenvalues,
+                title=f"Copying by eigenvalues: {self.model_name}\n"
+                "from the effective embedding of every token to its logit",
+                value_title="sum / sum of sizes",
+                diverging=True,
+            )
+        return head_heatmaps(
+            {"copying": self.copying, "suppression": self.suppression},
+            title=f"Names that heads copy and suppress: {self.model_name}\n"
+            f"{len(self.names)} names, among {self.top} tokens",
+            value_title="share of names",
+        )
+
+
+def copying_scores(
+    model: AttentionModel, *, names: Sequence[str | int] | None = None, top: int = 5
+) -> CopyingScores:
+    """Score how far each head copies or suppresses an attended token, from the weights alone.
+
+    - Names (Wang et al. 2022): each name as its effective embedding h = e + MLP_0(LN(e)) goes
+      through the head, h W_V W_O, and through the last norm to logits. Copying is the share of
+      names that are among the `top` largest of their own logits; suppression, or negative copying,
+      the share with -W_V W_O in place of W_V W_O.
+    - Eigenvalues (Elhage et al. 2021): sum(lambda) / sum(|lambda|) of W_E W_V W_O W_U over the
+      vocabulary, with effective embeddings as the last norm and the norm before the head see them.
+      Where embeddings are close to unembeddings, every head scores high. Compare the score with
+      the control, which shuffles the logits of the tokens.
+
+    Heads of layer 0 read e itself. The bias of the values is left out: it is the same for every
+    token.
+
+    Args:
+        model: A causal language model with norms before the attention, such as GPT-2 or Llama.
+        names: Words of a single token, or ids; None = the first 30 single-token names of a list of
+            English first names.
+        top: Number of ranks that count.
+
+    Raises:
+        TypeError: Not a model of `load_model`, or names of another form.
+        ValueError: Fewer than 5 of the listed names are one token; a word of several tokens; a
+            model without these circuits, with the reason, as in `head_vocabulary`.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> from attnwidget import copying_scores, load_model
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
+        ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+        >>> model = load_model(LlamaForCausalLM(config), device="cpu")
+        >>> copying_scores(model, names=[5, 6, 7]).copying.shape
+        (2, 4)
+    """
+    weights = CircuitWeights(model)
+    vectors = TokenVectors(weights)
+    if not 1 <= top < vectors.n_tokens:
+        raise ValueError(f"top is from 1 to the size of the vocabulary, got {top}")
+    chosen = _known_names(model) if names is None else names
+    ids, texts = single_tokens(model, chosen, vectors.n_tokens)
+    products = _TokenProducts(vectors)
+    shape = (weights.numbers.n_layers, model.n_heads)
+    copying, suppression, eigenvalues, shuffled = (np.full(shape, np.nan) for _ in range(4))
+    for layer in weights.numbers.numbers:
+        circuits = weights.layer(layer)
+        read = read_vectors(vectors, circuits, layer, ids)
+        for head in range(model.n_heads):
+            logits = vectors.logits(read @ circuits.value[head] @ circuits.output[head])
+            own = ids.to(logits.device)
+            copying[layer, head] = float(share_among_top(logits, own, top))
+            suppression[layer, head] = float(share_among_top(-logits, own, top))
+        own_logits, other_logits = products.of(circuits.norm, effective=layer > 0)
+        eigenvalues[layer] = _eigenvalues(circuits.output, own_logits, circuits.value)
+        shuffled[layer] = _eigenvalues(circuits.output, other_logits, circuits.value)
+    return CopyingScores(
+        copying, suppression, eigenvalues, shuffled, texts, top, model_name=model.name
+    )
+
+
+class _TokenProducts:
+    """W_U W_E of a model, [d, d], shared by all layers with the same kind of norm."""
+
+    def __init__(self, vectors: TokenVectors) -> None:
+        self._vectors = vectors
+        self._known: dict[tuple[bool | None, bool], tuple[Tensor, Tensor]] = {}
+
+    def of(self, norm: NormGain | None, *, effective: bool) -> tuple[Tensor, Tensor]:
+        """Return the sum over tokens of unembedding x normed embedding, and the shuffled sum."""
+        kind = (None if norm is None else norm.centres, effective)
+        if kind not in self._known:
+            self._known[kind] = self._sums(norm, effective)
+        return self._known[kind]
+
+    def _sums(self, norm: NormGain | None, effective: bool) -> tuple[Tensor, Tensor]:
+        unembedding = self._vectors.unembedding
+        n_tokens = self._vectors.n_tokens
+        others = torch.from_numpy(np.random.default_rng(_SEED).permutation(n_tokens))
+        own = unembedding.new_zeros(len(unembedding), len(unembedding))
+        shuffled = own.clone()
+        start = 0
+        for part in self._embeddings(torch.arange(n_tokens), effective):
+            embedded = part if norm is None else norm.normalised(part)
+            stop = start + len(part)
+            own += unembedding[:, start:stop] @ embedded
+            shuffled += unembedding[:, others[start:stop]] @ embedded
+            start = stop
+        return own, shuffled
+
+    def _embeddings(self, ids: Tensor, effective: bool) -> Iterator[Tensor]:
+        if effective:
+            return self._vectors.parts_after_first_mlp(ids)
+        return iter([self._vectors.embedded(ids)])
+
+
+def _eigenvalues(output: Tensor, products: Tensor, value: Tensor) -> Float64Array:
+    scores: Float64Array = eigenvalue_copying(output, products, value).double().cpu().numpy()
+    return scores
+
+
+def _known_names(model: AttentionModel) -> list[int]:
+    """Return the ids of the first listed names of a single token."""
+    if model.tokenizer is None:
+        raise ValueError("names need a tokenizer: pass ids, or load_model(model, tokenizer)")
+    ids = (token_of_word(model.tokenizer, name) for name in NAMES)
+    known = [token for token in ids if token is not None]
+    if len(known) < _FEWEST:
+        raise ValueError(
+            f"{len(known)} of {len(NAMES)} first names are one token in this vocabulary: pass "
+            "words that are, names=[...]"
+        )
+    return known[:N_NAMES]

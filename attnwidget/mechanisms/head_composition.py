@@ -1,0 +1,151 @@
+"""Which earlier heads feed a head: composition of circuits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.kernels.composition import composition, random_composition
+from attnwidget.mechanisms.circuit_weights import CircuitWeights
+from attnwidget.studies.argument_checks import one_of
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnwidget.capture.model import AttentionModel
+
+Fed = Literal["query", "key", "value"]
+FED: tuple[str, ...] = get_args(Fed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadComposition(HeadResult):
+    """How far each earlier head feeds one head. Made by `head_composition`.
+
+    The score of unrelated circuits is subtracted, so 0 is chance. Heads of the layer itself and of
+    later layers are NaN.
+
+    Attributes:
+        head: The head that is fed.
+        query: [L, H], into its queries (Q-composition); NaN where `no_scores` has the reason.
+        key: [L, H], into its keys (K-composition); likewise.
+        value: [L, H], into its values (V-composition).
+        random: The score of unrelated circuits, which was subtracted.
+        no_scores: "", or why the head has no queries and keys to be fed.
+        model_name: The model.
+    """
+
+    head: Head
+    query: Float64Array
+    key: Float64Array
+    value: Float64Array
+    random: float
+    no_scores: str
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """Three scores: "feeds queries", "feeds keys", "feeds values"."""
+        return {f"feeds {_PLURALS[name]}": getattr(self, name) for name in FED}
+
+    def chart(self, fed: Fed = "key") -> alt.LayerChart:
+        """Draw the scores of all earlier heads into the keys, queries or values of the head.
+
+        Raises:
+            ValueError: Another part of a head, or scores that this head does not have.
+        """
+        from attnwidget.charts.head_heatmap import head_heatmap
+
+        one_of("fed", fed, FED)
+        if fed != "value" and self.no_scores:
+            raise ValueError(self.no_scores)
+        return head_heatmap(
+            getattr(self, fed),
+            title=f"Heads that feed the {_PLURALS[fed]} of {self.head}: {self.model_name}\n"
+            f"{fed[0].upper()}-composition, unrelated heads ({self.random:.3f}) subtracted",
+            value_title="composition",
+            diverging=True,
+        )
+
+    def __repr__(self) -> str:
+        best = []
+        for name in FED:
+            values = getattr(self, name)
+            if not np.isnan(values).all():
+                layer, head = np.unravel_index(np.nanargmax(values), values.shape)
+                strongest = Head(int(layer), int(head))
+                best.append(f"{_PLURALS[name]} from {strongest} {values[layer, head]:+.3f}")
+        return f"HeadComposition({self.model_name}, {self.head}: {', '.join(best)})"
+
+
+_PLURALS = {"query": "queries", "key": "keys", "value": "values"}
+
+
+def head_composition(model: AttentionModel, layer: int, head: int) -> HeadComposition:
+    """Return which earlier heads feed a head, from the weights alone.
+
+    The score of an earlier head is ||W_OV M|| / (||W_OV|| ||M||) with Frobenius norms (Elhage et
+    al. 2021), where W_OV = W_V W_O is the circuit of the earlier head, and M is W_Q W_K^T of the
+    head for its queries, W_K W_Q^T for its keys and W_V W_O for its values. Unrelated circuits
+    score 1 / sqrt(d), which is subtracted: the root of the mean square over random rotations
+    between the two. Gains of the norms before the heads are part of the matrices. Rotary embeddings
+    are left out, as between neighbours in low frequencies; what MLPs carry from head to head is not
+    counted.
+
+    Args:
+        model: A decoder-only model with norms before the attention, such as GPT-2 or Llama.
+        layer: The layer of the head that is fed, from 1.
+        head: The head, from 0.
+
+    Raises:
+        TypeError: Not a model of `load_model`.
+        ValueError: No such head; a head without earlier heads; a model without these circuits, with
+            the reason: norms in the stream, quantised weights, values that are no linear function.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> from attnwidget import head_composition, load_model
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
+        ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+        >>> model = load_model(LlamaForCausalLM(config), device="cpu")
+        >>> head_composition(model, 1, 0).key.shape
+        (2, 4)
+    """
+    weights = CircuitWeights(model)
+    shape = (weights.numbers.n_layers, model.n_heads)
+    chosen = named_head((layer, head), {"self": shape}, {"self": weights.numbers})
+    earlier = [number for number in weights.numbers.numbers if number < chosen.layer]
+    if not earlier:
+        raise ValueError(
+            f"no attention layer comes before layer {layer}, so no head feeds its heads: choose a "
+            "head of a later layer"
+        )
+    circuits = weights.layer(chosen.layer)
+    value = circuits.value[chosen.head]
+    readers: dict[str, tuple[Tensor, Tensor]] = {"value": (value, circuits.output[chosen.head])}
+    if not circuits.no_scores:
+        query, _, key = circuits.scores_of(chosen.head)
+        readers |= {"query": (query, key.T), "key": (key, query.T)}
+    scores = {name: np.full(shape, np.nan) for name in FED}
+    chance = random_composition(weights.size)
+    for number in earlier:
+        writer = weights.layer(number)
+        for name, (reads, goes_on) in readers.items():
+            with torch.no_grad():
+                found = composition(writer.value, writer.output, reads, goes_on)
+            scores[name][number] = found.double().cpu().numpy() - chance
+    return HeadComposition(
+        head=chosen,
+        query=scores["query"],
+        key=scores["key"],
+        value=scores["value"],
+        random=chance,
+        no_scores=circuits.no_scores,
+        model_name=model.name,
+    )

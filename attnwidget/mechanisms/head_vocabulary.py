@@ -1,0 +1,161 @@
+"""The output and the attention of a head in words of the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as as_index
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
+from attnwidget.mechanisms.single_tokens import single_tokens
+from attnwidget.mechanisms.token_vectors import TokenVectors
+from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+LAST_LAYER = 2
+"""The last layer whose queries and keys still follow from the tokens alone, about."""
+
+
+def head_vocabulary(
+    model: AttentionModel,
+    layer: int,
+    head: int,
+    *,
+    tokens: Sequence[str | int],
+    top: int = 10,
+) -> HeadVocabulary:
+    """Return the tokens that a head promotes and suppresses when it reads a token.
+
+    The OV circuit (Elhage et al. 2021) in words: the logits of h W_V W_O after the last norm, with
+    its own statistics. h is the effective embedding of the token, e + MLP_0(LN(e)) (Wang et al.
+    2022), and e itself in layer 0; learned positions and the bias of the values are left out.
+
+    Args:
+        model: A causal language model with norms before the attention, such as GPT-2 or Llama.
+        layer: The layer, from 0.
+        head: The head, from 0.
+        tokens: Words of a single token, vocabulary entries in the spelling of the vocabulary, or
+            vocabulary ids.
+        top: Number of tokens at each end in the table and the chart.
+
+    Raises:
+        TypeError: Not a model of `load_model`, or tokens of another form.
+        ValueError: No such head or token; a word of several tokens; a model without these circuits,
+            with the reason: an encoder, quantised weights, values that are no linear function.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> from attnwidget import head_vocabulary, load_model
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
+        ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+        >>> model = load_model(LlamaForCausalLM(config), device="cpu")
+        >>> found = head_vocabulary(model, 1, 0, tokens=[5, 6], top=3)
+        >>> found.to_frame().shape
+        (12, 7)
+    """
+    weights = CircuitWeights(model)
+    vectors = TokenVectors(weights)
+    chosen = _head(weights, layer, head)
+    ids, sources = single_tokens(model, tokens, vectors.n_tokens)
+    circuits = weights.layer(chosen.layer)
+    written = read_vectors(vectors, circuits, chosen.layer, ids) @ circuits.value[chosen.head]
+    scores = vectors.logits(written @ circuits.output[chosen.head])
+    return HeadVocabulary(
+        head=chosen,
+        sources=sources,
+        ids=tuple(ids.tolist()),
+        scores=scores.cpu().numpy(),
+        answers=vectors.answers,
+        model_name=model.name,
+        top=_checked(top),
+    )
+
+
+def attended_vocabulary(
+    model: AttentionModel,
+    layer: int,
+    head: int,
+    *,
+    tokens: Sequence[str | int],
+    top: int = 10,
+) -> AttendedVocabulary:
+    """Return the tokens that a token attends to most and least, for a head of the first layers.
+
+    The QK circuit (Elhage et al. 2021) in words: the scores (h_a W_Q + b_Q) . (h_b W_K) * scale, as
+    if both tokens stood at the same position. h is the effective embedding as in `head_vocabulary`.
+
+    From weights alone, behaviour can be told in the first layers only: a vector deeper in a model
+    holds more than its token, and scores from embeddings can then say the contrary of what a head
+    does. Layers above 2 are therefore refused.
+
+    Args:
+        model: As in `head_vocabulary`.
+        layer: The layer, from 0 to 2.
+        head: The head, from 0.
+        tokens: The tokens that attend, as in `head_vocabulary`.
+        top: Number of tokens at each end in the table and the chart.
+
+    Raises:
+        TypeError, ValueError: As `head_vocabulary`; ValueError for a layer above 2, or for scores
+            that are no product of the vectors of two tokens.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> from attnwidget import attended_vocabulary, load_model
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
+        ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+        >>> model = load_model(LlamaForCausalLM(config), device="cpu")
+        >>> attended_vocabulary(model, 0, 1, tokens=[5]).scores.shape
+        (1, 99)
+    """
+    weights = CircuitWeights(model)
+    vectors = TokenVectors(weights)
+    chosen = _head(weights, layer, head)
+    if chosen.layer > LAST_LAYER:
+        raise ValueError(
+            f"layer {layer}: tokens say what a head attends to in the layers 0 to {LAST_LAYER} "
+            "only. Vectors of later layers hold more than their token, and scores from embeddings "
+            "can then be the contrary of what the head does"
+        )
+    ids, sources = single_tokens(model, tokens, vectors.n_tokens)
+    circuits = weights.layer(chosen.layer)
+    query, bias, key = circuits.scores_of(chosen.head)
+    queries = read_vectors(vectors, circuits, chosen.layer, ids) @ query + bias
+    vocabulary = torch.arange(vectors.n_tokens)
+    keys = read_vectors(vectors, circuits, chosen.layer, vocabulary) @ key
+    scores = circuits.scaling * queries @ keys.T
+    return AttendedVocabulary(
+        head=chosen,
+        sources=sources,
+        ids=tuple(ids.tolist()),
+        scores=(scores - scores.mean(-1, keepdim=True)).cpu().numpy(),
+        answers=vectors.answers,
+        model_name=model.name,
+        top=_checked(top),
+    )
+
+
+def read_vectors(vectors: TokenVectors, circuits: HeadCircuits, layer: int, ids: Tensor) -> Tensor:
+    """Return what the heads of a layer read of tokens that are alone in the stream, [n, d].
+
+    The vectors are normed, without the gain of the norm, which is part of the circuits.
+    """
+    stream = vectors.embedded(ids) if layer == 0 else vectors.after_first_mlp(ids)
+    return stream if circuits.norm is None else circuits.norm.normalised(stream)
+
+
+def _head(weights: CircuitWeights, layer: int, head: int) -> Head:
+    shapes = {"self": (weights.numbers.n_layers, weights.model.n_heads)}
+    return named_head((layer, head), shapes, {"self": weights.numbers})
+
+
+def _checked(top: int) -> int:
+    if as_index(top) < 1:
+        raise ValueError(f"top is at least 1, got {top}")
+    return as_index(top)

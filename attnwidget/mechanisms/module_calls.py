@@ -1,0 +1,123 @@
+"""The arguments and outputs of the modules of a model in one forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+# The name of a module's input where it is no positional argument.
+_INPUT = "hidden_states"
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCall:
+    """One call of a module.
+
+    Attributes:
+        args: The positional arguments.
+        kwargs: The further arguments.
+        output: Its output.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    output: Any
+
+    @property
+    def input(self) -> Tensor | None:
+        """The vectors that the module read; None if they are no tensor."""
+        value = self.args[0] if self.args else self.kwargs.get(_INPUT)
+        return value if isinstance(value, Tensor) else None
+
+    def repeat(self, module: nn.Module, vectors: Tensor) -> Any:
+        """Call a module again, with other vectors in the place of its input."""
+        if self.args:
+            return module(vectors, *self.args[1:], **self.kwargs)
+        return module(**{**self.kwargs, _INPUT: vectors})
+
+
+@contextmanager
+def recorded_calls(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, ModuleCall]]:
+    """Record the latest call of each module in the block.
+
+    Example:
+        >>> import torch
+        >>> from attnwidget.mechanisms.module_calls import recorded_calls
+        >>> module = torch.nn.Linear(2, 3)
+        >>> with recorded_calls([module]) as calls:
+        ...     _ = module(torch.ones(1, 2))
+        >>> calls[module].input.shape
+        torch.Size([1, 2])
+    """
+    calls: dict[nn.Module, ModuleCall] = {}
+
+    def keep(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        calls[module] = ModuleCall(args, kwargs, output)
+
+    with ExitStack() as undo:
+        for module in modules:
+            undo.callback(module.register_forward_hook(keep, with_kwargs=True).remove)
+        yield calls
+
+
+@contextmanager
+def without_output(module: nn.Module) -> Iterator[None]:
+    """Have a module put out zeros in the block."""
+
+    def zeros(_: nn.Module, __: Any, output: Any) -> Any:
+        if isinstance(output, Tensor):
+            return output.new_zeros(output.shape)
+        return (output[0].new_zeros(output[0].shape), *output[1:])
+
+    hook = module.register_forward_hook(zeros)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+class _InputSeenError(Exception):
+    """The input of the module has been seen, and the pass can end."""
+
+
+def input_of(module: nn.Module, run: partial[Any]) -> Tensor:
+    """Return the input of a module in a forward pass, which ends there.
+
+    Args:
+        module: A module of the model.
+        run: Starts the forward pass.
+    """
+    seen: list[Tensor] = []
+
+    def stop(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        vectors = ModuleCall(args, kwargs, None).input
+        assert vectors is not None
+        seen.append(vectors)
+        raise _InputSeenError
+
+    hook = module.register_forward_pre_hook(stop, with_kwargs=True)
+    try:
+        run()
+    except _InputSeenError:
+        pass
+    finally:
+        hook.remove()
+    return seen[0]
+
+
+def first_tensor(output: Any) -> Tensor | None:
+    """Return the first tensor of what a module put out; None if it starts with something else."""
+    first = output[0] if isinstance(output, (tuple, list)) and output else output
+    return first if isinstance(first, Tensor) else None
+
+
+def same_tensor(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether two tensors share their memory and their shape."""
+    if one is None or other is None:
+        return False
+    return one.data_ptr() == other.data_ptr() and one.shape == other.shape

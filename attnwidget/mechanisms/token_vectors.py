@@ -1,0 +1,159 @@
+"""Vectors of vocabulary entries at both ends of a causal model: embedded, and as logits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.hub_model.losses import language_model_head
+from attnwidget.capture.hub_model.plain_forward import plain_forward
+from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.predict import vocabulary_answers
+from attnwidget.mechanisms.circuit_weights import CircuitWeights
+from attnwidget.mechanisms.module_calls import first_tensor, input_of, same_tensor, without_output
+from attnwidget.mechanisms.norm_modules import gain_of, norm_with_output
+
+
+class TokenVectors:
+    """Embeddings of tokens, with the first MLP added, and logits of vectors.
+
+    Args:
+        weights: The circuits of a causal language model.
+
+    Attributes:
+        n_tokens: Number of entries of the vocabulary with a logit, V.
+        unembedding: W_U with the gain of the last norm in it, float32 [d, V].
+        answers: The entries of the vocabulary as a reader sees them.
+
+    Raises:
+        ValueError: Not a causal language model, a first layer without attention, a quantised
+            unembedding, or an unembedding that reads more than a norm; with the reason.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms.circuit_weights import CircuitWeights
+        >>> from attnwidget.mechanisms.token_vectors import TokenVectors
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=48,
+        ...     num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+        >>> model = load_model(LlamaForCausalLM(config), device="cpu")
+        >>> TokenVectors(CircuitWeights(model)).after_first_mlp(torch.tensor([5, 6])).shape
+        torch.Size([2, 32])
+    """
+
+    def __init__(self, weights: CircuitWeights) -> None:
+        self._weights = weights
+        self._hf_model = weights.hf_model
+        name = weights.class_name
+        if language_model_head(self._hf_model) != "causal":
+            raise ValueError(
+                f"{name} has no unembedding that a head writes to: words of the vocabulary are "
+                "read from causal language models (GPT-2, Llama; AutoModelForCausalLM). A masked "
+                "language model has a layer with an activation before its unembedding, and other "
+                "models predict no words"
+            )
+        if weights.numbers.numbers[0] != 0:
+            raise ValueError(
+                f"layer 0 of {name} has no attention, so the vector of a token after the first "
+                "MLP alone has no meaning"
+            )
+        unembedding = self._hf_model.get_output_embeddings()
+        matrix = weight_of(unembedding, "weight")
+        read = weights.calls[unembedding].input
+        norm = norm_with_output(weights.calls, weights.norms, read)
+        last = first_tensor(weights.calls[weights.blocks[-1]].output)
+        if norm is None or not same_tensor(weights.calls[norm].input, last):
+            raise ValueError(
+                f"more than one norm stands between the last layer of {name} and its unembedding, "
+                "so the logits of a single vector of the stream are not defined"
+            )
+        if matrix is None or not matrix.is_floating_point():
+            raise ValueError(f"the unembedding of {name} is quantised: load the model unquantised")
+        self._norm = gain_of(norm, weights.size)
+        self.unembedding = self._norm.read_by(matrix.detach().float().T)
+        self.n_tokens = self.unembedding.shape[1]
+        self.answers = vocabulary_answers(weights.model.tokenizer, self.n_tokens)
+
+    def logits(self, vectors: Tensor) -> Tensor:
+        """Return the logits of vectors that are alone in the stream, [..., V], with mean 0.
+
+        The last norm takes the statistics of each vector [..., d] itself (a logit lens). Biases and
+        a cap of the logits are left out.
+        """
+        logits = self._norm.normalised(vectors) @ self.unembedding
+        return logits - logits.mean(-1, keepdim=True)
+
+    def embedded(self, ids: Tensor) -> Tensor:
+        """Return the vectors of tokens that the first layer reads, float32 [n, d].
+
+        Learned position embeddings are left out.
+
+        Raises:
+            ValueError: The embedding has another size than the stream.
+        """
+        return torch.cat([self._embedded(part) for part in self._parts(ids)])
+
+    def after_first_mlp(self, ids: Tensor) -> Tensor:
+        """Return e + MLP_0(LN(e)) of tokens, float32 [n, d]: layer 0 without its attention.
+
+        Args:
+            ids: Vocabulary ids, int64 [n].
+
+        Raises:
+            ValueError: As `embedded`.
+        """
+        return torch.cat(list(self.parts_after_first_mlp(ids)))
+
+    def parts_after_first_mlp(self, ids: Tensor) -> Iterator[Tensor]:
+        """Yield `after_first_mlp` for some tokens at a time, in their order."""
+        block = self._weights.blocks[0]
+        call = self._weights.calls[block]
+        for part in self._parts(ids):
+            vectors = self._embedded(part)
+            like = call.input
+            assert like is not None
+            rows = torch.zeros_like(like)
+            rows[0, : len(part)] = vectors.to(like)
+            with (
+                self._weights.model.lock,
+                torch.no_grad(),
+                plain_forward(self._weights.model.hf_model),
+                without_output(self._weights.first_projection),
+            ):
+                output = first_tensor(call.repeat(block, rows))
+            assert output is not None
+            yield output[0, : len(part)].float()
+
+    def _parts(self, ids: Tensor) -> tuple[Tensor, ...]:
+        return ids.split(self._weights.n_at_once)
+
+    @cached_property
+    def _adds_positions(self) -> bool:
+        """Whether the first layer reads other vectors where the same token stands elsewhere."""
+        vectors = self._read_by_first_layer(torch.zeros(3, dtype=torch.long))
+        return not torch.equal(vectors[1], vectors[2])
+
+    def _embedded(self, ids: Tensor) -> Tensor:
+        if not self._adds_positions:
+            return self._read_by_first_layer(ids)
+        embedding = self._hf_model.get_input_embeddings()
+        with torch.no_grad():
+            vectors: Tensor = embedding(ids.to(embedding.weight.device)).float()
+        if vectors.shape[-1] != self._weights.size:
+            raise ValueError(
+                f"embeddings of {self._weights.class_name} have {vectors.shape[-1]} dimensions and "
+                f"its layers {self._weights.size}: a token has no vector without its position"
+            )
+        return vectors
+
+    def _read_by_first_layer(self, ids: Tensor) -> Tensor:
+        run = partial(self._hf_model, **self._weights.inputs(ids[None], same_position=False))
+        with (
+            self._weights.model.lock,
+            torch.no_grad(),
+            plain_forward(self._weights.model.hf_model),
+        ):
+            return input_of(self._weights.blocks[0], run)[0].float()

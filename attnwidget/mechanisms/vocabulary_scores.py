@@ -1,0 +1,128 @@
+"""Scores of every vocabulary entry for some tokens: what a head writes for them, or attends to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from attnwidget.capture.hub_model.predictions import Answers
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.arrays import Float32Array
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+# Tokens that a repr lists.
+_LISTED = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VocabularyScores:
+    """A score of each of the V vocabulary entries for each of T tokens. Only differences count.
+
+    Attributes:
+        head: The head.
+        sources: The T tokens.
+        ids: Their vocabulary ids.
+        scores: float32 [T, V]; the mean of each row is 0.
+        answers: The vocabulary.
+        model_name: The model.
+        top: Number of entries at each end of a row in the table and the chart.
+    """
+
+    head: Head
+    sources: tuple[str, ...]
+    ids: tuple[int, ...]
+    scores: Float32Array
+    answers: Answers
+    model_name: str
+    top: int
+
+    SIGNS: ClassVar[tuple[str, str]]
+    """The words for the largest and the smallest scores."""
+    TITLE: ClassVar[str]
+    UNIT: ClassVar[str]
+
+    @property
+    def own_ranks(self) -> tuple[int, ...]:
+        """For each source the number of entries with a larger score than the source itself."""
+        own = self.scores[np.arange(len(self.ids)), list(self.ids)]
+        return tuple(int(n) for n in (self.scores > own[:, None]).sum(-1))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the `top` largest and smallest scores of each token, from the ends of a row on.
+
+        Columns: source, effect, rank (from 0), answer (readable), token (as the vocabulary has it),
+        id, score. `attrs` has the "model" and the "head".
+        """
+        import pandas as pd
+
+        rows = []
+        for source, scores in zip(self.sources, self.scores, strict=True):
+            order = np.argsort(-scores, kind="stable")
+            ends = zip(self.SIGNS, (order[: self.top], order[::-1][: self.top]), strict=True)
+            for effect, ids in ends:
+                spelt = self.answers.spelt(ids.tolist())
+                for rank, (token_id, (answer, token)) in enumerate(zip(ids, spelt, strict=True)):
+                    rows.append(
+                        {
+                            "source": source,
+                            "effect": effect,
+                            "rank": rank,
+                            "answer": answer,
+                            "token": token,
+                            "id": int(token_id),
+                            "score": float(scores[token_id]),
+                        }
+                    )
+        frame = pd.DataFrame(rows)
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
+        return frame
+
+    def chart(self) -> alt.VConcatChart:
+        """Draw a panel for each token, with a bar for each entry; displays without network."""
+        from attnwidget.charts.vocabulary_bars import vocabulary_bars
+
+        return vocabulary_bars(
+            self.to_frame(),
+            title=f"{self.TITLE}, {self.head}: {self.model_name}\nfrom the weights alone, "
+            "without the other tokens of a text",
+            value_title=self.UNIT,
+        )
+
+    def __repr__(self) -> str:
+        best = np.argsort(-self.scores, axis=-1, kind="stable")[:_LISTED, 0]
+        shown = [
+            f"{source} → {answer}"
+            for source, (answer, _) in zip(
+                self.sources, self.answers.spelt(best.tolist()), strict=False
+            )
+        ]
+        more = ", …" if len(self.sources) > _LISTED else ""
+        return f"{type(self).__name__}({self.model_name}, {self.head}: {', '.join(shown)}{more})"
+
+
+class HeadVocabulary(VocabularyScores):
+    """Logits of the output of a head for single tokens. Made by `head_vocabulary`.
+
+    The result has the attributes of `VocabularyScores`; a score is a logit minus the mean logit.
+    """
+
+    SIGNS = ("promoted", "suppressed")
+    TITLE = "What a head writes for a token"
+    UNIT = "logit, from the mean of the vocabulary"
+
+
+class AttendedVocabulary(VocabularyScores):
+    """Scores of attending tokens before the softmax, for all keys. Made by `attended_vocabulary`.
+
+    The result has the attributes of `VocabularyScores`; sources are the attending tokens, and a
+    score is taken from the mean score of the source.
+    """
+
+    SIGNS = ("attended", "avoided")
+    TITLE = "What a token attends to"
+    UNIT = "score, from the mean of the vocabulary"
