@@ -14,6 +14,11 @@ from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .drawing.panels import join_figures as join_figures
+from .mechanisms.explain_link import explain_link as explain_link
+from .mechanisms.key_biplot import key_biplot as key_biplot
+from .mechanisms.score_at_distances import score_at_distances as score_at_distances
+from .mechanisms.score_sources import score_sources as score_sources
+from .mechanisms.wavelength_shares import wavelength_shares as wavelength_shares
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
 from .metrics import Distances as Distances
@@ -23,6 +28,7 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .metrics import PositionContent as PositionContent
 from .metrics import Sinks as Sinks
 from .probes.dependency.train_dependency_probe import (
     train_dependency_probe as train_dependency_probe,
@@ -46,10 +52,13 @@ from .results import GradientsResult as GradientsResult
 from .results import HeadDistances as HeadDistances
 from .results import HeadImportance as HeadImportance
 from .results import HeadResult as HeadResult
+from .results import HeadScores as HeadScores
 from .results import HeadVotes as HeadVotes
 from .results import InductionResult as InductionResult
+from .results import KeyBiplot as KeyBiplot
 from .results import Link as Link
 from .results import LinkedSentence as LinkedSentence
+from .results import LinkExplanation as LinkExplanation
 from .results import LinkWeights as LinkWeights
 from .results import LookingAway as LookingAway
 from .results import MeasuredCheckpoints as MeasuredCheckpoints
@@ -58,6 +67,7 @@ from .results import NormsResult as NormsResult
 from .results import PairProbe as PairProbe
 from .results import PairScores as PairScores
 from .results import PatternsResult as PatternsResult
+from .results import PositionContentResult as PositionContentResult
 from .results import PositionResult as PositionResult
 from .results import PredictedTree as PredictedTree
 from .results import PredictionChange as PredictionChange
@@ -66,11 +76,15 @@ from .results import ProbePredictions as ProbePredictions
 from .results import RelationAccuracies as RelationAccuracies
 from .results import Result as Result
 from .results import RetrievalResult as RetrievalResult
+from .results import ScoresAtDistances as ScoresAtDistances
+from .results import ScoreSources as ScoreSources
 from .results import SeveralComparisons as SeveralComparisons
 from .results import SinksResult as SinksResult
 from .results import StructuralProbe as StructuralProbe
 from .results import TokenRelevance as TokenRelevance
+from .results import WavelengthShares as WavelengthShares
 from .results import WordVectors as WordVectors
+from .results import Writer as Writer
 from .studies.comparison.compare import compare as compare
 from .studies.interventions.ablation import ablate as ablate
 from .studies.interventions.head_importance import head_importance as head_importance

@@ -11,6 +11,13 @@ Example:
 """
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.capture.maps.head_scores import HeadScores
+from attnwidget.mechanisms.explain_link import LinkExplanation
+from attnwidget.mechanisms.key_biplot import KeyBiplot
+from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
+from attnwidget.mechanisms.score_sources import ScoreSources
+from attnwidget.mechanisms.stream_records import Writer
+from attnwidget.mechanisms.wavelength_shares import WavelengthShares
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -32,6 +39,7 @@ from attnwidget.studies.metrics.measure_checkpoints import MeasuredCheckpoints
 from attnwidget.studies.metrics.norms import NormsResult
 from attnwidget.studies.metrics.patterns import PatternsResult
 from attnwidget.studies.metrics.position import PositionResult
+from attnwidget.studies.metrics.position_content import PositionContentResult
 from attnwidget.studies.metrics.retrieval import RetrievalResult
 from attnwidget.studies.metrics.rollout import TokenRelevance
 from attnwidget.studies.metrics.sinks import SinksResult
@@ -60,9 +68,12 @@ __all__ = [
     "HeadDistances",
     "HeadImportance",
     "HeadResult",
+    "HeadScores",
     "HeadVotes",
     "InductionResult",
+    "KeyBiplot",
     "Link",
+    "LinkExplanation",
     "LinkWeights",
     "LinkedSentence",
     "LookingAway",
@@ -73,6 +84,7 @@ __all__ = [
     "PairProbe",
     "PairScores",
     "PatternsResult",
+    "PositionContentResult",
     "PositionResult",
     "PredictedTree",
     "PredictionChange",
@@ -81,9 +93,13 @@ __all__ = [
     "RelationAccuracies",
     "Result",
     "RetrievalResult",
+    "ScoreSources",
+    "ScoresAtDistances",
     "SeveralComparisons",
     "SinksResult",
     "StructuralProbe",
     "TokenRelevance",
+    "WavelengthShares",
     "WordVectors",
+    "Writer",
 ]

@@ -18,6 +18,7 @@ from attnwidget.studies.metrics.induction import Induction
 from attnwidget.studies.metrics.norms import Norms
 from attnwidget.studies.metrics.patterns import Patterns
 from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.metrics.position_content import PositionContent
 from attnwidget.studies.metrics.sinks import Sinks
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.attention_reader import read_attention
@@ -50,6 +51,7 @@ METRICS: dict[str, type[Accumulator[Any]]] = {
         Distances,
         Induction,
         Sinks,
+        PositionContent,
     )
 }
 
@@ -79,8 +81,8 @@ def measure(
             Hugging Face, with texts in "text" or tokens in "first" and "second". An iterator is
             read as the pass goes on.
         metrics: names ("position", "classes", "entropy", "confidence", "norms", "gradients",
-            "patterns", "distances", "induction", "sinks"), or accumulators with options of their
-            own.
+            "patterns", "distances", "induction", "sinks", "position_content"), or accumulators with
+            options of their own.
         batch_size: segments that go through the model together.
         checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
             after its last batch, with the same result to the last bit. One run at a time has it.
