@@ -149,6 +149,7 @@ bench: $(ENV)
 	$(BIN)/python tests/benchmarks/display.py
 	$(BIN)/python tests/benchmarks/explorer.py
 	$(BIN)/python tests/benchmarks/hover.py
+	$(BIN)/python tests/benchmarks/links.py
 	$(BIN)/python tests/benchmarks/long_view.py
 	$(BIN)/python tests/benchmarks/ablation.py
 	$(BIN)/python tests/benchmarks/compare.py

@@ -16,14 +16,19 @@ from .capture.tapping.head import Head as Head
 from .drawing.join_figures import join_figures as join_figures
 from .mechanisms.copying import copying_scores as copying_scores
 from .mechanisms.direct_effects import direct_effects as direct_effects
+from .mechanisms.explain_link import explain_link as explain_link
 from .mechanisms.head_composition import head_composition as head_composition
 from .mechanisms.head_vocabulary import attended_vocabulary as attended_vocabulary
 from .mechanisms.head_vocabulary import head_vocabulary as head_vocabulary
 from .mechanisms.head_writes import head_writes as head_writes
+from .mechanisms.key_biplot import key_biplot as key_biplot
 from .mechanisms.logit_lens import logit_lens as logit_lens
 from .mechanisms.measured_effects import gradient_effects as gradient_effects
 from .mechanisms.patching.patch_heads import patch_heads as patch_heads
 from .mechanisms.patching.patch_path import patch_path as patch_path
+from .mechanisms.score_at_distances import score_at_distances as score_at_distances
+from .mechanisms.score_sources import score_sources as score_sources
+from .mechanisms.wavelength_shares import wavelength_shares as wavelength_shares
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
 from .metrics import Distances as Distances
@@ -33,6 +38,7 @@ from .metrics import Induction as Induction
 from .metrics import Norms as Norms
 from .metrics import Patterns as Patterns
 from .metrics import Position as Position
+from .metrics import PositionContent as PositionContent
 from .metrics import Sinks as Sinks
 from .probes.dependency.train_dependency_probe import (
     train_dependency_probe as train_dependency_probe,
@@ -62,12 +68,15 @@ from .results import HeadDistances as HeadDistances
 from .results import HeadImportance as HeadImportance
 from .results import HeadPatches as HeadPatches
 from .results import HeadResult as HeadResult
+from .results import HeadScores as HeadScores
 from .results import HeadVocabulary as HeadVocabulary
 from .results import HeadVotes as HeadVotes
 from .results import HeadWrites as HeadWrites
 from .results import InductionResult as InductionResult
+from .results import KeyBiplot as KeyBiplot
 from .results import Link as Link
 from .results import LinkedSentence as LinkedSentence
+from .results import LinkExplanation as LinkExplanation
 from .results import LinkWeights as LinkWeights
 from .results import LogitLens as LogitLens
 from .results import LookingAway as LookingAway
@@ -78,6 +87,7 @@ from .results import PairProbe as PairProbe
 from .results import PairScores as PairScores
 from .results import PathPatch as PathPatch
 from .results import PatternsResult as PatternsResult
+from .results import PositionContentResult as PositionContentResult
 from .results import PositionResult as PositionResult
 from .results import PredictedTree as PredictedTree
 from .results import PredictionChange as PredictionChange
@@ -86,11 +96,15 @@ from .results import ProbePredictions as ProbePredictions
 from .results import RelationAccuracies as RelationAccuracies
 from .results import Result as Result
 from .results import RetrievalResult as RetrievalResult
+from .results import ScoresAtDistances as ScoresAtDistances
+from .results import ScoreSources as ScoreSources
 from .results import SeveralComparisons as SeveralComparisons
 from .results import SinksResult as SinksResult
 from .results import StructuralProbe as StructuralProbe
 from .results import TokenRelevance as TokenRelevance
+from .results import WavelengthShares as WavelengthShares
 from .results import WordVectors as WordVectors
+from .results import Writer as Writer
 from .studies.comparison.compare import compare as compare
 from .studies.interventions.ablation import ablate as ablate
 from .studies.interventions.head_importance import head_importance as head_importance

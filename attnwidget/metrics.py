@@ -19,6 +19,7 @@ from attnwidget.studies.metrics.induction import Induction
 from attnwidget.studies.metrics.norms import Norms
 from attnwidget.studies.metrics.patterns import Patterns
 from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.metrics.position_content import PositionContent
 from attnwidget.studies.metrics.sinks import Sinks
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.results import HeadResult
@@ -38,6 +39,7 @@ __all__ = [
     "Norms",
     "Patterns",
     "Position",
+    "PositionContent",
     "SegmentMeans",
     "Sinks",
     "Subject",

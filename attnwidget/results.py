@@ -11,15 +11,22 @@ Example:
 """
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.capture.maps.head_scores import HeadScores
 from attnwidget.mechanisms.copying import CopyingScores
 from attnwidget.mechanisms.direct_effects import DirectEffects
+from attnwidget.mechanisms.explain_link import LinkExplanation
 from attnwidget.mechanisms.head_composition import HeadComposition
 from attnwidget.mechanisms.head_writes import HeadWrites
+from attnwidget.mechanisms.key_biplot import KeyBiplot
 from attnwidget.mechanisms.logit_lens import LogitLens
 from attnwidget.mechanisms.measured_effects import GradientEffects
 from attnwidget.mechanisms.patching.patch_path import PathPatch
 from attnwidget.mechanisms.patching.patch_results import HeadPatches
+from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
+from attnwidget.mechanisms.score_sources import ScoreSources
+from attnwidget.mechanisms.stream_records import Writer
 from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
+from attnwidget.mechanisms.wavelength_shares import WavelengthShares
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -41,6 +48,7 @@ from attnwidget.studies.metrics.measure_checkpoints import MeasuredCheckpoints
 from attnwidget.studies.metrics.norms import NormsResult
 from attnwidget.studies.metrics.patterns import PatternsResult
 from attnwidget.studies.metrics.position import PositionResult
+from attnwidget.studies.metrics.position_content import PositionContentResult
 from attnwidget.studies.metrics.retrieval import RetrievalResult
 from attnwidget.studies.metrics.rollout import TokenRelevance
 from attnwidget.studies.metrics.sinks import SinksResult
@@ -75,11 +83,14 @@ __all__ = [
     "HeadImportance",
     "HeadPatches",
     "HeadResult",
+    "HeadScores",
     "HeadVocabulary",
     "HeadVotes",
     "HeadWrites",
     "InductionResult",
+    "KeyBiplot",
     "Link",
+    "LinkExplanation",
     "LinkWeights",
     "LinkedSentence",
     "LogitLens",
@@ -92,6 +103,7 @@ __all__ = [
     "PairScores",
     "PathPatch",
     "PatternsResult",
+    "PositionContentResult",
     "PositionResult",
     "PredictedTree",
     "PredictionChange",
@@ -100,9 +112,13 @@ __all__ = [
     "RelationAccuracies",
     "Result",
     "RetrievalResult",
+    "ScoreSources",
+    "ScoresAtDistances",
     "SeveralComparisons",
     "SinksResult",
     "StructuralProbe",
     "TokenRelevance",
+    "WavelengthShares",
     "WordVectors",
+    "Writer",
 ]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.mechanisms.exact_linear import exact_dtype
 
 # Differences between a norm and its frozen form, as a share of the largest output.
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-6}
@@ -52,7 +53,9 @@ class FrozenNorm:
         weight = next((w for n in _GAINS if isinstance(w := weight_of(module, n), Tensor)), None)
         bias = weight_of(module, "bias")
         gains = [None] if weight is None else [weight, 1 + weight]
+        precision = exact_dtype(given.device)
         allowed = _TOLERANCE.get(output.dtype, 1e-2) * max(float(output.abs().max()), 1e-6)
+        given, output = given.to(precision), output.to(precision)
         for centred in (True, False):
             moved = given - given.mean(-1, keepdim=True) if centred else given
             deviation = (moved.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
@@ -68,7 +71,7 @@ class FrozenNorm:
         centred = states.reshape(-1, *one)
         if self.centred:
             centred = centred - centred.mean(-1, keepdim=True)
-        output = centred / self.deviation
+        output = centred / self.deviation.to(states.dtype)
         if self.gain is not None:
             output = output * self.gain
         if self.bias is not None:

@@ -1,7 +1,7 @@
 """The residual stream of one input: its writers, and the share of each writer in later states.
 
-Each module that writes to the stream is replaced by its recorded output, and each norm by its
-frozen form. The rest of the model is affine. The model then runs with a single writer in each entry
+Recorded outputs replace the modules that write to the stream, and frozen norms replace the norms.
+The rest of the model is affine. The model then runs with a single writer in each entry
 of a batch, and any state of an entry is the share of its writer.
 """
 
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from attnwidget.capture.hub_model.held_attributes import Hold, held
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.mechanisms.exact_linear import exact_dtype, exact_forward
 from attnwidget.mechanisms.stream_records import (
     Record,
     StreamRecords,
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.maps.input_reading import Reading
 
-# Numbers in one state of all entries of a batch, or in their maps of one layer.
+# Numbers in a state of all entries of a batch, or in the maps of a layer.
 _NUMBERS_AT_ONCE = 16 * 1024 * 1024
 # Differences that rounding explains, and shares that are rounding, of the largest number.
-_ROUNDING = 1e-5
+_ROUNDING = {torch.float64: 1e-5, torch.float32: 1e-4}
 _NOTHING = 1e-6
 _PRECISE = {torch.float32, torch.float64}
 
@@ -81,7 +82,7 @@ class ResidualStream:
         >>> sorted(str(writer) for writer in shares.writers if writer.kind != "head")
         ['L0 MLP', 'biases', 'embeddings', 'positions', 'token types']
         >>> shares.parts["query"].shape  # writers, heads, tokens, dimensions
-        torch.Size([17, 12, 6, 32])
+        torch.Size([17, 12, 6, 20])
     """
 
     def __init__(self, hf_model: Any, inputs: Mapping[str, Tensor]) -> None:
@@ -98,6 +99,7 @@ class ResidualStream:
         self._options: dict[str, Any] = {"use_cache": False} if takes_cache else {}
         self._records = StreamRecords(hf_model, inputs, self._options)
         self.writers = self._records.writers
+        self._true_inputs: dict[nn.Module, Tensor] = {}
         first = next(iter(inputs.values()))
         self._device = first.device
         self._n_tokens = first.shape[1] if first.ndim == 2 else 0
@@ -114,7 +116,7 @@ class ResidualStream:
                 `position_ids`, only these tokens run, which saves time and changes no number.
 
         Returns:
-            "query" [W, H, n, D] and "key" [W, Hkv, n, D].
+            "query" [W, H, n, D] and "key" [W, Hkv, n, D], float64 where the device has it.
 
         Raises:
             ValueError: The queries or keys are not linear in the residual stream.
@@ -136,7 +138,9 @@ class ResidualStream:
                 self._run(entries, target)
             return caught
 
-        return self._shares(run, tokens)
+        shares = self._shares(run, tokens)
+        self._check_heads(shares, layer, stack)
+        return shares
 
     def entering(self, module: nn.Module, tokens: Sequence[int] | None = None) -> Shares:
         """Return the shares of the input of a module, such as the projection onto the vocabulary.
@@ -147,7 +151,7 @@ class ResidualStream:
             tokens: Indices of the tokens to compute, as in `at_attention`.
 
         Returns:
-            "input" [W, n, d].
+            "input" [W, n, d], float64 where the device has it.
 
         Raises:
             ValueError: The input is not linear in the residual stream, or the module did not run.
@@ -168,7 +172,44 @@ class ResidualStream:
                 hook.remove()
             return caught
 
-        return self._shares(run, tokens)
+        shares = self._shares(run, tokens)
+        self._check_input(shares, module, tokens)
+        return shares
+
+    def _check_heads(self, shares: Shares, layer: int, stack: str) -> None:
+        """Refuse shares in which all heads of an earlier layer are missing.
+
+        A module that adds the stream to its output, and is taken for a writer, hides them.
+        """
+        reached = {w.layer for w in shares.writers if w.kind == "head" and w.stack == stack}
+        for earlier in {number for name, number in self._records.calls if name == stack}:
+            if earlier < layer and earlier not in reached and self._records.writes(stack, earlier):
+                raise ValueError(self._not_linear())
+
+    def _check_input(self, shares: Shares, module: nn.Module, tokens: Sequence[int] | None) -> None:
+        """Refuse shares that do not sum to the input that the module has in a pass of the model."""
+        if module not in self._true_inputs:
+            caught: list[Tensor] = []
+
+            def catch(_: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+                caught.append(first_tensor(args, kwargs).detach()[0])
+                raise _ReachedError
+
+            hook = module.register_forward_pre_hook(catch, with_kwargs=True)
+            try:
+                with torch.no_grad(), tap(self._hf_model, lambda _: None):
+                    self._hf_model(**self._inputs, **self._options)
+            except _ReachedError:
+                pass
+            finally:
+                hook.remove()
+            self._true_inputs[module] = caught[0]
+        whole = self._true_inputs[module]
+        whole = whole if tokens is None else whole[list(tokens)]
+        summed = shares.parts["input"].sum(0)
+        allowed = 1e-4 * max(float(whole.abs().max()), 1e-6)
+        if summed.shape != whole.shape or float((summed - whole).abs().max()) > allowed:
+            raise ValueError(self._not_linear())
 
     def _shares(self, run: Callable[[_Entries], States], tokens: Sequence[int] | None) -> Shares:
         """Return the shares of the states that `run` catches, of some tokens."""
@@ -177,7 +218,7 @@ class ResidualStream:
         indices = torch.as_tensor(list(tokens), device=self._device)
         if self._takes_some_tokens:
             try:
-                return self._summed(run, indices)
+                return self._summed(run, indices, exact_dtype(self._device))
             except (ValueError, RuntimeError, TypeError, IndexError):
                 pass  # this model does not take a part of an input: run all tokens
         shares = self._of_all_tokens(run)
@@ -185,20 +226,30 @@ class ResidualStream:
         return replace(shares, parts=parts)
 
     def _of_all_tokens(self, run: Callable[[_Entries], States]) -> Shares:
-        try:
-            return self._summed(run, None)
-        except (RuntimeError, TypeError, IndexError) as error:
-            raise ValueError(self._not_linear()) from error
+        errors = []
+        for dtype in dict.fromkeys([exact_dtype(self._device), torch.float32]):
+            try:
+                return self._summed(run, None, dtype)
+            except (RuntimeError, TypeError, IndexError) as error:
+                errors.append(error)  # code of the model may insist on its own type
+        raise ValueError(self._not_linear()) from errors[-1]
 
-    def _summed(self, run: Callable[[_Entries], States], tokens: Tensor | None) -> Shares:
+    def _entries(
+        self, writers: Sequence[Sequence[Writer]], tokens: Tensor | None, dtype: torch.dtype
+    ) -> _Entries:
+        return _Entries(writers, tokens, self._n_tokens, dtype)
+
+    def _summed(
+        self, run: Callable[[_Entries], States], tokens: Tensor | None, dtype: torch.dtype
+    ) -> Shares:
         """Return shares that were found to sum to the states.
 
         Raises:
             ValueError: The shares do not sum to the states, or the states were not reached.
         """
         with torch.no_grad():
-            # One entry has all writers, and one has none of them.
-            both = run(_Entries([self.writers, ()], tokens, self._n_tokens))
+            # The first entry has all writers, and the second entry has no writer.
+            both = run(self._entries([self.writers, ()], tokens, dtype))
             if not both:
                 raise ValueError(
                     f"the queries and keys, or the input that was asked for, are not visible in "
@@ -206,7 +257,7 @@ class ResidualStream:
                 )
             found: dict[str, list[Tensor]] = {name: [] for name in both}
             for chunk in self._chunks():
-                states = run(_Entries([(w,) for w in chunk], tokens, self._n_tokens))
+                states = run(self._entries([(w,) for w in chunk], tokens, dtype))
                 for name, state in states.items():
                     found[name].append(state - both[name][1])
         parts = {name: torch.cat(chunks) for name, chunks in found.items()}
@@ -221,7 +272,7 @@ class ResidualStream:
         kept = torch.tensor(reaches, device=self._device)
         for name, part in parts.items():
             biases = both[name][1] + part[~kept].sum(0)
-            allowed = _ROUNDING * max(largest[name], float(part.abs().max()), 1e-6)
+            allowed = _ROUNDING[dtype] * max(largest[name], float(part.abs().max()), 1e-6)
             parts[name] = torch.cat([part[kept], biases[None]])
             difference = float((parts[name].sum(0) - both[name][0]).abs().max())
             if not difference <= allowed:
@@ -321,12 +372,15 @@ class ResidualStream:
             for module in records.of_modules
         }
         answers |= {module: normed(module) for module in records.norms}
-        return held(
-            [
-                Hold(module, "forward", replacing(module, module.forward, answer))
-                for module, answer in answers.items()
-            ]
-        )
+        forwards = {
+            module: replacing(module, module.forward, answer) for module, answer in answers.items()
+        }
+        for module in self._hf_model.modules():
+            if module not in forwards:
+                exact = exact_forward(module, module.forward)
+                if exact is not None:
+                    forwards[module] = exact
+        return held([Hold(module, "forward", forward) for module, forward in forwards.items()])
 
 
 class _Entries:
@@ -336,14 +390,20 @@ class _Entries:
         writers: The writers of each of the B entries.
         tokens: Indices of the tokens; None = all tokens.
         n_tokens: Number of tokens of the input.
+        dtype: Type in which the shares are computed.
     """
 
     def __init__(
-        self, writers: Sequence[Sequence[Writer]], tokens: Tensor | None, n_tokens: int
+        self,
+        writers: Sequence[Sequence[Writer]],
+        tokens: Tensor | None,
+        n_tokens: int,
+        dtype: torch.dtype,
     ) -> None:
         self._writers = [set(on) for on in writers]
         self._tokens = tokens
         self._n_tokens = n_tokens
+        self._dtype = dtype
 
     def inputs(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the inputs of the model for all entries."""
@@ -366,7 +426,7 @@ class _Entries:
     def output(self, record: Record, module: nn.Module) -> Tensor:
         """Return the output of a module in all entries, as far as its writers are in them."""
         record = self.cut(record)
-        whole = record.tensor
+        whole = record.tensor.to(self._dtype)
         bias = None if record.summed is None else bias_of(module)
         outputs = []
         for on in self._writers:
@@ -378,7 +438,7 @@ class _Entries:
                 output = output + bias
             for head, writer in enumerate(record.writers):
                 if writer in on:  # of several writers, each is a head
-                    output = output + record.head_output(module, head)
+                    output = output + record.head_output(module, head, self._dtype)
             outputs.append(output)
         return torch.cat(outputs)
 
@@ -414,9 +474,8 @@ def stream_of(attention: Attention) -> ResidualStream:
     reading = attention.reading
     if reading is None:
         raise ValueError(
-            "who wrote to the residual stream is asked of a model, and this attention is of given "
-            "weights, or was made in a block of `disabled`: make one with "
-            "load_model(...).attend(text), outside of such a block"
+            "the residual stream is read from a model, and this attention is of given weights, or "
+            "was made in a block of `disabled`: call load_model(...).attend(text) outside the block"
         )
     reading.refuse_changed()
     with reading.model.lock:

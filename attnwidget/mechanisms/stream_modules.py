@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,7 @@ class StreamModules:
         norms: Every norm, also the norms of queries and keys.
         embeddings: Modules before the layers that write to the stream, with the kind of each.
         mlps: Modules in the layers that write to the stream, with the last name of their path.
+        opened: Modules in the layers that add the stream to the output of their inner modules.
 
     Example:
         >>> from attnwidget import load_model
@@ -42,10 +44,16 @@ class StreamModules:
     norms: tuple[nn.Module, ...]
     embeddings: dict[nn.Module, WriterKind]
     mlps: dict[nn.Module, str]
+    opened: frozenset[nn.Module] = frozenset()
 
     @classmethod
-    def of(cls, hf_model: nn.Module) -> StreamModules:
+    def of(cls, hf_model: nn.Module, opened: Collection[nn.Module] = ()) -> StreamModules:
         """Find the modules of a model.
+
+        Args:
+            hf_model: The model.
+            opened: Modules in the layers that add the stream to their output: the modules inside
+                them write, and not they.
 
         Raises:
             ValueError: An attention module has no output projection that is known, or a quantised
@@ -59,27 +67,26 @@ class StreamModules:
             projection = find_projection(module, parent)
             if projection is None:
                 raise ValueError(
-                    f"the attention of {type(model).__name__} ({site.path}) has no output "
-                    "projection that is known, or a quantised one, so that its heads have no "
-                    "outputs of their own: load the model without quantisation"
+                    f"the output projection of {site.path} in {type(model).__name__} is unknown or "
+                    "quantised, so its heads have no known outputs: load the model without "
+                    "quantisation"
                 )
             projections[module] = projection
         norms = tuple(module for module in model.modules() if is_norm(module))
-        found = cls(sites, projections, norms, {}, {})
-        found._sort(model, "", in_layer=False)
+        found = cls(sites, projections, norms, {}, {}, frozenset(opened))
+        found._sort(model, "", {*sites, *projections.values(), *norms, *opened}, in_layer=False)
         return found
 
-    def _sort(self, module: nn.Module, path: str, *, in_layer: bool) -> None:
-        """Sort the modules below `module` into embeddings and MLPs."""
-        inner = {*self.sites, *self.projections.values(), *self.norms}
+    def _sort(self, module: nn.Module, path: str, inner: set[nn.Module], *, in_layer: bool) -> None:
+        """Sort the modules below `module`, those without `inner` modules, into their kinds."""
         for name, child in module.named_children():
             child_path = f"{path}.{name}" if path else name
             below = set(child.modules())
-            if child in inner:
+            if child in inner and child not in self.opened:
                 continue
             if not inner.isdisjoint(below):
                 layers = isinstance(module, nn.ModuleList) and not below.isdisjoint(self.sites)
-                self._sort(child, child_path, in_layer=in_layer or layers)
+                self._sort(child, child_path, inner, in_layer=in_layer or layers)
             elif in_layer:
                 if _has_parameters(child) and not _only_scales(child):
                     self.mlps[child] = name

@@ -73,12 +73,12 @@ class Record:
         """Return the output with another tensor in its place."""
         return (tensor, *self.output[1:]) if isinstance(self.output, tuple) else tensor
 
-    def head_output(self, projection: nn.Module, head: int) -> Tensor:
-        """Return what one head writes: its slice of the input through the projection."""
+    def head_output(self, projection: nn.Module, head: int, dtype: torch.dtype) -> Tensor:
+        """Return the output of a head: its slice of the input through the projection."""
         assert self.summed is not None
-        heads = self.summed.unflatten(-1, (len(self.writers), -1))[..., head, :]
+        heads = self.summed.unflatten(-1, (len(self.writers), -1))[..., head, :].to(dtype)
         weight = projection_weight(projection).unflatten(1, (len(self.writers), -1))[:, head]
-        return (heads @ weight.T.to(heads.dtype)).reshape(self.tensor.shape)
+        return (heads @ weight.T.to(dtype)).reshape(self.tensor.shape)
 
     def at(self, tokens: Tensor, n_tokens: int) -> Record:
         """Return the record of some of the tokens.
@@ -95,7 +95,7 @@ class Record:
 
 
 class StreamRecords:
-    """The records of one pass of a model over one input.
+    """The records of a pass of a model over an input.
 
     Attributes:
         modules: The modules of the model by their part in the stream.
@@ -114,7 +114,23 @@ class StreamRecords:
     def __init__(
         self, hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
     ) -> None:
-        self.modules = StreamModules.of(hf_model)
+        opened: set[nn.Module] = set()
+        while True:
+            self._record(hf_model, inputs, options, opened)
+            if not self._adding:
+                break
+            opened |= self._adding
+
+    def _record(
+        self,
+        hf_model: Any,
+        inputs: Mapping[str, Tensor],
+        options: Mapping[str, Any],
+        opened: set[nn.Module],
+    ) -> None:
+        self.modules = StreamModules.of(hf_model, opened)
+        # Modules that may add the stream to their output.
+        self._adding: set[nn.Module] = set()
         self.of_modules: dict[nn.Module, list[Record]] = {}
         self.norms: dict[nn.Module, list[FrozenNorm]] = {}
         self.calls: dict[tuple[str, int], tuple[nn.Module, int]] = {}
@@ -132,7 +148,8 @@ class StreamRecords:
             for module in self.modules.embeddings:
                 undo.callback(module.register_forward_hook(self._embedded).remove)
             for module in self.modules.mlps:
-                undo.callback(module.register_forward_hook(self._computed).remove)
+                hook = module.register_forward_hook(self._computed, with_kwargs=True)
+                undo.callback(hook.remove)
             for module in self._own:
                 undo.callback(module.register_forward_hook(self._projected).remove)
             for module in self.modules.sites:
@@ -148,7 +165,16 @@ class StreamRecords:
         self._waiting.clear()
         self._layers.clear()
 
+    def writes(self, stack: str, layer: int) -> bool:
+        """Return whether the heads of a layer wrote anything but 0."""
+        module, call = self.calls[stack, layer]
+        calls = self.of_modules.get(self.modules.projections[module], [])
+        summed = calls[call].summed if call < len(calls) else None
+        return summed is not None and bool(summed.any())
+
     def _add(self, module: nn.Module, record: Record) -> None:
+        # Models may add to an output in place.
+        record = replace(record, output=record.with_tensor(record.tensor.clone()))
         self.of_modules.setdefault(module, []).append(record)
         self._writers.extend(record.writers)
 
@@ -165,7 +191,13 @@ class StreamRecords:
         self._n_calls[seen.module] = call + 1
         self.calls[seen.stack, seen.layer] = (seen.module, call)
 
-    def _computed(self, module: nn.Module, _: Any, output: Any) -> None:
+    def _computed(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
+    ) -> None:
+        states = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
+        states = [state for state in states if state.is_floating_point() and state.ndim > 1]
+        if len(states) > 1 and next(module.children(), None) is not None:
+            self._adding.add(module)
         if not self._layers:
             return
         latest = self._layers[-1]
@@ -185,12 +217,15 @@ class StreamRecords:
         if not fits or not _close(self._sum_of_heads(module, record), output):
             raise ValueError(
                 f"the heads of {type(own).__name__} do not sum to the output of its projection "
-                f"(an adapter beside it: merge it), so that they have no outputs of their own"
+                "(an adapter beside it: merge it), so each head has no known output"
             )
         self._add(module, record)
 
     def _sum_of_heads(self, projection: nn.Module, record: Record) -> Tensor:
-        outputs = [record.head_output(projection, head) for head in range(len(record.writers))]
+        outputs = [
+            record.head_output(projection, head, record.tensor.dtype)
+            for head in range(len(record.writers))
+        ]
         bias = bias_of(projection)
         return sum(outputs[1:], outputs[0]) if bias is None else sum(outputs, bias)
 

@@ -69,7 +69,7 @@ def test_writers_sum_to_the_states_before_the_vocabulary(name: str) -> None:
         model(**zoo.inputs(name, batch=1, padded=0))
     hook.remove()
     parts = stream.entering(head).parts["input"]
-    torch.testing.assert_close(parts.sum(0), states[0][0], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(parts.sum(0).float(), states[0][0], rtol=1e-5, atol=1e-5)
 
 
 def test_the_share_of_a_head_is_the_change_without_it_in_the_first_layer() -> None:
@@ -90,7 +90,7 @@ def test_the_share_of_a_head_is_the_change_without_it_in_the_first_layer() -> No
             model(**inputs)
     hook.remove()
     written = (states[0] - states[1])[0]
-    torch.testing.assert_close(shares.parts["input"][place], written, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(shares.parts["input"][place].float(), written, rtol=1e-5, atol=1e-6)
 
 
 def test_the_model_is_as_before_and_other_threads_see_it_whole() -> None:

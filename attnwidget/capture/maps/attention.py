@@ -18,8 +18,9 @@ from attnwidget.capture.hub_model.token_axes import plain_axis
 from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
+from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.kept_layer import KeptLayer, ScoreParts
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, check_place
 from attnwidget.capture.maps.stack_maps import StackMaps
@@ -280,6 +281,55 @@ class Attention:
             (6, 6)
         """
         return self.head_maps.of("gradients", layer, head, stack)
+
+    def scores(self, layer: int, head: int, *, stack: str | None = None) -> HeadScores:
+        """Return the scores of one head before the softmax: products, soft cap, bias, mask apart.
+
+        Raises:
+            ValueError: There is no such layer, head or stack, or the model shows its weights alone.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The cat sat.")
+            >>> scores = attention.scores(2, 8)
+            >>> scores
+            HeadScores(L2 H8, 6×6 tokens: products)
+            >>> bool(abs(scores.weights() - attention.weights(2, 8)).max() < 1e-6)
+            True
+        """
+        named = self.head_maps.head_in(stack, layer, head)
+        self.head_maps.refuse_whole(named.stack, 6)
+        parts = self.score_parts(named)
+        return head_scores(named, self.stacks[named.stack], parts, self.model_name)
+
+    def score_parts(
+        self, head: Head, queries: Sequence[int] | None = None, keys: Sequence[int] | None = None
+    ) -> ScoreParts:
+        """Return the tensors that make the scores of one head, of some queries and keys.
+
+        Args:
+            head: The head.
+            queries: Indices of the queries; None = all.
+            keys: Indices of the keys; None = all.
+
+        Raises:
+            ValueError: The queries and keys of the layer are not known, only its weights.
+
+        Example:
+            >>> from attnwidget import Head, load_model
+            >>> parts = load_model().attend("The cat sat.").score_parts(Head(2, 8), queries=[1])
+            >>> parts.query.shape, parts.key.shape
+            (torch.Size([1, 20]), torch.Size([6, 20]))
+        """
+        with self.head_maps.lock, torch.no_grad():
+            parts = self.head_maps.layers[head.stack][head.layer].score_parts(head.head, queries, keys)
+        if parts is None:
+            raise ValueError(
+                f"{self.model_name} shows the weights of L{head.layer}, but not the queries and "
+                "keys of which they are made (given weights, an edited layer, or attention of a "
+                "kind of its own): its scores have no parts"
+            )
+        return parts
 
     def value_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.

@@ -40,6 +40,36 @@ class Products:
 
 
 @dataclass(frozen=True, eq=False)
+class ScoreParts:
+    """The parts of the scores of one head, float64 on the CPU.
+
+    A score is `softcap` * tanh(scaling * query . key / `softcap`) + bias, or -inf where the mask
+    hides the key.
+
+    Attributes:
+        query: [Q, D] after position encoding.
+        key: [K, D] after position encoding.
+        scaling: Factor of the products.
+        softcap: Bound of the products; None = no bound.
+        bias: [Q, K] added to the scores; None = nothing.
+        visible: Bool [Q, K]; None = every query sees every key.
+        sink: Score of the attention sink of the head; None = no sink.
+    """
+
+    query: Tensor
+    key: Tensor
+    scaling: float
+    softcap: float | None
+    bias: Tensor | None
+    visible: Tensor | None
+    sink: float | None
+
+    def products(self) -> Tensor:
+        """Return scaling * query . key, [Q, K]."""
+        return self.scaling * self.query @ self.key.T
+
+
+@dataclass(frozen=True, eq=False)
 class KeptLayer:
     """One layer of one input: `products`, or the maps `kept` [H, Q, K].
 
@@ -127,6 +157,29 @@ class KeptLayer:
             weights = weights.masked_fill_(~mask, 0)
         without_keys = top == torch.finfo(torch.float32).min
         return torch.where(without_keys, largest, weights) if bool(without_keys.any()) else weights
+
+    def score_parts(
+        self, head: int, rows: Index | None = None, keys: Index | None = None
+    ) -> ScoreParts | None:
+        """Return the parts of the scores of a head before the softmax; None without products."""
+        products = self.products
+        if products is None:
+            return None
+        one = slice(head, head + 1)
+        pick = _index(rows)
+        among = _index(keys)
+        own = head // (self.n_heads // self.n_key_heads)
+        bias = _of_heads(products.bias, one, pick, among)
+        mask = _of_heads(self.mask, one, pick, among)
+        return ScoreParts(
+            query=products.query[head, pick].cpu().double(),
+            key=products.key[own, among].cpu().double(),
+            scaling=products.scaling,
+            softcap=products.softcap,
+            bias=None if bias is None else bias[0].cpu().double(),
+            visible=None if mask is None else mask[0].cpu(),
+            sink=None if products.sinks is None else float(products.sinks[head]),
+        )
 
     def row_blocks(self, cells: int = _CELLS_AT_ONCE) -> Iterator[tuple[int, Tensor]]:
         """All weights, some queries at a time: the first of them, and [H, r, K] from it on."""

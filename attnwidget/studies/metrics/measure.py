@@ -18,6 +18,7 @@ from attnwidget.studies.metrics.induction import Induction
 from attnwidget.studies.metrics.norms import Norms
 from attnwidget.studies.metrics.patterns import Patterns
 from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.metrics.position_content import PositionContent
 from attnwidget.studies.metrics.sinks import Sinks
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.attention_reader import read_attention
@@ -50,6 +51,7 @@ METRICS: dict[str, type[Accumulator[Any]]] = {
         Distances,
         Induction,
         Sinks,
+        PositionContent,
     )
 }
 
@@ -79,7 +81,8 @@ def measure(
             `datasets.Dataset` of Hugging Face with texts in "text" or tokens in "first" and
             "second". An iterator is read during the pass.
         metrics: Names ("position", "classes", "entropy", "confidence", "norms", "gradients",
-            "patterns", "distances", "induction", "sinks"), or accumulators with options.
+            "patterns", "distances", "induction", "sinks", "position_content"), or accumulators with
+            options.
         batch_size: Number of segments in one pass of the model.
         checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
             last batch, with the same result to the last bit. Only one run at a time can use it.

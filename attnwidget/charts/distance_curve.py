@@ -1,0 +1,54 @@
+"""A number by distance, beside the distance of the input."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import HEIGHT, LIGHT, WIDTH, publication
+
+
+def distance_curve(
+    frame: pd.DataFrame, *, title: str, value_title: str, marked: float
+) -> alt.LayerChart:
+    """A curve over distances, with an upright line at one distance.
+
+    Args:
+        frame: Columns x, the distance in tokens, and value.
+        title: Title of the figure; further lines become the subtitle.
+        value_title: Quantity and unit.
+        marked: The distance of the line.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: A column or every row is missing, or a value is infinite.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.distance_curve import distance_curve
+        >>> frame = pd.DataFrame({"x": [1, 2], "value": [0.5, 0.2]})
+        >>> len(distance_curve(frame, title="Weight", value_title="weight", marked=1).layer)
+        2
+    """
+    table = checked(frame, ["x", "value"], "distance_curve")
+    base = alt.Chart(inline(table)).encode(
+        x=alt.X("x:Q", title="distance from query back to key (tokens)"),
+        y=alt.Y("value:Q", title=value_title, axis=alt.Axis(grid=True)),
+        tooltip=[
+            alt.Tooltip("x:Q", title="distance", format=NUMBER),
+            alt.Tooltip("value:Q", title=value_title, format=NUMBER),
+        ],
+    )
+    point = len(table) <= 60
+    curve = base.mark_line(color=LIGHT.series[0], point={"color": LIGHT.series[0]} if point else {})
+    here = alt.Chart(inline(pd.DataFrame({"x": [marked]}))).mark_rule(
+        color=LIGHT.rest, strokeDash=[4, 3]
+    )
+    chart = alt.LayerChart(layer=[here.encode(x="x:Q"), curve])
+    return offline(publication(chart.properties(width=WIDTH, height=HEIGHT), title))

@@ -1,0 +1,75 @@
+"""Shares of a whole, a stacked bar for each head."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import LIGHT, WIDTH, publication
+
+_ROW = 20
+
+
+def share_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt.Chart:
+    """One row a head, split into parts in the order of the frame; negative shares go to the left.
+
+    Args:
+        frame: Columns head, part and value.
+        title: Title of the figure; further lines become the subtitle.
+        value_title: Quantity and unit.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        ValueError: A column or every row is missing, or a value is infinite.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.share_bars import share_bars
+        >>> frame = pd.DataFrame({"layer": 0, "head": [0, 0], "part": ["a", "b"],
+        ...                       "value": [0.7, 0.3]})
+        >>> share_bars(frame, title="One head", value_title="share").mark.type
+        'bar'
+    """
+    table = checked(frame, ["layer", "head", "part", "value"], "share_bars")
+    parts = list(dict.fromkeys(table["part"]))
+    table["order"] = table["part"].map({part: place for place, part in enumerate(parts)})
+    table["name"] = [f"L{row.layer} H{row.head}" for row in table.itertuples()]
+    anchors = list(LIGHT.layers)
+    chart = alt.Chart(inline(table)).mark_bar(height=_ROW - 6)
+    chart = chart.encode(
+        x=alt.X("value:Q", title=value_title, axis=alt.Axis(format="%", grid=True)),
+        y=alt.Y("name:N", title=None, sort=list(dict.fromkeys(table["name"]))),
+        color=alt.Color(
+            "part:O",
+            sort=parts,
+            title="part",
+            scale=alt.Scale(domain=parts, range=_colours(anchors, len(parts))),
+        ),
+        order=alt.Order("order:Q"),
+        tooltip=[
+            alt.Tooltip("name:N", title="head"),
+            alt.Tooltip("part:N"),
+            alt.Tooltip("value:Q", title=value_title, format=NUMBER),
+        ],
+    )
+    return offline(publication(chart.properties(width=WIDTH, height=alt.Step(_ROW)), title))
+
+
+def _colours(anchors: list[str], count: int) -> list[str]:
+    """Return `count` colours along the anchors, interpolated."""
+    channels = [[int(a[i : i + 2], 16) for i in (1, 3, 5)] for a in anchors]
+    colours = []
+    for place in range(count):
+        at = place * (len(anchors) - 1) / max(1, count - 1)
+        low = min(int(at), len(anchors) - 2)
+        mixed = [
+            round(a + (b - a) * (at - low))
+            for a, b in zip(channels[low], channels[low + 1], strict=True)
+        ]
+        colours.append("#" + "".join(f"{value:02x}" for value in mixed))
+    return colours

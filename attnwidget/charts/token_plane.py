@@ -1,0 +1,58 @@
+"""Queries and keys of a head in one plane."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, inline
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import LABEL, LIGHT, WIDTH, publication
+from attnwidget.text.xml_text import xml_texts
+
+_LABELLED = 60
+
+
+def token_plane(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+    """Queries and keys as points with their tokens; the inner product of two points is a score.
+
+    Args:
+        frame: Columns side ("query" or "key"), token, x and y.
+        title: Title of the figure; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: A column or every position is missing, or a position is infinite.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.token_plane import token_plane
+        >>> frame = pd.DataFrame({"side": ["query", "key"], "token": ["a", "b"],
+        ...                       "x": [0.0, 1.0], "y": [1.0, 0.0]})
+        >>> len(token_plane(frame, title="Two tokens").layer)
+        2
+    """
+    table = checked(frame, ["side", "token", "x", "y"], "token_plane")
+    table["token"] = xml_texts(table["token"].tolist())
+    reach = 1.1 * (float(table[["x", "y"]].abs().to_numpy().max()) or 1.0)
+    scale = alt.Scale(domain=[-reach, reach], nice=False)
+    sides = ["query", "key"]
+    base = alt.Chart(inline(table)).encode(
+        x=alt.X("x:Q", scale=scale, title="first axis", axis=alt.Axis(grid=True)),
+        y=alt.Y("y:Q", scale=scale, title="second axis", axis=alt.Axis(grid=True)),
+        color=alt.Color(
+            "side:N",
+            title=None,
+            scale=alt.Scale(domain=sides, range=[LIGHT.series[0], LIGHT.series[1]]),
+        ),
+        tooltip=["side:N", "token:N"],
+    )
+    shape = alt.Shape("side:N", scale=alt.Scale(domain=sides, range=["circle", "square"]))
+    drawn = [base.mark_point(filled=True, size=40, opacity=0.85).encode(shape=shape)]
+    if len(table) <= _LABELLED:
+        drawn.append(base.mark_text(align="left", dx=6, fontSize=LABEL).encode(text="token:N"))
+    chart = alt.LayerChart(layer=drawn).properties(width=WIDTH, height=WIDTH)
+    return offline(publication(chart, title))

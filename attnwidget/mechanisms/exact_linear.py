@@ -1,0 +1,70 @@
+"""Linear modules of a float32 model, computed in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnwidget.capture.hub_model.weight_placement import weight_of
+
+
+def exact_dtype(device: torch.device) -> torch.dtype:
+    """Return float64, or float32 on a device without it.
+
+    Example:
+        >>> import torch
+        >>> exact_dtype(torch.device("cpu"))
+        torch.float64
+    """
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return a forward that also takes float64; None for a module without weights.
+
+    Linear layers and GPT-2's Conv1D are computed in float64. Other modules compute in the type of
+    their weights, and the result is converted.
+
+    Args:
+        module: A module without other modules inside.
+        forward: Its own forward.
+
+    Example:
+        >>> import torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> exact_forward(layer, layer.forward)(torch.ones(1, 2, dtype=torch.float64)).dtype
+        torch.float64
+    """
+    weights = list(module.parameters(recurse=False))
+    if not weights or next(module.children(), None) is not None:
+        return None
+    dtype = weights[0].dtype
+    transposed = type(module).__name__ == "Conv1D"
+    linear = transposed or type(module).forward is nn.Linear.forward
+
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        values = [*args, *kwargs.values()]
+        wide = [v for v in values if isinstance(v, Tensor) and v.dtype == torch.float64]
+        if not wide or dtype == torch.float64:
+            return forward(*args, **kwargs)
+        weight = weight_of(module, "weight")
+        if linear and len(values) == 1 and weight is not None:
+            bias = weight_of(module, "bias")
+            weight = weight.double().T if transposed else weight.double()
+            return functional.linear(wide[0], weight, None if bias is None else bias.double())
+        output = forward(
+            *(_as(value, dtype) for value in args),
+            **{name: _as(value, dtype) for name, value in kwargs.items()},
+        )
+        return output.double() if isinstance(output, Tensor) else output
+
+    return converted
+
+
+def _as(value: Any, dtype: torch.dtype) -> Any:
+    wide = isinstance(value, Tensor) and value.dtype == torch.float64
+    return value.to(dtype) if wide else value

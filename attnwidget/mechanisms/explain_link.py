@@ -1,0 +1,260 @@
+"""Why a head attends to a token more than to a rival: parts of the difference of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import index as as_index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.score_parts import capped
+from attnwidget.mechanisms.bias_by_offset import bias_name
+from attnwidget.mechanisms.rotations import known_rotation
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
+
+# Bars of the figure.
+_BARS = 16
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkExplanation:
+    """Why a query gives one key another weight than a rival key: log a_ij - log a_ij', in parts.
+
+    `dimensions` + `softcap` + `bias` sum to `total`, and so do `wavelengths` + `content` +
+    `softcap` + `bias`. A key that the mask hides is no rival, so the mask has no part.
+
+    Attributes:
+        head: The head.
+        query, key, versus: Places of the query, the key and the rival key.
+        tokens: The tokens at these places.
+        weights: The weights of the key and of the rival key.
+        dimensions: float64 [D], scaling * q_f * (k_f - k'_f) of each dimension f.
+        pairs: int64 [F, 2], the dimensions that the rotary encoding turns together; F = 0 without.
+        periods: float64 [F], tokens in a full turn of each pair; infinite for a pair that rests.
+        wavelengths: float64 [F], the sum over both dimensions of each pair.
+        content: Sum over the dimensions that do not turn.
+        bias: Difference of the biases of both keys.
+        bias_kind: "ALiBi", "relative positions", "bias", or "" without a bias.
+        softcap: Change of the difference by the bound of the scores.
+        total: Difference of the scores.
+        log_ratio: log a_ij - log a_ij' of the model's own weights in float32.
+        model_name: The model.
+        note: Why the wavelengths are not known; "" if they are, or if nothing turns.
+    """
+
+    head: Head
+    query: int
+    key: int
+    versus: int
+    tokens: tuple[str, str, str]
+    weights: tuple[float, float]
+    dimensions: NDArray[np.float64]
+    pairs: NDArray[np.int64]
+    periods: NDArray[np.float64]
+    wavelengths: NDArray[np.float64]
+    content: float
+    bias: float
+    bias_kind: str
+    softcap: float
+    total: float
+    log_ratio: float
+    model_name: str
+    note: str = ""
+
+    def parts(self) -> dict[str, float]:
+        """Return the parts by wavelength, if pairs of dimensions turn, else by dimension."""
+        if len(self.wavelengths):
+            named = {
+                f"turn of {period:,.3g} tokens" if math.isfinite(period) else "pairs at rest": 0.0
+                for period in self.periods
+            }
+            for period, value in zip(self.periods, self.wavelengths, strict=True):
+                resting = not math.isfinite(period)
+                named["pairs at rest" if resting else f"turn of {period:,.3g} tokens"] += value
+            if len(self.dimensions) > 2 * len(self.wavelengths):
+                named["content"] = self.content
+        else:
+            named = {f"dimension {i}": float(v) for i, v in enumerate(self.dimensions)}
+        return named | dict(self._others())
+
+    def _others(self) -> Iterator[tuple[str, float]]:
+        if self.bias_kind:
+            yield self.bias_kind, self.bias
+        if self.softcap:
+            yield "soft cap", self.softcap
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a part: kind, part, dimensions, period, value.
+
+        Kinds are "dimension", "wavelength", "content", "bias", "soft cap" and "total". Dimensions
+        and wavelengths are two ways to split the same sum.
+        """
+        import pandas as pd
+
+        rows: list[tuple[str, str, str, float, float]] = [
+            ("dimension", f"dimension {i}", str(i), math.nan, float(value))
+            for i, value in enumerate(self.dimensions)
+        ]
+        turning = zip(self.pairs, self.periods, self.wavelengths, strict=True)
+        for (first, second), period, value in turning:
+            name = f"turn of {period:,.3g} tokens"
+            rows.append(("wavelength", name, f"{first} {second}", float(period), float(value)))
+        rows.append(("content", "content", "", math.nan, self.content))
+        if self.bias_kind:
+            rows.append(("bias", self.bias_kind, "", math.nan, self.bias))
+        if self.softcap:
+            rows.append(("soft cap", "soft cap", "", math.nan, self.softcap))
+        rows.append(("total", "total", "", math.nan, self.total))
+        frame = pd.DataFrame(rows, columns=["kind", "part", "dimensions", "period", "value"])
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.LayerChart:
+        """The largest parts, sorted, and the sum of the others."""
+        import pandas as pd
+
+        from attnwidget.charts.signed_bars import signed_bars
+
+        parts = sorted(self.parts().items(), key=lambda part: -abs(part[1]))
+        shown = parts[:_BARS]
+        if rest := parts[_BARS:]:
+            shown.append((f"{len(rest)} others", sum(value for _, value in rest)))
+        shown.append(("sum", self.total))
+        query, key, versus = self.tokens
+        return signed_bars(
+            pd.DataFrame(shown, columns=["part", "value"]),
+            title=f"Why {query!r} looks at {key!r} and not {versus!r}, {self.head}: "
+            f"{self.model_name}\nparts of log a({key!r}) - log a({versus!r})",
+            value_title="difference of scores",
+        )
+
+    def __repr__(self) -> str:
+        query, key, versus = self.tokens
+        first, second = self.weights
+        sum_of = "wavelengths" if len(self.wavelengths) else "dimensions"
+        parts = [f"{sum_of} {self.total - self.bias - self.softcap:+.3f}"]
+        parts += [f"{name} {value:+.3f}" for name, value in self._others()]
+        return (
+            f"LinkExplanation({self.head}, {query!r} at {key!r} {first:.3f} and at {versus!r} "
+            f"{second:.3f}: {' '.join(parts)} = {self.total:+.3f}, log ratio {self.log_ratio:+.3f})"
+        )
+
+
+def explain_link(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    key: int,
+    versus: int | None = None,
+    *,
+    stack: str | None = None,
+) -> LinkExplanation:
+    """Explain why a query attends to a key more, or less, than to a rival key.
+
+    A score has no meaning of its own: a constant for each query leaves the weights unchanged. So
+    the difference of two scores, log a_ij - log a_ij', is split: by dimension of the head, by
+    wavelength of the rotary encoding, bias and soft cap.
+
+    Args:
+        attention: Attention of one input.
+        layer: Layer of the head.
+        head: Index of the head.
+        query: Place of the attending token.
+        key: Place of the attended token.
+        versus: Place of the rival key; None = the runner-up, the rival with most weight.
+        stack: Stack of layers, if there are several.
+
+    Raises:
+        ValueError: There is no such head or token; the mask hides a key; there is no rival; or only
+            the weights of the layer are known.
+
+    Example:
+        >>> from attnwidget import explain_link, load_model
+        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
+        >>> link = explain_link(attention, 2, 8, query=2, key=3)
+        >>> bool(abs(link.dimensions.sum() - link.log_ratio) < 1e-4)
+        True
+    """
+    named = attention.head((layer, head) if stack is None else (layer, head, stack))
+    axes = attention.stacks[named.stack]
+    query = token_at(query, len(axes.query), "query")
+    key = token_at(key, len(axes.key), "key")
+    weights = attention.rows(named.layer, named.head, query, stack=named.stack)
+    row = attention.score_parts(named, [query])
+    visible = None if row.visible is None else row.visible[0]
+    if versus is None:
+        versus = _runner_up(weights, key, visible, named, query)
+    versus = token_at(versus, len(axes.key), "key")
+    if versus == key:
+        raise ValueError(f"versus={versus} is the key itself: pass the place of another key")
+    for place in (key, versus):
+        if visible is not None and not bool(visible[place]):
+            raise ValueError(
+                f"the mask hides key {place} from query {query}, so its weight is 0: choose a key "
+                "that the query sees"
+            )
+    ends = [key, versus]
+    by_dimension = row.scaling * row.query[0] * (row.key[key] - row.key[versus])
+    products = row.scaling * row.key[ends] @ row.query[0]
+    bounded = capped(products, row.softcap)
+    raw = float(by_dimension.sum())
+    softcap = float(bounded[0] - bounded[1]) - raw if row.softcap is not None else 0.0
+    bias = 0.0 if row.bias is None else float(row.bias[0, key] - row.bias[0, versus])
+    rotation = known_rotation(attention, named)
+    by_pair = by_dimension[rotation.pairs].sum(-1)
+    with np.errstate(divide="ignore"):
+        log_ratio = float(np.log(np.float64(weights[key])) - np.log(np.float64(weights[versus])))
+    frequencies = rotation.frequencies.abs().numpy()
+    with np.errstate(divide="ignore"):
+        periods = 2 * np.pi / frequencies
+    return LinkExplanation(
+        head=named,
+        query=query,
+        key=key,
+        versus=versus,
+        tokens=(axes.query.text[query], axes.key.text[key], axes.key.text[versus]),
+        weights=(float(weights[key]), float(weights[versus])),
+        dimensions=by_dimension.numpy(),
+        pairs=rotation.pairs.numpy(),
+        periods=periods,
+        wavelengths=by_pair.numpy(),
+        content=raw - float(by_pair.sum()),
+        bias=bias,
+        bias_kind=bias_name(attention, named) if row.bias is not None else "",
+        softcap=softcap,
+        total=raw + softcap + bias,
+        log_ratio=log_ratio,
+        model_name=attention.model_name,
+        note=rotation.why_not,
+    )
+
+
+def token_at(place: int, count: int, side: str) -> int:
+    """Return a place among `count` tokens; ValueError if there is no such token."""
+    place = as_index(place)
+    if not 0 <= place < count:
+        raise ValueError(f"{side} {place} is not among 0 to {count - 1}")
+    return place
+
+
+def _runner_up(weights: Any, key: int, visible: Any, head: Head, query: int) -> int:
+    """Return the other visible key with most weight."""
+    others = np.array(weights, dtype=np.float64)
+    if visible is not None:
+        others[~visible.numpy()] = -1
+    others[key] = -1
+    best = int(np.nanargmax(others))
+    if others[best] < 0:
+        raise ValueError(f"query {query} of {head} sees no other key than {key}: there is no rival")
+    return best

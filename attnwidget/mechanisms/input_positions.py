@@ -1,0 +1,60 @@
+"""The places of kept tokens in the input of a model, and their positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+
+# The mask of the queries and of the keys of each stack.
+_MASKS = {
+    "self": ("attention_mask", "attention_mask"),
+    "encoder": ("attention_mask", "attention_mask"),
+    "decoder": ("decoder_attention_mask", "decoder_attention_mask"),
+    "cross": ("decoder_attention_mask", "attention_mask"),
+}
+
+
+def input_places(attention: Attention, stack: str) -> tuple[list[int], list[int]]:
+    """Return the places of queries and keys among all tokens of the input, padding included.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> input_places(load_model().attend("It sat."), "self")[0]
+        [0, 1, 2, 3, 4]
+    """
+    axes = attention.stacks[stack]
+    inputs = {} if attention.reading is None else attention.reading.inputs
+    sides = zip(_MASKS[stack], (axes.query, axes.key), strict=True)
+    queries, keys = (_kept(inputs.get(mask), len(tokens)) for mask, tokens in sides)
+    return queries, keys
+
+
+def positions(attention: Attention, stack: str) -> list[int]:
+    """Return the position of each token of a stack whose queries and keys are the same tokens.
+
+    Raises:
+        ValueError: A mask hides tokens between visible ones, and models count these differently.
+    """
+    places, _ = input_places(attention, stack)
+    inputs = {} if attention.reading is None else attention.reading.inputs
+    given = inputs.get("position_ids")
+    if stack == "self" and given is not None and given.shape[0] == 1 and given.ndim == 2:
+        return [int(given[0, place]) for place in places]
+    if places and places != list(range(places[0], places[0] + len(places))):
+        raise ValueError(
+            "the attention mask hides tokens between visible tokens, and models number their "
+            "positions in different ways: pass position_ids, or leave these tokens out"
+        )
+    return places
+
+
+def _kept(mask: Tensor | None, count: int) -> list[int]:
+    if mask is None or mask.ndim != 2:
+        return list(range(count))
+    kept = torch.nonzero(mask[0] != 0)[:, 0].tolist()
+    return kept if len(kept) == count else list(range(count))

@@ -1,0 +1,145 @@
+"""The plane that shows the scores of a head best, with its queries and keys as points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.score_plane import score_plane
+from attnwidget.text.counted import counted
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyBiplot:
+    """Queries and keys of a head as points of a plane: the inner product of two is their score.
+
+    A constant for each query leaves its weights unchanged, so the mean key is subtracted. The plane
+    is the best rank-2 form of the scores, before soft cap, bias and mask.
+
+    Attributes:
+        head: The head.
+        queries: float64 [Q, 2], points of all queries.
+        keys: float64 [K, 2], points of all keys.
+        query_tokens: The Q attending tokens.
+        key_tokens: The K attended tokens.
+        query_inputs: int64 [Q], the input of each query.
+        key_inputs: int64 [K], the input of each key.
+        query_places: int64 [Q], the place of each query in its input.
+        key_places: int64 [K], the place of each key in its input.
+        singular_values: float64, of the centred scores, largest first.
+        explained: Share of the squares of the centred scores that the plane shows, from 0 to 1.
+        model_name: The model.
+    """
+
+    head: Head
+    queries: NDArray[np.float64]
+    keys: NDArray[np.float64]
+    query_tokens: tuple[str, ...]
+    key_tokens: tuple[str, ...]
+    query_inputs: NDArray[np.int64]
+    key_inputs: NDArray[np.int64]
+    query_places: NDArray[np.int64]
+    key_places: NDArray[np.int64]
+    singular_values: NDArray[np.float64]
+    explained: float
+    model_name: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a point: side, input, place, token, x, y."""
+        import pandas as pd
+
+        frames = []
+        for side, inputs, places, tokens, points in (
+            ("query", self.query_inputs, self.query_places, self.query_tokens, self.queries),
+            ("key", self.key_inputs, self.key_places, self.key_tokens, self.keys),
+        ):
+            columns = {"side": side, "input": inputs, "place": places, "token": tokens}
+            frames.append(pd.DataFrame(columns).assign(x=points[:, 0], y=points[:, 1]))
+        frame = pd.concat(frames, ignore_index=True)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.LayerChart:
+        """Queries as circles and keys as squares, with their tokens if there is room."""
+        from attnwidget.charts.token_plane import token_plane
+
+        return token_plane(
+            self.to_frame(),
+            title=f"Queries and keys of {self.head}: {self.model_name}\n"
+            f"the plane shows {self.explained:.0%} of the scores; inner products are scores",
+        )
+
+    def __repr__(self) -> str:
+        size = f"{len(self.queries)}×{counted(len(self.keys), 'token')}"
+        return f"KeyBiplot({self.head}, {size}, {self.explained:.0%} explained)"
+
+
+def key_biplot(
+    attention: Attention | Sequence[Attention], layer: int, head: int, *, stack: str | None = None
+) -> KeyBiplot:
+    """Draw the queries and keys of a head in the plane that shows its scores best.
+
+    Args:
+        attention: Attention of one input, or of many inputs of the same model. With many inputs all
+            of them share the plane, and the mean key is over all inputs.
+        layer: Layer of the head.
+        head: Index of the head.
+        stack: Stack of layers, if there are several.
+
+    Raises:
+        ValueError: There is no such head or no input; the inputs are of different models; or only
+            the weights of the layer are known.
+
+    Example:
+        >>> from attnwidget import key_biplot, load_model
+        >>> plot = key_biplot(load_model(device="cpu").attend("The cat sat."), 2, 8)
+        >>> plot.queries.shape, 0 < plot.explained <= 1
+        ((6, 2), True)
+    """
+    attentions = list(attention) if isinstance(attention, Sequence) else [attention]
+    if not attentions:
+        raise ValueError("there is no input: pass an attention, or a list of at least one")
+    names = list(dict.fromkeys(one.model_name for one in attentions))
+    if len(names) > 1:
+        raise ValueError(
+            f"queries and keys of different models have no common plane: {', '.join(names)}"
+        )
+    named = attentions[0].head((layer, head) if stack is None else (layer, head, stack))
+    parts = [one.score_parts(one.head(named)) for one in attentions]
+    axes = [one.stacks[named.stack] for one in attentions]
+    queries, keys, values = score_plane(
+        torch.cat([part.query for part in parts]),
+        torch.cat([part.key for part in parts]),
+        parts[0].scaling,
+    )
+    squares = values.square()
+    total = float(squares.sum())
+    counts = [len(part.query) for part in parts], [len(part.key) for part in parts]
+    inputs = [np.repeat(np.arange(len(side)), side) for side in counts]
+    places = [np.concatenate([np.arange(count) for count in side]) for side in counts]
+    return KeyBiplot(
+        head=named,
+        queries=queries.numpy(),
+        keys=keys.numpy(),
+        query_tokens=tuple(token for axis in axes for token in axis.query.text),
+        key_tokens=tuple(token for axis in axes for token in axis.key.text),
+        query_inputs=inputs[0],
+        key_inputs=inputs[1],
+        query_places=places[0],
+        key_places=places[1],
+        singular_values=values.numpy(),
+        explained=float(squares[:2].sum()) / total if total else 1.0,
+        model_name=names[0],
+    )

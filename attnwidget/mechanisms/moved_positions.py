@@ -1,0 +1,92 @@
+"""Keys of the first layer with a token at another learned position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.mechanisms.stream_modules import StreamModules
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+    from attnwidget.capture.tapping.head import Head
+
+
+class _ReachedError(Exception):
+    """Ends a pass at the layer that was asked for."""
+
+
+def keys_at_positions(
+    attention: Attention, head: Head, query: int, key: int, distances: Sequence[int]
+) -> Tensor:
+    """Return keys [n, D] of a head in the first layer, with a token moved to other positions.
+
+    Args:
+        attention: Attention of a model with a table of learned positions.
+        head: The head.
+        query: Place of the query in the input.
+        key: Place of the key in the input.
+        distances: Tokens from the query back to the position of the key.
+
+    Raises:
+        ValueError: The model has no such table, or the table has no row for a distance.
+    """
+    reading = attention.reading
+    assert reading is not None
+    hf_model = reading.model.hf_model
+    tables = [m for m, kind in StreamModules.of(hf_model).embeddings.items() if kind == "positions"]
+    moves = [query - distance - key for distance in distances]
+    moved: list[nn.Module] = []
+
+    def move(module: Any, _: Any, output: Tensor) -> Tensor:
+        """Exchange the row of the table at the key, in each entry of the batch."""
+        weight = module.weight
+        if not isinstance(output, Tensor) or output.ndim != 3 or output.shape[1] <= key:
+            return output
+        row = (weight - output[0, key]).abs().amax(-1).argmin()
+        if not torch.equal(weight[row], output[0, key]):
+            return output
+        rows = [int(row) + step for step in moves]
+        outside = [d for d, r in zip(distances, rows, strict=True) if not 0 <= r < len(weight)]
+        if outside:
+            raise ValueError(
+                f"{attention.model_name} has {len(weight)} learned positions, and a key at the "
+                f"distance {outside[0]} from query {query} would be outside of them"
+            )
+        moved.append(module)
+        output = output.expand(len(rows), *output.shape[1:]).clone()
+        output[:, key] = weight[rows]
+        return output
+
+    found: list[Tensor] = []
+
+    def on_layer(seen: LayerAttention) -> None:
+        if (seen.layer, seen.stack) == (head.layer, head.stack):
+            if seen.key is not None:
+                group = seen.weights.shape[1] // seen.key.shape[1]
+                found.append(seen.key[:, head.head // group, key])
+            raise _ReachedError
+
+    count = len(distances)
+    inputs = {n: v.expand(count, *v.shape[1:]) for n, v in reading.inputs.items()}
+    options: dict[str, Any] = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    hooks = [t.register_forward_hook(move) for t in tables if isinstance(t, nn.Embedding)]
+    try:
+        with reading.model.lock, torch.no_grad(), tap(hf_model, on_layer):
+            hf_model(**inputs, **options)
+    except _ReachedError:
+        pass
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not moved or not found:
+        raise ValueError(
+            f"positions of {attention.model_name} are neither rotary, nor a bias by distance, nor "
+            "rows of a learned table: its keys cannot be moved"
+        )
+    return found[0]

@@ -1,0 +1,208 @@
+"""Rotary encodings as a model forms them: pairs of dimensions, and the frequency of each pair.
+
+Frequencies are read from the tables of the model. The layout of the pairs is found by experiment:
+the same token is read at several positions, and the queries must differ by the rotation alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.kernels.rotary import turned
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+    from attnwidget.capture.maps.input_reading import Reading
+    from attnwidget.capture.tapping.head import Head
+
+# Tokens of the experiment in models that do not take position_ids.
+_CONSTANT = 12
+# Differences that rounding of angles explains, as a share of the largest number.
+_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-3}
+# Models make angles and queries in float32, whose rounding grows with the position.
+_ANGLE = 3e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """The rotary encoding of one layer.
+
+    A query at position p is turned by p * frequency in each pair of dimensions, and so is a key.
+
+    Attributes:
+        pairs: int64 [F, 2], the dimensions of each pair; F = 0 in a layer without rotation.
+        frequencies: float64 [F], radians per token.
+        why_not: Why the encoding is not known; "" if it is known.
+    """
+
+    pairs: Tensor
+    frequencies: Tensor
+    why_not: str = ""
+
+    @classmethod
+    def none(cls, why_not: str = "") -> Rotation:
+        """Return the rotation of a layer whose queries and keys do not turn, or not known how."""
+        pairs = torch.zeros(0, 2, dtype=torch.long)
+        return cls(pairs, torch.zeros(0, dtype=torch.float64), why_not)
+
+
+_known: WeakKeyDictionary[Reading, dict[tuple[str, int], Rotation]] = WeakKeyDictionary()
+
+
+def rotation_of(attention: Attention, head: Head) -> Rotation:
+    """Return the rotary encoding of the layer of a head.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> attention = load_model(device="cpu").attend("The cat sat.")
+        >>> rotation_of(attention, attention.head((0, 0))).why_not[:39]
+        'queries of small BERT (in the package) '
+    """
+    reading = attention.reading
+    if reading is None:
+        return Rotation.none(
+            "how positions enter is asked of a model, and this attention is of given weights, or "
+            "was made in a block of `disabled`"
+        )
+    if reading not in _known:
+        reading.refuse_changed()
+        with reading.model.lock, torch.no_grad():
+            _known[reading] = _found(reading.model.hf_model, reading.inputs, attention)
+    unseen = Rotation.none(f"{attention.model_name} was not read at several positions")
+    return _known[reading].get((head.stack, head.layer), unseen)
+
+
+def known_rotation(attention: Attention, head: Head) -> Rotation:
+    """Return the rotary encoding of a head's layer; only a model with frequencies is read again.
+
+    A model without tables of frequencies turns nothing, and queries and keys of cross-attention
+    have no common positions.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> attention = load_model(device="cpu").attend("The cat sat.")
+        >>> len(known_rotation(attention, attention.head((0, 0))).pairs)
+        0
+    """
+    reading = attention.reading
+    if head.stack == "cross":
+        return Rotation.none()
+    if reading is not None and next(_tables(reading.model.hf_model), None) is None:
+        return Rotation.none()
+    return rotation_of(attention, head)
+
+
+def _found(
+    hf_model: Any, inputs: Mapping[str, Tensor], attention: Attention
+) -> dict[tuple[str, int], Rotation]:
+    """Return the rotation of every layer, from the same token at several positions."""
+    ids = inputs.get("input_ids")
+    if ids is None:
+        return {}
+    n_tokens = ids.shape[1]
+    encodes_apart = getattr(hf_model.config, "is_encoder_decoder", False)
+    options: dict[str, Any] = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    seen: list[LayerAttention] = []
+    if "position_ids" in input_names(hf_model) and not encodes_apart:
+        places = sorted({0, 1, 2, 3, max(1, n_tokens - 1)})
+        at = torch.tensor(places, device=ids.device)[:, None]
+        given = {"input_ids": ids[:1, :1].expand(len(places), 1), "position_ids": at}
+    else:
+        # A sequence of one repeated token: each position sees the same values.
+        places = list(range(min(_CONSTANT, max(2, n_tokens))))
+        repeated = ids[:1, :1].expand(1, len(places))
+        given = {"input_ids": repeated}
+        if encodes_apart:
+            first = inputs.get("decoder_input_ids", ids)[:1, :1]
+            given["decoder_input_ids"] = first.expand(1, len(places))
+    with tap(hf_model, seen.append):
+        hf_model(**given, **options)
+    tables = list(_tables(hf_model))
+    rotations: dict[tuple[str, int], Rotation] = {}
+    for layer in seen:
+        key = layer.stack, layer.layer
+        if layer.stack != "cross" and layer.query is not None and layer.key is not None:
+            both = layer.query.detach(), layer.key.detach()
+            states = [_by_place(state.cpu().double(), len(places)) for state in both]
+            rotations[key] = _fitting(states, places, tables, layer.query.dtype, attention)
+    return rotations
+
+
+def _by_place(states: Tensor, count: int) -> Tensor:
+    """Return the states of the token at each position, [P, H, D]."""
+    return states[:, :, 0] if states.shape[0] == count else states[0].transpose(0, 1)
+
+
+def _fitting(
+    states: list[Tensor],
+    places: list[int],
+    tables: list[Tensor],
+    dtype: torch.dtype,
+    attention: Attention,
+) -> Rotation:
+    """Return the rotation that explains how queries and keys differ between positions."""
+    tolerance = _TOLERANCE.get(dtype, 3e-2)
+    if all(_same(state, state[:1], tolerance) for state in states):
+        return Rotation.none()
+    size = states[0].shape[-1]
+    for frequencies in tables:
+        for pairs in _layouts(len(frequencies), size):
+            for sign in (1, -1):
+                turning = Rotation(pairs, sign * frequencies)
+                if all(_explains(turning, state, places, tolerance) for state in states):
+                    return turning
+    return Rotation.none(
+        f"queries of {attention.model_name} change with the position in another way than by a "
+        "rotation whose frequencies the model holds (learned positions, for example)"
+    )
+
+
+def _explains(turning: Rotation, states: Tensor, places: list[int], tolerance: float) -> bool:
+    for state, place in zip(states, places, strict=True):
+        moved = turned(states[0], turning.pairs, (place - places[0]) * turning.frequencies)
+        if not _same(state, moved, tolerance + _ANGLE * place):
+            return False
+    return True
+
+
+def _same(states: Tensor, expected: Tensor, tolerance: float) -> bool:
+    return bool((states - expected).abs().max() <= tolerance * states.abs().max())
+
+
+def _layouts(n_pairs: int, size: int) -> Iterator[Tensor]:
+    """Return the ways in which models pair the dimensions of a head: halves, or neighbours.
+
+    The first or the last dimensions of the head turn.
+    """
+    if 2 * n_pairs > size:
+        return
+    order = torch.arange(n_pairs)
+    for first in dict.fromkeys([0, size - 2 * n_pairs]):
+        yield first + torch.stack([order, order + n_pairs], 1)
+        yield first + torch.stack([2 * order, 2 * order + 1], 1)
+
+
+def _tables(hf_model: nn.Module) -> Iterator[Tensor]:
+    """Return the frequencies that a model holds, float64 [F], each once."""
+    seen: list[Tensor] = []
+    for name, buffer in hf_model.named_buffers():
+        last = name.rpartition(".")[2]
+        if "inv_freq" in last and "original" not in last and buffer.ndim == 1:
+            frequencies = buffer.detach().double().cpu()
+        elif last == "embed_positions" and buffer.ndim == 2 and len(buffer) > 1:
+            # Sines and cosines by position: the angles at position 1 are below half a turn.
+            sin, cos = buffer[1].detach().double().cpu().chunk(2)
+            frequencies = torch.atan2(sin, cos)
+        else:
+            continue
+        if not any(torch.equal(frequencies, known) for known in seen):
+            seen.append(frequencies)
+            yield frequencies

@@ -1,0 +1,242 @@
+"""The score and weight that a key would have at other distances from the query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import index as as_index
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.maps.kept_layer import ScoreParts
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.rotary import pair_products
+from attnwidget.kernels.score_parts import capped
+from attnwidget.mechanisms.bias_by_offset import offset_bias
+from attnwidget.mechanisms.explain_link import token_at
+from attnwidget.mechanisms.input_positions import input_places, positions
+from attnwidget.mechanisms.moved_positions import keys_at_positions
+from attnwidget.mechanisms.rotations import Rotation, rotation_of
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoresAtDistances:
+    """The score and weight of a key at other distances from the query, with all other keys fixed.
+
+    In a model with rotary positions the score before soft cap and bias is
+    `content` + sum of `amplitudes` * cos(`frequencies` * distance + `phases`).
+
+    Attributes:
+        head: The head.
+        query, key: Places of the query and the key.
+        tokens: The tokens at these places.
+        distance: Distance in the input, in tokens from the query back to the key.
+        distances: int64 [n], the distances that were asked for; negative = after the query.
+        scores: float64 [n], score at each distance, with soft cap and bias.
+        weights: float64 [n], weight at each distance.
+        content: Part of the score that does not depend on the distance; NaN for learned positions.
+        amplitudes, frequencies, phases: float64 [F], of each pair of rotary dimensions.
+        model_name: The model.
+    """
+
+    head: Head
+    query: int
+    key: int
+    tokens: tuple[str, str]
+    distance: int
+    distances: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    content: float
+    amplitudes: NDArray[np.float64]
+    frequencies: NDArray[np.float64]
+    phases: NDArray[np.float64]
+    model_name: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a distance: distance, score, weight."""
+        import pandas as pd
+
+        columns = {"distance": self.distances, "score": self.scores, "weight": self.weights}
+        frame = pd.DataFrame(columns)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.LayerChart:
+        """The weight by distance; a line marks the distance in the input."""
+        from attnwidget.charts.distance_curve import distance_curve
+
+        query, key = self.tokens
+        frame = self.to_frame().rename(columns={"distance": "x", "weight": "value"})
+        return distance_curve(
+            frame.sort_values("x"),
+            title=f"{query!r} → {key!r} at other distances, {self.head}: {self.model_name}\n"
+            "all other keys as they are",
+            value_title="weight",
+            marked=self.distance,
+        )
+
+    def __repr__(self) -> str:
+        query, key = self.tokens
+        shown = [f"{d} {w:.3f}" for d, w in zip(self.distances[:4], self.weights, strict=False)]
+        more = ", …" if len(self.distances) > 4 else ""
+        return f"ScoresAtDistances({self.head}, {query!r} → {key!r}: {', '.join(shown)}{more})"
+
+
+def score_at_distances(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    key: int,
+    distances: Iterable[int],
+    *,
+    stack: str | None = None,
+) -> ScoresAtDistances:
+    """Return the score and weight of a key if the same key stood at other distances.
+
+    The key keeps its content, all other keys keep their scores, and no mask is applied anew. With
+    rotary positions, ALiBi or relative biases this is exact in every layer: the rotation and the
+    bias are those of the model. With learned absolute positions it is exact in layer 0, where the
+    model runs with the other position. In later layers positions are mixed with content.
+
+    Args:
+        attention: Attention of one input, made by a model outside of `disabled`.
+        layer: Layer of the head.
+        head: Index of the head.
+        query: Place of the attending token.
+        key: Place of the attended token.
+        distances: Tokens from the query back to the key; negative = after the query.
+        stack: Stack of layers, if there are several.
+
+    Raises:
+        ValueError: There is no such head or token, or no distance; only the weights of the layer
+            are known; the mask hides the key; the positions of the model are learned and the layer
+            is not 0; or a distance is out of the range that the positions have.
+        RuntimeError: The model was closed, or its weights have changed.
+
+    Example:
+        >>> from attnwidget import load_model, score_at_distances
+        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
+        >>> moved = score_at_distances(attention, 0, 3, query=6, key=2, distances=[4, 5])
+        >>> bool(abs(moved.weights[0] - attention.weights(0, 3)[6, 2]) < 1e-5)
+        True
+    """
+    named = attention.head((layer, head) if stack is None else (layer, head, stack))
+    axes = attention.stacks[named.stack]
+    if named.stack == "cross":
+        raise ValueError("queries and keys of cross-attention are of two texts: no distance exists")
+    query = token_at(query, len(axes.query), "query")
+    key = token_at(key, len(axes.key), "key")
+    asked = np.array([as_index(distance) for distance in distances], dtype=np.int64)
+    if not len(asked):
+        raise ValueError("distances is empty: pass at least one distance in tokens")
+    row = attention.score_parts(named, [query])
+    if row.visible is not None and not bool(row.visible[0, key]):
+        raise ValueError(
+            f"the mask hides key {key} from query {query}, so its weight is 0: choose a key that "
+            "the query sees"
+        )
+    places = positions(attention, named.stack)
+    distance = places[query] - places[key]
+    rotation = rotation_of(attention, named)
+    if rotation.why_not:
+        products, waves = _learned(attention, named, row, query, key, asked, rotation), None
+    else:
+        products, waves = _turned(row, key, asked, distance, rotation)
+    scores = capped(products, row.softcap)
+    bias = offset_bias(attention, named)
+    if bias is None:
+        raise ValueError(
+            f"the bias of {named} in {attention.model_name} depends on more than the distance: "
+            "its value at other distances is not known"
+        )
+    own = 0.0 if row.bias is None else float(row.bias[0, query])
+    scores = scores + own + torch.tensor([bias.at(int(d)) for d in asked], dtype=torch.float64)
+    content, amplitudes, frequencies, phases = _numbers(waves, distance, rotation)
+    return ScoresAtDistances(
+        head=named,
+        query=query,
+        key=key,
+        tokens=(axes.query.text[query], axes.key.text[key]),
+        distance=distance,
+        distances=asked,
+        scores=scores.numpy(),
+        weights=_weights(row, key, scores).numpy(),
+        content=content,
+        amplitudes=amplitudes,
+        frequencies=frequencies,
+        phases=phases,
+        model_name=attention.model_name,
+    )
+
+
+Waves = tuple[float, Tensor]
+
+
+def _turned(
+    row: ScoreParts, key: int, distances: NDArray[np.int64], distance: int, rotation: Rotation
+) -> tuple[Tensor, Waves]:
+    """Return the products at other distances, the part at rest and the turning parts."""
+    vectors = row.query[0], row.key[key]
+    pairs = row.scaling * pair_products(*vectors, rotation.pairs)
+    content = float(row.scaling * vectors[0] @ vectors[1]) - float(pairs.real.sum())
+    moved = torch.from_numpy(distances - distance).double()
+    angles = moved[:, None] * rotation.frequencies
+    products = content + (pairs * torch.polar(torch.ones_like(angles), angles)).real.sum(-1)
+    return products, (content, pairs)
+
+
+def _learned(
+    attention: Attention,
+    head: Head,
+    row: ScoreParts,
+    query: int,
+    key: int,
+    distances: NDArray[np.int64],
+    rotation: Rotation,
+) -> Tensor:
+    """Return the products in layer 0 of a model with learned positions, by running the layer."""
+    if head.layer != attention.stacks[head.stack].layers.numbers[0]:
+        raise ValueError(
+            f"{rotation.why_not}. In layer {head.layer} these are mixed with content by the layers "
+            "below, so that a key cannot be moved alone: ask for layer 0"
+        )
+    of_queries, of_keys = input_places(attention, head.stack)
+    moved = keys_at_positions(attention, head, of_queries[query], of_keys[key], distances.tolist())
+    return row.scaling * moved.cpu().double() @ row.query[0]
+
+
+def _numbers(
+    waves: Waves | None, distance: int, rotation: Rotation
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return content, amplitudes, frequencies and phases at distance 0."""
+    if waves is None:
+        return float("nan"), np.zeros(0), np.zeros(0), np.zeros(0)
+    content, pairs = waves
+    phases = pairs.angle() - distance * rotation.frequencies
+    wrapped = torch.remainder(phases + torch.pi, 2 * torch.pi) - torch.pi
+    return content, pairs.abs().numpy(), rotation.frequencies.numpy(), wrapped.numpy()
+
+
+def _weights(row: ScoreParts, key: int, scores: Tensor) -> Tensor:
+    """Return the weights of a key with new scores, beside the fixed scores of its row."""
+    others = capped(row.products()[0], row.softcap)
+    if row.bias is not None:
+        others = others + row.bias[0]
+    if row.visible is not None:
+        others = others.masked_fill(~row.visible[0], -torch.inf)
+    others = torch.cat([others[:key], others[key + 1 :]])
+    rest = [others] if row.sink is None else [others, torch.tensor([row.sink]).double()]
+    total = torch.logsumexp(torch.cat(rest), 0)
+    return torch.sigmoid(scores - total)

@@ -1,0 +1,207 @@
+"""Who made a link: a score by the writers of its query and the writers of its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.score_parts import source_products
+from attnwidget.mechanisms.explain_link import token_at
+from attnwidget.mechanisms.input_positions import input_places
+from attnwidget.mechanisms.residual_stream import Shares, stream_of
+from attnwidget.mechanisms.stream_records import Writer
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
+
+# Differences that rounding explains between the sum of the parts and a query or key.
+_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreSources:
+    """A score, or a difference of two scores, by the writers of its query and of its key.
+
+    Attributes:
+        head: The head.
+        query, key, versus: Places of the query, the key and the rival key; `versus` is None for the
+            score itself.
+        tokens: The tokens at these places.
+        query_writers: The Wq writers of the query.
+        key_writers: The Wk writers of the key.
+        matrix: float64 [Wq, Wk]; the sum is `total`.
+        total: scaling * query . key, less that of the rival key: before soft cap, bias and mask.
+        model_name: The model.
+    """
+
+    head: Head
+    query: int
+    key: int
+    versus: int | None
+    tokens: tuple[str, ...]
+    query_writers: tuple[Writer, ...]
+    key_writers: tuple[Writer, ...]
+    matrix: NDArray[np.float64]
+    total: float
+    model_name: str
+
+    def strongest(self, count: int = 10) -> list[tuple[Writer, Writer, float]]:
+        """Return the pairs with the largest contributions: writer of the query, of the key, value.
+
+        Raises:
+            ValueError: A count below 1.
+        """
+        if count < 1:
+            raise ValueError(f"count is at least 1 pair, got {count}")
+        order = np.argsort(-np.abs(self.matrix), axis=None, kind="stable")[:count]
+        pairs = zip(*np.unravel_index(order, self.matrix.shape), strict=True)
+        return [
+            (self.query_writers[q], self.key_writers[k], float(self.matrix[q, k])) for q, k in pairs
+        ]
+
+    def by_query_writer(self) -> dict[Writer, float]:
+        """Return the contribution of each writer of the query, summed over writers of the key."""
+        return dict(zip(self.query_writers, self.matrix.sum(1).tolist(), strict=True))
+
+    def by_key_writer(self) -> dict[Writer, float]:
+        """Return the contribution of each writer of the key, summed over writers of the query."""
+        return dict(zip(self.key_writers, self.matrix.sum(0).tolist(), strict=True))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a pair, largest contribution first: query_writer, key_writer, value."""
+        import pandas as pd
+
+        rows = [(str(q), str(k), value) for q, k, value in self.strongest(self.matrix.size)]
+        frame = pd.DataFrame(rows, columns=["query_writer", "key_writer", "value"])
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.Chart:
+        """The matrix as a heat map that diverges from 0."""
+        from attnwidget.charts.signed_heatmap import signed_heatmap
+
+        return signed_heatmap(
+            self.matrix,
+            [str(writer) for writer in self.query_writers],
+            [str(writer) for writer in self.key_writers],
+            title=f"Who made the link {self._said()}, {self.head}: {self.model_name}\n"
+            f"sum {self.total:+.3f}",
+            value_title="part of the score" if self.versus is None else "part of the difference",
+            row_title="writer of the query",
+            column_title="writer of the key",
+        )
+
+    def _said(self) -> str:
+        query, key, *rival = self.tokens
+        return f"{query!r} → {key!r}" + (f" against {rival[0]!r}" if rival else "")
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{q} × {k} {value:+.3f}" for q, k, value in self.strongest(3))
+        size = f"{len(self.query_writers)}×{len(self.key_writers)} writers"
+        return f"ScoreSources({self.head}, {self._said()}, {size}: {listed}, … = {self.total:+.3f})"
+
+
+def score_sources(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    key: int,
+    versus: int | None = None,
+    *,
+    stack: str | None = None,
+) -> ScoreSources:
+    """Split a score over all pairs of a writer of the query and a writer of the key.
+
+    Queries and keys are linear in the residual stream once the norms are frozen, and the stream is
+    the sum of embeddings, positions, heads, MLPs and biases. So is the score a sum over pairs of
+    writers. In models with a norm behind each block (BERT), the norms of all layers below are
+    frozen too. The model runs once to record the writers of an input, and once with each writer.
+
+    Args:
+        attention: Attention of one input, made by a model outside of `disabled`.
+        layer: Layer of the head.
+        head: Index of the head.
+        query: Place of the attending token.
+        key: Place of the attended token.
+        versus: Place of a rival key, whose score is subtracted; None = the score itself.
+        stack: Stack of layers, if there are several.
+
+    Raises:
+        ValueError: There is no such head or token; only the weights of the layer are known; or the
+            model has no exact sources: quantised weights, 16-bit weights, blocks that are not
+            linear in the residual stream.
+        RuntimeError: The model was closed, or its weights have changed.
+
+    Example:
+        >>> from attnwidget import load_model, score_sources
+        >>> attention = load_model(device="cpu").attend("The cat sat.")
+        >>> sources = score_sources(attention, 1, 3, query=2, key=1)
+        >>> bool(abs(sources.matrix.sum() - attention.scores(1, 3).products[2, 1]) < 1e-4)
+        True
+    """
+    named = attention.head((layer, head) if stack is None else (layer, head, stack))
+    axes = attention.stacks[named.stack]
+    query = token_at(query, len(axes.query), "query")
+    keys = [token_at(key, len(axes.key), "key")]
+    if versus is not None:
+        keys.append(token_at(versus, len(axes.key), "key"))
+    parts = attention.score_parts(named, [query], keys)
+    stream = stream_of(attention)
+    of_queries, of_keys = input_places(attention, named.stack)
+    at = [of_queries[query]], [of_keys[place] for place in keys]
+    assert attention.reading is not None
+    with attention.reading.model.lock:
+        if named.stack == "cross":
+            shares = stream.at_attention(named.layer, named.stack)
+        else:
+            shares = stream.at_attention(named.layer, named.stack, [*at[0], *at[1]])
+            at = [0], list(range(1, 1 + len(keys)))
+    n_key_heads = shares.parts["key"].shape[1]
+    own = named.head // (axes.n_heads // n_key_heads)
+    query_parts = shares.parts["query"][:, named.head, at[0][0]].cpu().double()
+    key_parts = shares.parts["key"][:, own, at[1]].cpu().double()  # [W, keys, D]
+    _check(query_parts.sum(0), parts.query[0], attention)
+    _check(key_parts.sum(0), parts.key, attention)
+    ends = key_parts[:, 0] if versus is None else key_parts[:, 0] - key_parts[:, 1]
+    matrix = source_products(query_parts, ends, parts.scaling)
+    rows, columns = _not_zero(shares, query_parts), _not_zero(shares, ends)
+    tokens = [axes.query.text[query], *(axes.key.text[place] for place in keys)]
+    return ScoreSources(
+        head=named,
+        query=query,
+        key=key,
+        versus=versus,
+        tokens=tuple(tokens),
+        query_writers=tuple(shares.writers[place] for place in rows),
+        key_writers=tuple(shares.writers[place] for place in columns),
+        matrix=matrix[rows][:, columns].numpy(),
+        total=float(matrix.sum()),
+        model_name=attention.model_name,
+    )
+
+
+def _check(summed: Tensor, whole: Tensor, attention: Attention) -> None:
+    """Refuse parts that do not sum to the query or key that the model computed."""
+    allowed = _ROUNDING * max(float(whole.abs().max()), 1e-6)
+    if not float((summed - whole).abs().max()) <= allowed:
+        raise ValueError(
+            f"the parts of queries and keys do not sum to those of {attention.model_name}: its "
+            "blocks are not linear in the residual stream, so that a score has no exact sources"
+        )
+
+
+def _not_zero(shares: Shares, parts: Tensor) -> list[int]:
+    """Return the places of writers that reach a query or key; the biases always count."""
+    reached = (parts != 0).any(-1)
+    reached[len(shares.writers) - 1] = True
+    return torch.nonzero(reached)[:, 0].tolist()

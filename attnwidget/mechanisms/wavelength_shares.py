@@ -1,0 +1,190 @@
+"""Which wavelengths of the position encoding make the scores of a head vary."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from attnwidget.kernels.rotary import pair_products
+from attnwidget.kernels.score_parts import variance_shares
+from attnwidget.mechanisms.rotations import known_rotation
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
+
+# Cells of the parts of one head that are held at once.
+_CELLS = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WavelengthShares(HeadResult):
+    """Shares of the variance of row-centred scores, by rotary wavelength, content and bias.
+
+    A share is the covariance of a part with the scores, divided by the variance of the scores.
+    Shares sum to 1. A part that lowers the variance has a negative share. Scores are taken before
+    any soft cap.
+
+    Attributes:
+        layer: The layer.
+        stack: The stack.
+        periods: float64 [F], tokens in a full turn of each pair of dimensions, shortest first.
+        shares: float64 [H, F], the share of each pair.
+        content: float64 [H], the share of dimensions that do not turn.
+        bias: float64 [H], the share of the bias.
+        n_layers: Layers of the stack.
+        model_name: The model.
+    """
+
+    layer: int
+    stack: str
+    periods: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    content: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    n_layers: int
+    model_name: str
+
+    def parts(self) -> dict[str, NDArray[np.float64]]:
+        """Return the shares [H] of wavelengths in bands of a factor 10, of content and of bias."""
+        bands: dict[str, NDArray[np.float64]] = {}
+        for period, share in zip(self.periods, self.shares.T, strict=True):
+            name = _band(float(period))
+            bands[name] = bands.get(name, np.zeros(len(share))) + share
+        if not len(self.periods) or np.abs(self.content).max() > 1e-9:
+            bands["content"] = self.content
+        if self.bias.any():
+            bands["bias"] = self.bias
+        return bands
+
+    def heads(self) -> HeadMetrics:
+        """Share of each part, with NaN in all layers but this one: float64 [L, H] by title."""
+        metrics = {}
+        for name, share in self.parts().items():
+            values = np.full((self.n_layers, len(share)), np.nan)
+            values[self.layer] = share
+            metrics[f"share of {name}"] = values
+        return metrics
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a head and part: layer, head, part, period, value."""
+        import pandas as pd
+
+        rows = []
+        for head in range(len(self.shares)):
+            for period, value in zip(self.periods, self.shares[head], strict=True):
+                rows.append((self.layer, head, f"turn of {period:,.3g} tokens", period, value))
+            rows.append((self.layer, head, "content", math.nan, self.content[head]))
+            rows.append((self.layer, head, "bias", math.nan, self.bias[head]))
+        frame = pd.DataFrame(rows, columns=["layer", "head", "part", "period", "value"])
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.Chart:
+        """A bar for each head, split by bands of wavelengths."""
+        import pandas as pd
+
+        from attnwidget.charts.share_bars import share_bars
+
+        rows = [
+            (self.layer, head, name, float(value))
+            for head in range(len(self.shares))
+            for name, values in self.parts().items()
+            if not math.isnan(value := values[head])
+        ]
+        return share_bars(
+            pd.DataFrame(rows, columns=["layer", "head", "part", "value"]),
+            title=f"Variance of scores by wavelength, L{self.layer}: {self.model_name}\n"
+            "scores centred within each query; shares sum to 1",
+            value_title="share of variance",
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"WavelengthShares(L{self.layer}, {len(self.shares)} heads: {', '.join(self.parts())})"
+        )
+
+
+def wavelength_shares(
+    attention: Attention, layer: int, *, stack: str | None = None
+) -> WavelengthShares:
+    """Return the share of each rotary wavelength in the variance of the scores of a layer's heads.
+
+    Heads with fixed offsets use short wavelengths, and heads for content use long wavelengths
+    (Barbero et al. 2024).
+
+    Args:
+        attention: Attention of one input, made by a model outside of `disabled`.
+        layer: The layer.
+        stack: Stack of layers, if there are several.
+
+    Raises:
+        ValueError: There is no such layer; only its weights are known; or positions turn queries
+            and keys in a way that is not known.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> from attnwidget import load_model, wavelength_shares
+        >>> tokenizer = load_model().tokenizer
+        >>> config = LlamaConfig(
+        ...     vocab_size=len(tokenizer), hidden_size=32, intermediate_size=32,
+        ...     num_hidden_layers=1, num_attention_heads=2,
+        ... )
+        >>> attention = load_model(LlamaForCausalLM(config), tokenizer).attend("The cat sat.")
+        >>> found = wavelength_shares(attention, 0)
+        >>> found.shares.shape, found.shares.sum(1).round(4)
+        ((2, 8), array([1., 1.]))
+    """
+    named = attention.head((layer, 0) if stack is None else (layer, 0, stack))
+    axes = attention.stacks[named.stack]
+    rotation = known_rotation(attention, named)
+    if rotation.why_not:
+        raise ValueError(f"{rotation.why_not}: there are no wavelengths")
+    order = torch.argsort(rotation.frequencies.abs(), descending=True)
+    pairs = rotation.pairs[order]
+    shares = []
+    for head in range(axes.n_heads):
+        parts = attention.score_parts(named._replace(head=head))
+        step = max(1, _CELLS // (len(parts.query) * len(parts.key)))
+        turning: list[torch.Tensor] = []
+        whole = parts.products()
+        rest = whole.clone()
+        bias = torch.zeros_like(rest) if parts.bias is None else parts.bias
+        query, key = parts.query[:, None], parts.key[None]
+        for first in range(0, len(pairs), step):
+            chunk = pairs[first : first + step]
+            products = parts.scaling * pair_products(query, key, chunk).real.movedim(-1, 0)
+            rest -= products.sum(0)
+            turning.append(variance_shares(products, whole + bias, parts.visible))
+        ends = variance_shares(torch.stack([rest, bias]), whole + bias, parts.visible)
+        shares.append(torch.cat([*turning, ends]))
+    stacked = torch.stack(shares).numpy()
+    with np.errstate(divide="ignore"):
+        periods = 2 * np.pi / rotation.frequencies[order].abs().numpy()
+    n_pairs = len(pairs)
+    return WavelengthShares(
+        layer=named.layer,
+        stack=named.stack,
+        periods=periods,
+        shares=stacked[:, :n_pairs],
+        content=stacked[:, n_pairs],
+        bias=stacked[:, n_pairs + 1],
+        n_layers=axes.n_layers,
+        model_name=attention.model_name,
+    )
+
+
+def _band(period: float) -> str:
+    """Return the name of a band of wavelengths, a factor of 10 wide."""
+    if not math.isfinite(period):
+        return "pairs at rest"
+    power = math.floor(math.log10(period))
+    return f"{10**power:,} to {10 ** (power + 1):,} tokens"
