@@ -54,7 +54,7 @@ class Rotation:
         return cls(pairs, torch.zeros(0, dtype=torch.float64), why_not)
 
 
-_known: WeakKeyDictionary[Reading, dict[tuple[str, int], Rotation]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Reading[Attention], dict[tuple[str, int], Rotation]] = WeakKeyDictionary()
 
 
 def rotation_of(attention: Attention, head: Head) -> Rotation:
