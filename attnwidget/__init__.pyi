@@ -13,7 +13,7 @@ from .capture.maps.attention import Attention as Attention
 from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
-from .drawing.panels import join_figures as join_figures
+from .drawing.join_figures import join_figures as join_figures
 from .metrics import Classes as Classes
 from .metrics import Confidence as Confidence
 from .metrics import Distances as Distances
@@ -123,7 +123,7 @@ from .widgets.metric_strip.widget import MetricStrip as MetricStrip
 from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table.widget import RelationTable as RelationTable
 from .widgets.shared.linking import link as link
-from .widgets.shared.options import options as options
+from .widgets.shared.session_options import options as options
 from .widgets.token_lens.widget import TokenLens as TokenLens
 
 __version__: str

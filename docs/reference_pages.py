@@ -26,6 +26,7 @@ MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}
 _MODULE_OF = {name: module for module in MODULES.values() for name in module.__all__}
 # What public names return or take beside the results of studies, which are found by themselves.
 TYPES = (
+    "attnwidget.capture.maps.word_attention.WordAttention",
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.hub_model.predictions.PredictionChange",
     "attnwidget.capture.hub_model.predictions.Predictions",

@@ -20,8 +20,8 @@ import ipywidgets
 import pytest
 from hypothesis import settings
 
-import forked_python
-from recording import RecordingComm
+from fixtures import forked_python
+from fixtures.recording import RecordingComm
 
 if TYPE_CHECKING:
     from attnwidget import AttentionModel

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget import Attention, Head, MetricStrip, TokenLens
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.studies.significance import wilson_interval
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.treebank import Sentence
@@ -139,7 +140,7 @@ def _thumbnails(
         stack="cross",
         allow_unnormalised=True,
     )
-    kernel = attention.thumbnails("cross", hidden=hidden or [])
+    kernel = draw_thumbnails(attention, "cross", hidden=hidden or [])
     return {
         "queries": held.shape[0],
         "keys": held.shape[1],

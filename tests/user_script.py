@@ -150,4 +150,4 @@ def probes(model: AttentionModel, folder: Path) -> None:
 def given(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """Maps from elsewhere."""
     attention = Attention.from_weights(weights, ["[CLS]", "cats", "[SEP]"], model_name="mine")
-    return attention.map("weights", 0, 0, unit="words")
+    return attention.words.map("weights", 0, 0)

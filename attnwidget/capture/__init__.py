@@ -1,1 +1,1 @@
-"""How attention leaves a running model. Knows torch and transformers, no files or widgets."""
+"""Reading and editing the attention of a running model. Uses torch and transformers, no widgets."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.placement import device_of
+from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edits import (
@@ -72,22 +72,22 @@ def disabled(
 
 
 def changed(hf_model: Any, changes: Mapping[Head, Change]) -> AbstractContextManager[None]:
-    """The block of `disabled` in which these changes were made, of the same model elsewhere."""
+    """Return a block with the given changes, for a copy of the model in another process."""
     intact = intact_edits(hf_model)
     return tap(hf_model, _unseen, Edits(changes, intact.heads_of, intact.stacks))
 
 
 def _unseen(_: LayerAttention) -> None:
-    """Ignore the maps of a layer: the edits alone are needed."""
+    """Ignore the maps of a layer, because only the edits are needed."""
 
 
 def intact_edits(hf_model: Any) -> Edits:
-    """No edits, with what the model has to be edited."""
+    """Return `Edits` without changes, with the heads and stacks that the model has."""
     sites = find_sites(hf_model)
     config = hf_model.config.get_text_config()
     heads_of: dict[str, list[int]] = {}
     stacks = {site.module: site.stack for site in sites}
-    # A module that stands in two places is two layers.
+    # A module that is used in two places counts as two layers.
     for _, module in hf_model.named_modules(remove_duplicate=False):
         if module in stacks:
             count = count_heads(module, getattr(module, "config", config))
@@ -109,7 +109,7 @@ def intact_edits(hf_model: Any) -> Edits:
 def _chosen_heads(
     intact: Edits, heads: Heads | None, layers: Iterable[int] | None, stack: str | None
 ) -> list[Head]:
-    """The heads that are named, each once."""
+    """Return the named heads, each once."""
     shapes = {name: (len(counts), max(counts)) for name, counts in intact.heads_of.items()}
     with_attention = {
         name: LayerNumbers.without([i for i, n in enumerate(counts) if n == 0], len(counts))
@@ -159,7 +159,7 @@ def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ..
 def _whole_groups(
     chosen: list[Head], key_heads: Mapping[tuple[str, int], tuple[int, int]]
 ) -> list[Head]:
-    """All query heads that share keys and values with the chosen ones."""
+    """Return all query heads that share keys and values with the chosen heads."""
     members: dict[Head, None] = {}
     for head in chosen:
         n_heads, n_key_heads = key_heads[head.stack, head.layer]
@@ -173,7 +173,7 @@ def _whole_groups(
 def _key_heads(
     hf_model: Any, inputs: ModelInputs, intact: Edits
 ) -> dict[tuple[str, int], tuple[int, int]]:
-    """Heads and key heads of each layer, seen in a pass over two tokens."""
+    """Return the numbers of heads and key heads of each layer, from a pass over two tokens."""
     ids = torch.tensor([[0, 1]], device=device_of(hf_model))
     ids_of_stacks = {"input_ids": ids} | (
         {"decoder_input_ids": ids} if inputs.encodes_apart else {}
@@ -201,7 +201,7 @@ def _referred(
     method: EditMethod,
     reference: object,
 ) -> dict[Head, Change]:
-    """Replacements of head outputs in other inputs, which the intact model reads one by one."""
+    """Return the outputs of heads on reference inputs, which the intact model reads one by one."""
     many = isinstance(reference, Iterable) and not isinstance(reference, (str, Mapping))
     listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
     if not listed or (method == "patch" and len(listed) > 1):

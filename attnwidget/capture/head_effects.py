@@ -19,8 +19,9 @@ from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.losses import Task
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.hub_model.question import Question
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.predict import Question
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, EditMethod, LayerChanges
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -33,7 +34,7 @@ Effects = NDArray[np.float64]
 
 
 def effects_of(
-    reading: Reading,
+    reading: Reading[Attention],
     answer: int,
     position: int,
     heads: Sequence[Head] = (),
@@ -43,18 +44,18 @@ def effects_of(
     exact: bool = True,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Effects | None:
-    """By how much an answer's probability would change were each head off too, [L, H].
+    """Return the change of an answer's probability if each head is switched off as well, [L, H].
 
     Args:
-        reading: the input.
-        answer: the id of a vocabulary entry or class.
+        reading: The input.
+        answer: Id of a vocabulary entry or class.
         position: One of the positions that `Reading.predict` answers.
         heads: Heads that are already off; for them the effect is 0.
-        method: what stands in the place of heads that are off: "uniform", "zero" or "first".
-        stack: whose heads.
-        exact: as `exact_effects`, with the model free for others between passes; else as
+        method: Replacement of the outputs of heads that are off: "uniform", "zero" or "first".
+        stack: Stack of the heads.
+        exact: Whether to compute `exact_effects`, which leave the model free between passes, or
             `first_order_effects`.
-        stopped: asked between passes; once it is true, the result is None.
+        stopped: Function that is called between passes; if it returns True, the result is None.
 
     Raises:
         TypeError, ValueError, RuntimeError: as `Reading.predict`.
@@ -83,17 +84,18 @@ def first_order_effects(
 ) -> Effects:
     """Return estimates of `exact_effects` from one forward and one backward pass, [L, H].
 
-    With p the answer's probability, z a head's outputs before the output projection and z' those
-    that `method` puts in their place, p times the sum over tokens of (z' - z) . d log p/dz (as in
-    Michel et al. 2019, section 4.1). Both outputs are sums of the head's values, by weights a' and
-    a, so that this is p times the sum over pairs of tokens of (a' - a) d log p/da.
+    Let p be the answer's probability, z the outputs of a head before the output projection, and z'
+    the replacements by `method`. The estimate is p times the sum over tokens of (z' - z) . d log
+    p/dz (as in Michel et al. 2019, section 4.1). Both outputs are sums of the head's values with
+    weights a' and a. The estimate is therefore p times the sum over pairs of tokens of (a' - a) d
+    log p/da.
 
     Args:
-        hf_model: a transformers model; heads may be off already, and have an effect of 0.
-        question: what it is asked.
-        answer: the id of a vocabulary entry or class.
-        method: "uniform", "zero" or "first".
-        stack: whose heads.
+        hf_model: A transformers model. Heads that are already off have an effect of 0.
+        question: The question to the model.
+        answer: Id of a vocabulary entry or class.
+        method: Replacement of the outputs: "uniform", "zero" or "first".
+        stack: Stack of the heads.
 
     Raises:
         ValueError: no gradient reaches a layer's weights; no such stack.
@@ -150,19 +152,19 @@ def exact_effects(
     lock: AbstractContextManager[Any],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Effects | None:
-    """How far an answer's probability rises when each head alone is switched off, [L, H].
+    """Return the change of an answer's probability if each head alone is switched off, [L, H].
 
-    Heads that are off already stay so, and have an effect of 0. Only the layers from the head's on
-    are run again, where `Replay` finds that this gives the same.
+    Heads that are already off stay off, and have an effect of 0. Only the layers from the head's
+    layer on run again, if `Replay` finds that the results are the same.
 
     Args:
-        hf_model: a transformers model.
-        question: what it is asked.
-        answer: the id of a vocabulary entry or class.
-        method: "uniform", "zero" or "first".
-        stack: whose heads.
-        lock: held during each pass, and free between them.
-        stopped: asked between passes; once it is true, the result is None.
+        hf_model: A transformers model.
+        question: The question to the model.
+        answer: Id of a vocabulary entry or class.
+        method: Replacement of the outputs: "uniform", "zero" or "first".
+        stack: Stack of the heads.
+        lock: Lock that is held during each pass and free between passes.
+        stopped: Function that is called between passes; if it returns True, the result is None.
 
     Raises:
         ValueError: an edit that the model does not allow.
@@ -197,7 +199,8 @@ def exact_effects(
         units = [{head: Change(method, method)} for head in heads]
         passes = replay.without(question.inputs, units, places=places)
         while len(rows) < len(heads):
-            # Whoever waits for the lock gets it: released and taken again at once, it stays here.
+            # Sleep, so that a waiting thread gets the lock: a lock that is taken again at once
+            # stays in this thread.
             time.sleep(0.001)
             with lock:
                 if stopped():

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from attnwidget.capture.hub_model.wrapped import unwrapped
-from attnwidget.capture.maps.made_by import call
+from attnwidget.capture.hub_model.wrapped_models import unwrapped
+from attnwidget.capture.maps.python_call import call
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.text.counted import counted

@@ -1,4 +1,4 @@
-"""A Hugging Face model with its tokenizer: reads the attention of any input."""
+"""AttentionModel: a Hugging Face model and its tokenizer, whose attention can be read."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from attnwidget.capture.hub_model.generate import continuation, translation
 from attnwidget.capture.hub_model.length_limit import LengthLimit
 from attnwidget.capture.hub_model.losses import Loss, LossFunction, LossName, task_for
 from attnwidget.capture.hub_model.model_tensors import fitting_axis, input_names, unpadded
-from attnwidget.capture.hub_model.placement import check_has_weights, device_of
+from attnwidget.capture.hub_model.pickled_model import SentModel, received_model
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.predictions import Predictions
-from attnwidget.capture.hub_model.sent_model import SentModel, received_model
+from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.text_encoder import Encoded, Text
+from attnwidget.capture.hub_model.weight_placement import check_has_weights, device_of
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.collect_layers import Collected
 from attnwidget.capture.maps.collect_long import collect_long, is_long
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.maps.made_by import Call, call
+from attnwidget.capture.maps.python_call import Call, call
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
-from attnwidget.capture.predict import Question, predictions_of, question_of
+from attnwidget.capture.predict import predictions_of, question_of
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import EditMethod, Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -47,24 +48,26 @@ _ENCODER_STACKS = ("self", "encoder")
 class AttentionModel:
     """A model whose attention can be read, in eval mode until `close()`; made by `load_model`.
 
-    A module that is in training mode or compiled is read in eval mode and uncompiled, and restored
-    afterwards. A pickled model stores the call of `load_model` and is loaded again when unpickled;
-    a model that was passed as an object travels whole.
+    Modules that are in training mode or compiled run in eval mode and uncompiled during a read, and
+    are restored afterwards. A pickled `AttentionModel` stores the call of `load_model` and is
+    loaded again when it is unpickled. The pickle of a model that was passed as an object contains
+    the whole model.
 
     Attributes:
-        hf_model: the transformers model; of one that is wrapped (compiled, parallel, with adapters
-            of peft) the model inside.
-        tokenizer: its tokenizer, or None.
-        name: what figures, captions and results call it; in a block of `disabled` with what it is
-            without.
-        own_name: the same without that.
+        hf_model: The transformers model; if the model is wrapped (compiled, parallel, with adapters
+            of peft), the model inside.
+        tokenizer: The tokenizer of the model, or None.
+        name: Name of the model in figures, captions and results; in a block of `disabled` with the
+            disabled heads.
+        own_name: The name without disabled heads.
         source: The name by which `load_model` finds the model on any machine: a hub name, or a
             model of the package ("embedded", "attnwidget/genre"). None for a model from a folder or
             an object.
         made_by: The call of `load_model` that made the model, as Python code.
         load_again: A function that loads the model in another process, or None for a model passed
             as an object.
-        lock: held during forward passes, and while an `Attention` made here computes maps.
+        lock: Lock that is held during forward passes, and while an `Attention` of this model
+            computes maps.
         length_limit: The number of tokens that an input may have.
         output_check: Compares the first output of a tapped pass with the output of a plain pass.
 
@@ -108,7 +111,7 @@ class AttentionModel:
 
     @property
     def edits(self) -> Edits:
-        """What stands in the place of heads' outputs here: that of the blocks of `disabled`."""
+        """The edits of the enclosing blocks of `disabled`."""
         return open_edits(self.hf_model)
 
     @property
@@ -118,7 +121,7 @@ class AttentionModel:
 
     @property
     def hybrid_layers(self) -> dict[str, LayerNumbers]:
-        """The layers with attention, for each stack in which some layers have none; {} for none.
+        """The layers with attention, for each stack with some layers without attention; else {}.
 
         Hybrid models such as Jamba, Qwen3-Next and LFM2 have attention in some layers only. The
         layers keep the model's own numbers everywhere in the package.
@@ -128,17 +131,17 @@ class AttentionModel:
 
     @property
     def n_layers(self) -> int:
-        """Layers of the model, of its encoder in an encoder-decoder."""
+        """Number of layers of the model, or of its encoder in an encoder-decoder."""
         return int(self.hf_model.config.get_text_config().num_hidden_layers)
 
     @property
     def n_heads(self) -> int:
-        """Attention heads a layer."""
+        """Number of attention heads per layer."""
         return int(self.hf_model.config.get_text_config().num_attention_heads)
 
     @property
     def device(self) -> torch.device:
-        """Where the model takes its inputs."""
+        """The device of the model's inputs."""
         return device_of(self.hf_model)
 
     def attend(
@@ -154,25 +157,28 @@ class AttentionModel:
     ) -> Attention:
         """The attention of one input.
 
-        Above 1,024 tokens no whole map is computed: queries and keys are kept with the sum of each
-        row, any part of a map is computed exactly, and `Attention.is_long` is True.
+        Above 1,024 tokens, no whole map is computed and `Attention.is_long` is True. Queries and
+        keys are kept with the sum of each row, and any part of a map can be computed exactly.
 
         Args:
-            text: a string, a list of words, a list of vocabulary ids, or a dict of the model's
-                inputs (pixel_values, input_ids...) with a batch of one. What the dict's
-                attention_mask hides is in no map and no loss; padding on the left is taken off
-                before the model reads the rest, so that positions count from the first token.
-            pair: second sentence, for models trained on pairs.
+            text: A string, a list of words, a list of vocabulary ids, or a dict of the model's
+                inputs (pixel_values, input_ids...) with a batch of one. Tokens that the
+                attention_mask of the dict hides are in no map and no loss. Padding on the left is
+                removed before the model reads the rest, so that positions count from the first
+                token.
+            pair: Second sentence, for models trained on pairs.
             target: The text that the decoder of an encoder-decoder reads; None = a greedy
                 generation of up to 40 tokens.
-            truncate: cut what is too long for the model; without it that is an error.
-            loss: Take gradients too, in a second pass: "masked" (15 % of the tokens, masked as BERT
-                was trained), "causal" (each next token), "auto" (the training task of the model),
-                or a function from a model output to a scalar tensor. Memory: all maps.
-            seed: of the masking.
-            long: True and False read the input without whole maps, or with them, whatever its
-                length. Models that show their weights alone are read whole, and so are a loss,
-                padding and a model with heads switched off.
+            truncate: Whether to cut inputs that are too long for the model; otherwise they are an
+                error.
+            loss: Loss whose gradients a second pass computes: "masked" (15 % of the tokens, masked
+                as in the training of BERT), "causal" (each next token), "auto" (the training task
+                of the model), or a function from a model output to a scalar tensor. The gradients
+                need the memory of all maps. None = no gradients.
+            seed: Seed of the masking.
+            long: Whether to read the input without whole maps; None = above 1,024 tokens. Whole
+                maps are always read with a loss, with padding, with disabled heads, and for models
+                that show only their weights.
 
         Raises:
             ValueError: if the text is empty or too long, listed words have no tokens, ids are not
@@ -180,7 +186,7 @@ class AttentionModel:
                 gradients cannot be read. Also if the first input shows that reading the attention
                 changes the model's outputs.
             TypeError: an input of another form, a target for a model without a decoder, or a loss
-                that the model has no head for.
+                for which the model has no head.
             RuntimeError: the model was closed.
 
         Example:
@@ -206,13 +212,13 @@ class AttentionModel:
     def attend_batch(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None = None, *, truncate: bool = False
     ) -> list[Attention]:
-        """The attention of several texts, as `attend` would give it.
+        """Return the attention of several texts, as `attend` would.
 
         Texts of equal length share a forward pass, so padding never changes a number.
         Encoder-decoders run one pass per text, because each text has its own target.
 
         Raises:
-            ValueError: as `attend`; or not one pair a text.
+            ValueError: as `attend`; or the numbers of texts and pairs differ.
 
         Example:
             >>> from attnwidget import load_model
@@ -260,26 +266,27 @@ class AttentionModel:
         target: Text | None = None,
         truncate: bool = False,
     ) -> Predictions:
-        """What the model answers, with the probability of every answer.
+        """Return the model's predictions, with the probability of every answer.
 
-        A masked language model answers at each mask token of the text. A causal one says the next
-        token, and how probable the text is; so does an encoder-decoder, of what its decoder writes
-        after `target`. A classifier says the class. All probabilities, also of the intact model,
-        come from the attention implementation whose maps are read.
+        A masked language model predicts each mask token of the text. A causal model predicts the
+        next token, and computes the probability of the text. An encoder-decoder does the same for
+        the text that its decoder writes after `target`. A classifier predicts the class. All
+        probabilities, also of the intact model, come from the attention implementation whose maps
+        are read.
 
         Args:
-            text: as in `attend`; for a masked language model with its mask token in it.
-            pair: second sentence, as in `attend`.
-            top: answers in the table and the chart of the result.
-            at: Tokens to predict instead, from 0: a masked language model predicts each token with
-                a mask in its place, a causal model predicts it from the tokens before it.
-            target: what the decoder of an encoder-decoder has written so far; None = nothing.
-            truncate: as in `attend`.
+            text: Input as in `attend`; for a masked language model, with its mask token.
+            pair: Second sentence, as in `attend`.
+            top: Number of answers per question in the table and the chart of the result.
+            at: Tokens to predict instead, counted from 0. A masked language model predicts each
+                token with a mask in its place, and a causal model from the tokens before it.
+            target: Text that the decoder of an encoder-decoder has written so far; None = no text.
+            truncate: As in `attend`.
 
         Raises:
             TypeError: the model has no head that predicts words or classes; otherwise as `attend`.
-            ValueError: no mask token in the text and no `at`, a token that is not there; otherwise
-                as `attend`.
+            ValueError: no mask token in the text and no `at`, or a token that does not exist;
+                otherwise as `attend`.
             RuntimeError: the model was closed.
 
         Example:
@@ -303,19 +310,20 @@ class AttentionModel:
             )
 
     def generate(self, text: Text, max_new_tokens: int = 40, **options: Any) -> Attention:
-        """The attention over a prompt and what the model writes after it, greedily by default.
+        """Return the attention over a prompt and its continuation by the model, greedy by default.
 
-        One causal pass over the whole: the maps of every step of the generation, stacked. For an
-        encoder-decoder, `text` is what the encoder reads. `n_prompt` of the result counts the
-        tokens that were given to the generating stack.
+        One causal pass reads prompt and continuation, and its maps have the attention of every step
+        of the generation. For an encoder-decoder, `text` is the encoder's text. `n_prompt` of the
+        result is the number of tokens that the generating stack received.
 
         Args:
             text: as in `attend`.
-            max_new_tokens: tokens to write at most.
-            options: further options of transformers' `generate`, such as do_sample=True.
+            max_new_tokens: Largest number of new tokens.
+            options: Further options of transformers' `generate`, such as do_sample=True.
 
         Raises:
-            ValueError: as `attend`; no generating model; prompt and new tokens exceed its limit.
+            ValueError: as `attend`; the model does not generate; prompt and new tokens exceed its
+                limit.
             RuntimeError: the model was closed.
 
         Example:
@@ -370,29 +378,30 @@ class AttentionModel:
         All uses of the model in the block are edited: `attend`, `generate`, `predict`, `measure`,
         every probe and calls of `hf_model`. The edit ends with the block, even after an exception,
         and never affects other threads. Blocks nest: the inner block decides about a head that both
-        name, and edges add up. An attention made in the block names the edit in its model name.
+        blocks name, and edges add up. An attention made in the block names the edit in its model
+        name.
 
         Args:
-            heads: (layer, head), (layer, head, stack) or a list of them.
-            method: what stands in a head's place. None and "uniform": the mean of the values that
-                each query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3); "zero":
-                nothing (Michel et al. 2019); "first": the value of the first token that the query
-                may see; "mean": the mean of the head's output over all tokens of `reference`;
-                "patch": its outputs on `reference`, token by token.
-            layers: all heads of these layers too.
-            stack: of `layers` and of heads without one: "encoder", "decoder" or "cross".
-            reference: for "mean" an input or a list of them, for "patch" one input of as many
-                tokens: a text, an `Attention` of this model, a `Segment` or a dict of inputs. It is
-                read anew by the intact model.
-            edges: [(query, key), ...], tokens from 0: instead of the whole head these weights are
-                taken out, and the rest of each row is scaled to its sum.
-            kv_group: take all heads that share keys and values with those named.
+            heads: (layer, head), (layer, head, stack), or a list of these.
+            method: Replacement of a head's output. None and "uniform": the mean of the values that
+                each query may see, all weights 1/L (Kovaleva et al. 2019, section 4.3). "zero":
+                zeros (Michel et al. 2019). "first": the value of the first token that the query may
+                see. "mean": the mean of the head's output over all tokens of `reference`. "patch":
+                the head's outputs on `reference`, token by token.
+            layers: Layers whose heads are all switched off as well.
+            stack: Stack of `layers` and of heads without a stack: "encoder", "decoder" or "cross".
+            reference: For "mean", an input or a list of inputs; for "patch", one input with the
+                same number of tokens. An input is a text, an `Attention` of this model, a `Segment`
+                or a dict of inputs. The intact model reads it.
+            edges: Weights to remove in place of whole heads: [(query, key), ...], tokens counted
+                from 0. The rest of each row is scaled to its former sum.
+            kv_group: Whether to include all heads that share keys and values with the named heads.
 
         Raises:
             ValueError: no such head, layer, stack or method; a head named twice; a reference that
                 is missing or does not fit; in the block, an edit that the model or an input does
                 not allow.
-            TypeError: a reference that is no input.
+            TypeError: a reference that is not an input.
             RuntimeError: the model was closed.
 
         Example:
@@ -420,7 +429,7 @@ class AttentionModel:
             yield self
 
     def close(self) -> None:
-        """Give the model back in the mode (train or eval) that it came in.
+        """Restore the mode (train or eval) in which the model came.
 
         Example:
             >>> from attnwidget import load_model
@@ -456,13 +465,13 @@ class AttentionModel:
         return f"AttentionModel({kind}{name}, {self.n_layers}×{self.n_heads} heads, {self.device})"
 
     def _call(self, text: Text | Inputs, pair: Text | None, **options: Any) -> Call | None:
-        """The call of `attend` that gives an attention, as Python writes it; None in a block."""
+        """Return the Python call of `attend` that makes an attention; None in a block."""
         if self.edits:
             return None
         return self.made_by.then(call("attend", {"text": text, "pair": pair}, options))
 
-    def read_again(self, reading: Reading) -> Attention:
-        """The attention of an input that was read before, under the edits that hold now."""
+    def read_again(self, reading: Reading[Attention]) -> Attention:
+        """Return the attention of an input that was read before, under the edits in force."""
         return self._attentions(
             dict(reading.inputs),
             [reading.tokens],
@@ -514,7 +523,8 @@ class AttentionModel:
                 task, *attention_gradients(self.hf_model, task, options)
             )
         numbers = self.hybrid_layers
-        # After the pass: what is loaded on the way, as from a disk, is there by now.
+        # Take the state of the weights after the pass: offloaded weights are loaded during the
+        # pass.
         weights = None if self.edits else WeightsSeen(self.hf_model)
         attentions = []
         for item, (layers, tokens_of_item) in enumerate(zip(items, tokens, strict=True)):
@@ -531,7 +541,7 @@ class AttentionModel:
                     fitting_axis(key, kept[0].n_key, inputs, self.hf_model.config),
                 )
             alone = {name: value[item : item + 1] for name, value in inputs.items()}
-            # Layers are met in the order of computation; the cross-attention is read last.
+            # List the stacks in the order of computation, with the cross-attention last.
             order = [name for name in ("self", "encoder", "decoder", "cross") if name in layers]
             attentions.append(
                 Attention(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import index as as_index
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.axes import token_axis
 from attnwidget.capture.hub_model.generate import decoder_ids
 from attnwidget.capture.hub_model.losses import language_model_head
-from attnwidget.capture.hub_model.placement import device_of
 from attnwidget.capture.hub_model.predictions import Answers, Predictions, Task
+from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.text_encoder import Text
+from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
@@ -25,24 +25,6 @@ _LOAD_HEAD = (
     "load_model(AutoModelForMaskedLM.from_pretrained(name), tokenizer), or AutoModelForCausalLM, "
     "or AutoModelForSequenceClassification"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """One question to a model, and the position of the answer.
-
-    Attributes:
-        inputs: The model's inputs, a batch of one.
-        row: The row of the logits with the answer; None for a classifier, which has a single row.
-    """
-
-    inputs: Mapping[str, Tensor]
-    row: int | None
-
-    def log_probabilities(self, logits: Tensor) -> Tensor:
-        """Of every answer, [k, V] in nats, from the logits of k passes, [k, n, V] or [k, V]."""
-        row = logits if self.row is None else logits[:, self.row]
-        return torch.log_softmax(row.float(), -1)
 
 
 def question_of(

@@ -15,7 +15,7 @@ import numpy as np
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, ThemeName, draw
 from attnwidget.drawing.svg import creator, svg, title_of
-from attnwidget.text.whole_file import write_whole
+from attnwidget.text.atomic_file import write_whole
 from attnwidget.text.xml_text import xml_text
 
 if TYPE_CHECKING:

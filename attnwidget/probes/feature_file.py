@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.kernels.arrays import FloatArray
-from attnwidget.studies.streaming.one_writer import one_writer
-from attnwidget.text.whole_file import named_errors, remove_unfinished, replacing
+from attnwidget.studies.streaming.file_lock import one_writer
+from attnwidget.text.atomic_file import named_errors, remove_unfinished, replacing
 
 FeatureKind = Literal["maps", "hidden"]
 Precision = Literal["float16", "float32"]

@@ -1,1 +1,1 @@
-"""What tokens mean: no torch here."""
+"""Texts, tokens, treebanks and coreference. This folder does not import torch."""

@@ -1,10 +1,14 @@
-"""Two axes of tokens as one: which tokens of two texts belong together."""
+"""Alignment of the tokens of two texts on one common axis."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from attnwidget.text.tokens import Tokens
 
@@ -12,7 +16,7 @@ from attnwidget.text.tokens import Tokens
 def common_subsequence(
     first: Sequence[Hashable], second: Sequence[Hashable]
 ) -> list[tuple[int, int]]:
-    """Places of a longest common subsequence, in order: (in the first, in the second) of each.
+    """Return a longest common subsequence as pairs (place in the first, place in the second).
 
     Among alignments of equal length, return the earliest. Time and memory are quadratic in the part
     between the common beginning and the common end.
@@ -30,27 +34,34 @@ def common_subsequence(
         end += 1
     a = first[begin : len(first) - end]
     b = second[begin : len(second) - end]
-    # longest[i][j]: of a[i:] and b[j:].
-    longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    for i in range(len(a) - 1, -1, -1):
-        for j in range(len(b) - 1, -1, -1):
-            longest[i][j] = (
-                longest[i + 1][j + 1] + 1
-                if a[i] == b[j]
-                else max(longest[i + 1][j], longest[i][j + 1])
-            )
+    longest = _longest(a, b)
     pairs = [(place, place) for place in range(begin)]
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
             pairs.append((begin + i, begin + j))
             i, j = i + 1, j + 1
-        elif longest[i + 1][j] >= longest[i][j + 1]:
+        elif longest[i + 1, j] >= longest[i, j + 1]:
             i += 1
         else:
             j += 1
     pairs += [(len(first) - k, len(second) - k) for k in range(end, 0, -1)]
     return pairs
+
+
+def _longest(a: Sequence[Hashable], b: Sequence[Hashable]) -> NDArray[np.integer[Any]]:
+    """[i, j]: the length of a longest common subsequence of a[i:] and b[j:]."""
+    codes: dict[Hashable, int] = {}
+    first, second = (
+        np.array([codes.setdefault(item, len(codes)) for item in of], np.int64) for of in (a, b)
+    )
+    small = min(len(a), len(b)) < np.iinfo(np.uint16).max
+    longest = np.zeros((len(a) + 1, len(b) + 1), np.uint16 if small else np.int32)
+    for i in range(len(a) - 1, -1, -1):
+        below = longest[i + 1]
+        best = np.where(first[i] == second, below[1:] + 1, below[:-1])
+        longest[i, :-1] = np.maximum.accumulate(best[::-1])[::-1]
+    return longest
 
 
 @dataclass(frozen=True)
@@ -61,8 +72,8 @@ class SharedAxis:
     are equal, so that words of different tokenizers can be compared.
 
     Attributes:
-        first: n tokens of the one.
-        second: m tokens of the other.
+        first: The n tokens of the first axis.
+        second: The m tokens of the second axis.
 
     Example:
         >>> from attnwidget.text.alignment import SharedAxis
@@ -80,12 +91,12 @@ class SharedAxis:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """Places of the tokens that both have: (in the first, in the second)."""
+        """Places of the common tokens, as pairs (place in the first, place in the second)."""
         return common_subsequence(_names(self.first), _names(self.second))
 
     @cached_property
     def is_same(self) -> bool:
-        """Whether the two are one axis already."""
+        """Whether both axes have the same tokens."""
         return len(self.pairs) == len(self.first) == len(self.second)
 
     @cached_property
@@ -102,7 +113,7 @@ class SharedAxis:
 
     @property
     def places(self) -> tuple[list[int], list[int]]:
-        """Where the tokens of each lie on the common axis."""
+        """Places of the tokens of the first and of the second axis on the common axis."""
         at: tuple[list[int], list[int]] = [], []
         for place, of in enumerate(self._order):
             for side, token in zip(at, of, strict=True):
@@ -112,7 +123,7 @@ class SharedAxis:
 
     @property
     def alone(self) -> tuple[list[int], list[int]]:
-        """Places on the common axis of the tokens that one of the two has alone."""
+        """Places on the common axis of the tokens that only one of the two axes has."""
         unmatched = [{*places} for places in self.places]
         return sorted(unmatched[0] - unmatched[1]), sorted(unmatched[1] - unmatched[0])
 

@@ -1,4 +1,4 @@
-"""Which mentions have an antecedent in a window of text, and what three simple rules choose."""
+"""Mentions with an antecedent in a window of text, and the choices of three simple rules."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _NOUN_NUMBER = {"NN": "singular", "NNP": "singular", "NNS": "plural", "NNPS": "p
 
 @dataclass(frozen=True)
 class Anaphor:
-    """A mention that is evaluated: something earlier in its window corefers with it.
+    """A mention that corefers with an earlier mention of its window.
 
     Attributes:
-        mention: index of it in `document.mentions`.
-        antecedents: indices of the preceding mentions of its cluster.
-        candidates: indices of all preceding mentions of the window, the nearest first.
+        mention: Index of the mention in `document.mentions`.
+        antecedents: Indices of the preceding mentions of the same cluster.
+        candidates: Indices of all preceding mentions of the window, the nearest first.
     """
 
     mention: int
@@ -51,12 +51,12 @@ class Anaphor:
 
 
 def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
-    """The mentions to evaluate among those within words `start` to `end` (exclusive).
+    """Return the mentions to evaluate within words `start` to `end` (exclusive).
 
-    A mention precedes another if its first word does. Evaluated is what has a preceding mention of
-    its cluster; of mentions with the same head word the longest alone. A mention with the same head
-    word is neither antecedent nor candidate. The nearest has the largest start, then the largest
-    end.
+    A mention precedes a second mention if its first word comes first. A mention is evaluated if a
+    preceding mention belongs to the same cluster. Of several mentions with the same head word, only
+    the longest is evaluated, and the others are neither antecedents nor candidates. The nearest
+    mention has the largest start, and among equal starts the largest end.
 
     Example:
         >>> from attnwidget.text.antecedents import anaphors
@@ -93,20 +93,21 @@ def anaphors(document: Document, start: int, end: int) -> list[Anaphor]:
 
 
 def nearest(document: Document, anaphor: Anaphor) -> int | None:
-    """The nearest preceding mention."""
+    """Return the nearest preceding mention."""
     return anaphor.candidates[0] if anaphor.candidates else None
 
 
 def head_match(document: Document, anaphor: Anaphor) -> int | None:
-    """The nearest preceding mention with the same head word, in whatever case."""
+    """Return the nearest preceding mention with the same head word; case does not count."""
     return _first(document, anaphor, _same_head)
 
 
 def rule_based(document: Document, anaphor: Anaphor) -> int | None:
-    """The nearest preceding mention that passes the first of four sieves that any passes.
+    """Return the nearest mention that passes the first sieve with a match.
 
-    Sieves: same words; same head word; number, gender and person agree; any (Clark et al. 2019,
-    section 4.3, after Lee et al. 2011). What is unknown of a mention agrees with everything.
+    The four sieves, in this order: same words; same head word; same number, gender and person; any
+    mention (Clark et al. 2019, section 4.3, after Lee et al. 2011). An unknown number, gender or
+    person agrees with every other one.
 
     Example:
         >>> from attnwidget.text.antecedents import anaphors, nearest, rule_based
@@ -127,10 +128,10 @@ def rule_based(document: Document, anaphor: Anaphor) -> int | None:
 
 
 def agreement(document: Document, mention: Mention, other: Mention) -> bool:
-    """Whether nothing known of number, person and gender differs.
+    """Return whether number, person and gender agree, as far as they are known.
 
-    Of pronouns all three by lists of English pronouns; of other mentions the number by the tag of
-    the head word: NN and NNP singular, NNS and NNPS plural.
+    For pronouns, all three come from lists of English pronouns. For other mentions, only the number
+    is known, from the tag of the head word: NN and NNP are singular, NNS and NNPS plural.
     """
     return all(
         a is None or b is None or a == b

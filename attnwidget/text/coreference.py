@@ -17,7 +17,7 @@ __all__ = ["Document", "Mention", "MentionKind", "load_coreference"]
 # Only the Penn Treebank's tags name kinds of mentions; other files are read by their UPOS.
 _PENN = frozenset({"PRP", "PRP$", "NNP", "NNPS"})
 _NUMBER = re.compile("[0-9]{1,9}")
-# Ranges of words and empty nodes.
+# Lines with these numbers are ranges of words and empty nodes.
 _NO_WORD = re.compile("[0-9]{1,9}[-.][0-9]{1,9}")
 _CLUSTER_FIELDS = ("GRP", "eid")
 
@@ -25,13 +25,13 @@ Lines = Iterator[tuple[int, str]]
 
 
 def load_coreference(path: str | Path) -> list[Document]:
-    """Documents with their mentions, from CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz.
+    """Load documents with mentions from CorefUD (.conllu) or CoNLL-2012 (.conll), plain or .gz.
 
-    The format is told by the file's beginning. CorefUD: brackets in `Entity=` of the MISC column,
-    their fields as `# global.Entity` says, documents at `# newdoc`; mentions may nest, cross and be
-    discontinuous; those of empty nodes alone are left out. CoNLL-2012: brackets in the last column,
-    documents between `#begin document` and `#end document`. Head words come from the dependency
-    tree where there is one (`head_word`).
+    The beginning of the file shows its format. CorefUD files have brackets in `Entity=` of the MISC
+    column, with fields as `# global.Entity` lists them, and documents start at `# newdoc`. Mentions
+    may nest, cross and be discontinuous; mentions with only empty nodes are left out. CoNLL-2012
+    files have brackets in the last column, and documents between `#begin document` and `#end
+    document`. Head words come from the dependency trees of the file if it has trees (`head_word`).
 
     Args:
         path: UTF-8 file, plain or .gz.

@@ -1,10 +1,10 @@
-"""A count with what is counted."""
+"""A count with its noun, such as "3 tokens"."""
 
 from __future__ import annotations
 
 
 def counted(count: int, what: str) -> str:
-    """A count and the noun in its number, with commas for thousands.
+    """Return a count and its noun, singular or plural, with commas for thousands.
 
     Example:
         >>> from attnwidget.text.counted import counted

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-# Bytes of a line at most: what is longer, often packed zeros, is no line of any text.
+# Limit of the bytes of a line: longer lines, often packed zeros, are not text.
 _LONGEST = 2**26
 
 
 def decoded_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file, plain or .gz, without their ends and a byte order mark.
+    """Yield the lines of a UTF-8 file, plain or .gz, without line ends and byte order mark.
 
     Raises:
-        ValueError: a line is not UTF-8 or has more than 64 MB, or the .gz file is cut short or
-            none.
+        ValueError: a line is not UTF-8 or has more than 64 MB, or the .gz file is cut short or is
+            not a .gz file.
         OSError: the file cannot be read, or is a folder, a pipe or a device.
     """
     refuse_no_file(path)
@@ -42,13 +42,13 @@ def decoded_lines(path: Path) -> Iterator[str]:
 
 
 def refuse_no_file(path: Path) -> None:
-    """OSError where a path names what cannot be read to its end: a folder, a pipe, a device.
+    """Raise OSError if a path is a folder, a pipe or a device.
 
     Opening a named pipe would wait until another process writes to it, possibly for ever.
 
     Raises:
-        ValueError: no file system has such a name.
-        OSError: likewise what there is not.
+        ValueError: no file can have this name.
+        OSError: there is no such file, or it is not a regular file.
     """
     try:
         mode = path.stat().st_mode

@@ -1,4 +1,4 @@
-"""The texts of the package, each with a head that shows a visible behaviour on it."""
+"""The texts of the package, each with a head whose behaviour is visible in it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from attnwidget.text.treebank_files import load_treebank
 
 @dataclass(frozen=True)
 class DemoText:
-    """A text written for the package and what to look at in it on the embedded model.
+    """A text of the package, and an attention of the embedded model to look at in it.
 
-    `head` is (layer, head), 0-based; its attention from the token `query` to the token `key` is
-    what `look` describes.
+    `head` is (layer, head), counted from 0. `look` describes its attention from the token `query`
+    to the token `key`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class DemoText:
 
 
 def demo_texts() -> dict[str, DemoText]:
-    """The demonstration texts by name.
+    """Return the demonstration texts by name.
 
     Example:
         >>> from attnwidget.demo import demo_texts
@@ -48,10 +48,10 @@ def demo_texts() -> dict[str, DemoText]:
 
 
 def demo_prose() -> Path:
-    """A text file to measure heads on: twelve passages of five paragraphs of English novels.
+    """Return the path of a text for studies of heads: twelve passages from English novels.
 
-    One paragraph a line, an empty line between passages, as `read_segments` takes it; all of it is
-    in the public domain.
+    A passage has five paragraphs. Each paragraph is a line, with an empty line between passages, as
+    `read_segments` expects. All passages are in the public domain.
 
     Example:
         >>> from attnwidget.text.demonstrations import demo_prose
@@ -62,11 +62,12 @@ def demo_prose() -> Path:
 
 
 def demo_treebank() -> list[Sentence]:
-    """A treebank to probe heads on: 115 English sentences, 1,849 words, of seventeen kinds of text.
+    """Return a treebank for probes: 115 English sentences of seventeen kinds of text.
 
-    Written and annotated for the package in Universal Dependencies (version 2), with the labels of
-    UD English EWT 2.16; a sentence's `name` begins with its kind: "news-01", "recipe-01". Enough to
-    see what a probe finds; too little for the rarer relations, and to publish.
+    The 1,849 words were written and annotated for the package in Universal Dependencies (version
+    2), with the labels of UD English EWT 2.16. The `name` of a sentence begins with its kind:
+    "news-01", "recipe-01". The treebank shows how a probe works. It is too small for rare relations
+    and for publications.
 
     Example:
         >>> from attnwidget.text.demonstrations import demo_treebank
@@ -81,16 +82,17 @@ def demo_treebank() -> list[Sentence]:
 
 @cache
 def _treebank() -> tuple[Sentence, ...]:
-    """Read once: every explorer of the embedded model asks for it."""
+    """Load the treebank once, because every explorer of the embedded model uses it."""
     return tuple(load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu")))))
 
 
 def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
-    """300 minimal pairs of BLiMP (Warstadt et al. 2020), 60 of each of five paradigms.
+    """Return 300 minimal pairs of BLiMP (Warstadt et al. 2020), 60 for each of five paradigms.
 
-    The pairs are spread evenly over each file's pairs from the 200th on, counted from 0, in which
-    the differing words are one wordpiece each in the embedded vocabulary. BLiMP has the licence CC
-    BY 4.0; LICENSE names the chosen pairs. A pair's `phenomenon` is its paradigm.
+    The pairs are spread evenly over the pairs of each file from number 200 on, counted from 0. In
+    each pair, the differing words are single wordpieces of the embedded vocabulary. BLiMP has the
+    licence CC BY 4.0, and LICENSE names the chosen pairs. The `phenomenon` of a pair is its
+    paradigm.
 
     Args:
         paradigm: A single paradigm, such as "anaphor_number_agreement"; None = all paradigms.
@@ -113,11 +115,12 @@ def demo_pairs(paradigm: str | None = None) -> list[MinimalPair]:
 
 
 def demo_genres() -> list[tuple[str, str]]:
-    """80 short texts with their genre, 16 of each that `load_model("attnwidget/genre")` tells.
+    """Return 80 short texts with their genre, 16 for each of the five genres.
 
-    (text, genre), as `ablate` and `head_importance` take them. The texts were written for the
-    package in the manner of the five kinds of web text of UD English EWT, on which the model was
-    fine-tuned; they are not part of that treebank, and were not chosen by the model's predictions.
+    The result is a list of (text, genre) for `ablate` and `head_importance`. The genres are the
+    classes of `load_model("attnwidget/genre")`, which was fine-tuned on the five kinds of web text
+    of UD English EWT. The texts were written for the package, are not part of this treebank, and
+    were not chosen by the model's predictions.
 
     Example:
         >>> from attnwidget.demo import demo_genres

@@ -1,4 +1,4 @@
-"""Stretches of a long document that fit a model."""
+"""Windows of a long document that fit a model."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Window = tuple[int, int]
 def windows(
     pieces: Sequence[int], sentence_starts: Sequence[int], room: int, *, first_only: bool
 ) -> list[Window]:
-    """Words `start` to `end` (exclusive) of windows whose tokens are at most `room`.
+    """Return windows (start, end) of words, end excluded, with at most `room` tokens each.
 
     A window ends at the last end of a sentence inside it, and the next window begins there.
 
     Args:
-        pieces: tokens of each of m words.
-        sentence_starts: the first word of each sentence.
-        room: tokens that fit.
-        first_only: the beginning of the document alone, cut where it is full and not where a
-            sentence ends.
+        pieces: Number of tokens of each of m words.
+        sentence_starts: Index of the first word of each sentence.
+        room: Number of tokens that fit.
+        first_only: Whether to return only the beginning of the document, which then ends with the
+            last word that fits, not with a sentence.
 
     Raises:
         ValueError: a word has more tokens than `room`.

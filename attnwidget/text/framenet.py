@@ -23,29 +23,30 @@ def load_framenet(
     max_element: int = 3,
     min_distance: int = 3,
 ) -> list[LinkedSentence]:
-    """Frame elements linked to their target, as Kovaleva et al. 2019 chose them (section 4.2).
+    """Load links from frame elements to their targets (Kovaleva et al. 2019, section 4.2).
 
-    Selected are exemplar sentences of lexical units with at most `max_words` words, one target
-    span, and frame elements (first layer) of at most `max_element` words each, all at least
-    `min_distance` words from the target. Frame elements in a core set of the frame are linked; a
-    sentence needs at least one of them. Words are split as in the Penn Treebank; spans come from
-    the annotation and not from the spelling, so sentences may differ from the paper's 473 of
+    Sentences are exemplars of lexical units with at most `max_words` words and one target span.
+    Their frame elements (first layer) have at most `max_element` words each and are at least
+    `min_distance` words from the target. Frame elements in a core set of the frame are linked, and
+    a sentence needs at least one link. Words are split as in the Penn Treebank. Spans come from the
+    annotation, not from the spelling, so the sentences may differ from the paper's 473 sentences of
     FrameNet 1.7.
 
     Args:
         source: FrameNet's folder (with frameIndex.xml), or nltk's reader of it.
-        max_words: words of a sentence at most.
-        max_element: words of a frame element at most.
-        min_distance: words from the target to the nearest word of an element at least; 3 leaves two
-            words between them.
+        max_words: Largest number of words of a sentence.
+        max_element: Largest number of words of a frame element.
+        min_distance: Smallest distance between the target and the nearest word of an element; 3
+            leaves two words between them.
 
     Returns:
-        A sentence for each exemplar; the source of a link is the frame element, which attends, the
-        target the word that evokes the frame, the label "Frame.Element".
+        One sentence for each exemplar. The source of a link is the frame element, which attends;
+        the target is the word that evokes the frame; the label is "Frame.Element".
 
     Raises:
         ImportError: nltk is not installed.
-        ValueError: `source` is no such folder, a file cannot be read, or no sentence qualifies.
+        ValueError: `source` is not FrameNet's folder, a file cannot be read, or no sentence
+            qualifies.
 
     Example:
         >>> from attnwidget.text.framenet import load_framenet
@@ -72,7 +73,7 @@ def load_framenet(
 
 @contextmanager
 def _reader(source: str | Path | Any) -> Iterator[Any]:
-    """Open a folder with nltk's reader, or pass on a reader."""
+    """Return nltk's reader of a folder, or `source` itself if it is a reader."""
     if not isinstance(source, (str, Path)):
         yield source
         return
@@ -88,8 +89,8 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
     for path in (*folder.glob("*.xml"), *folder.glob("frame/*.xml"), *folder.glob("lu/*.xml")):
         refuse_no_file(path)
     for name in _LISTS:
-        # nltk returns the entries as a list: for a file cut between two entries, the entries before
-        # the cut.
+        # nltk does not notice that a file was cut between two entries: it returns the entries
+        # before the cut.
         with _naming(folder, name), (folder / name).open("rb") as file:
             ParserCreate().ParseFile(file)
     # Later versions of nltk read only files inside the folders listed there.
@@ -101,7 +102,7 @@ def _reader(source: str | Path | Any) -> Iterator[Any]:
 
 
 def _exemplars(reader: Any, source: object) -> Iterator[Any]:
-    """The annotated sentences of all lexical units."""
+    """Yield the annotated sentences of all lexical units."""
     with _naming(source, "luIndex.xml, frameIndex.xml or a file in frame"):
         units = list(reader.lus())
     for unit in units:
@@ -112,7 +113,7 @@ def _exemplars(reader: Any, source: object) -> Iterator[Any]:
 
 @contextmanager
 def _naming(source: object, place: str) -> Iterator[None]:
-    """Say of what file an error is: nltk raises whatever a missing part of the XML leads to."""
+    """Name the file in errors: nltk raises various errors for missing parts of the XML."""
     try:
         yield
     except Exception as error:
@@ -126,7 +127,7 @@ def _said(error: Exception) -> str:
     try:
         said = str(error)
     except Exception:
-        # Some errors of nltk hold parts of the file, and cannot print these.
+        # Some errors of nltk cannot be printed, because they contain parts of the file.
         said = ""
     return f"{type(error).__name__}: {said[:200]}" if said else type(error).__name__
 
@@ -158,5 +159,5 @@ def _linked(
 
 
 def _words(spans: list[tuple[int, int]], start: int, end: int) -> tuple[int, ...]:
-    """The words that have a character of a span."""
+    """Return the words that overlap with a span of characters."""
     return tuple(i for i, (first, stop) in enumerate(spans) if first < end and stop > start)

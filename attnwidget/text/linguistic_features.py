@@ -1,4 +1,4 @@
-"""Which words of a treebank's sentence have the features of Kovaleva et al. 2019, section 4.4."""
+"""Words with the linguistic features of Kovaleva et al. 2019, section 4.4."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from attnwidget.text.treebank import Sentence
 
-# Each as (Penn tags, the universal ones where a treebank has no Penn tags).
+# For each feature, (Penn tags, universal tags for treebanks without Penn tags).
 _TAGS = {
     "NOUN": ({"NN", "NNP", "NNPS", "NNS"}, {"NOUN", "PROPN"}),
     "PRON": ({"PRP", "PRP$"}, {"PRON"}),
     "VERB": ({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ"}, {"VERB", "AUX"}),
 }
-# Stanford's and spaCy's names beside those of Universal Dependencies.
+# Relations in Stanford Dependencies, in spaCy and in Universal Dependencies.
 _RELATIONS = {
     "SUBJ": {"nsubj", "csubj", "nsubjpass", "csubjpass", "agent", "obl:agent", "expl"},
     "OBJ": {"obj", "iobj", "dobj", "dative", "attr", "oprd"},
@@ -28,19 +28,20 @@ FEATURES = ("NOUN", "PRON", "VERB", "SUBJ", "OBJ", "NEG", "PUNCT")
 
 
 def feature_words(sentence: Sentence, feature: str) -> list[int]:
-    """Indices, from 0, of the words of a sentence that have a feature.
+    """Return the indices, from 0, of the words of a sentence that have a feature.
 
-    NOUN: tagged NN, NNS, NNP or NNPS. PRON: PRP or PRP$. VERB: VB, VBD, VBG, VBN, VBP or VBZ, so
-    auxiliaries but no modals. For sentences without these tags, universal tags count: NOUN and
-    PROPN; PRON, relative and demonstrative ones too; VERB and AUX, modals too. SUBJ: depends by
-    nsubj, csubj (with all subtypes), expl or obl:agent; OBJ: by obj or iobj; of Stanford
-    Dependencies and spaCy nsubjpass, csubjpass, agent, dobj, dative, attr and oprd as well. UD has
-    nothing that spaCy calls attr or oprd. NEG: the negation words in the paper's code, with their
-    "n't" if the treebank splits it off; whole words only, while their code also matches parts of
-    words ("not" in "another"). PUNCT: tagged PUNCT, else with one of Penn's tags for it.
+    NOUN: words tagged NN, NNS, NNP or NNPS. PRON: PRP or PRP$. VERB: VB, VBD, VBG, VBN, VBP or VBZ,
+    which includes auxiliaries but no modals. In sentences without these tags, universal tags count:
+    NOUN and PROPN; PRON, with relative and demonstrative pronouns; VERB and AUX, with modals. SUBJ:
+    words that depend by nsubj, csubj (with all subtypes), expl or obl:agent. OBJ: words that depend
+    by obj or iobj. SUBJ and OBJ include the relations nsubjpass, csubjpass, agent, dobj, dative,
+    attr and oprd of Stanford Dependencies and spaCy; Universal Dependencies have no relation like
+    attr and oprd. NEG: the negation words in the paper's code, and "n't" if the treebank splits it
+    off. Only whole words count, while the paper's code also matches parts of words ("not" in
+    "another"). PUNCT: words tagged PUNCT, or with a punctuation tag of the Penn Treebank.
 
     Raises:
-        ValueError: no such feature, or the sentence has no tags to find it by.
+        ValueError: no such feature, or the sentence has no tags.
 
     Example:
         >>> from attnwidget.text.linguistic_features import feature_words

@@ -7,7 +7,7 @@ import re
 from attnwidget.text.mentions import MentionSpan
 
 _BRACKETS = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
-# Of a number of thousands of digits, which Python does not read, a label is no part.
+# Labels are shorter than this: Python refuses to read numbers of thousands of digits.
 _PART = re.compile(r"(.+)\[([0-9]{1,9})/([0-9]{1,9})\]")
 
 Spans = tuple[tuple[MentionSpan, ...], str]
@@ -16,11 +16,12 @@ Spans = tuple[tuple[MentionSpan, ...], str]
 class Brackets:
     """Collects the mentions of a document from the brackets at its words.
 
-    Mentions may nest, cross and have several parts. The same cluster's innermost mention closes
-    first, since nothing tells its mentions apart.
+    Mentions may nest, cross and have several parts. Of the open mentions of a cluster, the
+    innermost closes first, because nothing distinguishes them.
 
     Args:
-        field: which of the fields in an opening bracket, separated by "-", names the cluster.
+        field: Index of the field with the cluster among the fields of an opening bracket, which are
+            separated by "-".
 
     Example:
         >>> from attnwidget.text.mention_brackets import Brackets
@@ -41,19 +42,19 @@ class Brackets:
         """Take the brackets at one word.
 
         Args:
-            text: the brackets, such as "(3(4)" or "4)3)".
-            word: index of the word that mentions open at.
+            text: The brackets, such as "(3(4)" or "4)3)".
+            word: Index of the word at which mentions open.
             where: file and line, for errors.
-            last: index of the word that mentions close at; None = `word`. At an empty node, which
-                is no word, mentions open at the next word and close at the one before.
+            last: Index of the word at which mentions close; None = `word`. At an empty node, which
+                is not a word, mentions open at the next word and close at the previous word.
 
         Raises:
-            ValueError: the text is no row of brackets, or closes what is not open.
+            ValueError: the text is not a row of brackets, or closes a mention that is not open.
         """
         last = word if last is None else last
         at = 0
         while at < len(text) or not text:
-            # Searching on from every place would take the square of a long text's length.
+            # A search from every place would take quadratic time in the length of the text.
             match = _BRACKETS.match(text, at)
             if match is None:
                 raise ValueError(
@@ -67,15 +68,15 @@ class Brackets:
                 if single:
                     self._close(label, last, where)
             else:
-                # A closing bracket has the cluster alone, or the fields of the opening one.
+                # A closing bracket has only the cluster, or the fields of the opening bracket.
                 label = self._label(closed, f"{closed})", where) if "-" in closed else closed
                 self._close(label, last, where)
 
     def finish(self) -> list[Spans]:
-        """The spans of every mention and its cluster, in the order in which they close.
+        """Return the spans and the cluster of each mention, in the order in which mentions close.
 
         Raises:
-            ValueError: a mention is open, or parts of one are missing.
+            ValueError: a mention is still open, or parts of a mention are missing.
         """
         for label, places in self._open.items():
             for _, where in places:
@@ -98,7 +99,7 @@ class Brackets:
         if not places:
             raise ValueError(f"{where}: {label}) closes a mention that is not open")
         first, opened_where = places.pop()
-        # What opens and closes at empty nodes has no words.
+        # Mentions that open and close at empty nodes have no words.
         span = [(first, last)] if first <= last else []
         part = _PART.fullmatch(label)
         if part is None:

@@ -23,12 +23,13 @@ class Mention:
     """A span of words that refers to somebody or something.
 
     Attributes:
-        start: index of its first word in the document, from 0.
-        end: index of its last word.
-        cluster: what it refers to; mentions of one cluster corefer.
-        head: index of its head word.
+        start: Index of the first word in the document, from 0.
+        end: Index of the last word.
+        cluster: Label of the cluster; mentions of one cluster corefer.
+        head: Index of the head word.
         kind: "pronoun", "proper" (a name) or "nominal".
-        parts: first and last word of each part of a discontinuous mention; empty for others.
+        parts: First and last word of each part of a discontinuous mention; empty for continuous
+            mentions.
 
     Example:
         >>> from attnwidget.text.mentions import Mention
@@ -45,7 +46,7 @@ class Mention:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Indices of its words, in order."""
+        """Indices of the words of the mention, in order."""
         spans = self.parts or ((self.start, self.end),)
         return tuple(word for start, end in spans for word in range(start, end + 1))
 
@@ -56,15 +57,16 @@ class Document:
 
     Attributes:
         words: m words.
-        mentions: by first word, then by last.
+        mentions: The mentions, sorted by first word, then by last word.
         sentence_starts: index of the first word of each sentence.
-        tags: m part-of-speech tags: the Penn Treebank's where known, else UPOS; empty = unknown.
+        tags: m part-of-speech tags of the Penn Treebank, or UPOS tags if these are unknown; empty =
+            no tags.
         governors: index of the governor of each of m words, -1 for a root; empty = no trees.
         name: what the corpus calls it.
-        source: file and line, "file.conllu:1".
+        source: File and line, "file.conllu:1".
 
     Raises:
-        ValueError: no words, or fields that do not fit them.
+        ValueError: no words, or fields that do not fit the words.
 
     Example:
         >>> from attnwidget.text.mentions import Document
@@ -112,12 +114,12 @@ class Document:
         name: str = "",
         source: str = "",
     ) -> Document:
-        """A document from spans; head words and kinds of mentions are found (`head_word`).
+        """Make a document from spans, and find head words and kinds of mentions (`head_word`).
 
         Args:
             words: m words.
-            spans: first word, last word (from 0) and cluster of each mention; of a discontinuous
-                one the spans of its parts and the cluster.
+            spans: First word, last word (from 0) and cluster of each mention; for a discontinuous
+                mention, the spans of its parts and the cluster.
             sentence_starts: index of the first word of each sentence.
             tags: m part-of-speech tags, or none.
             governors: index of each word's governor, -1 for a root, or none.
@@ -173,9 +175,9 @@ class Document:
 
 
 def head_word(span: Sequence[int], governors: Sequence[int], tags: Sequence[str]) -> int:
-    """The word of `span` whose governor is outside of it, the leftmost of several.
+    """Return the leftmost word of `span` whose governor is outside the span.
 
-    Without `governors`: the last noun by `tags`, else the last word.
+    Without `governors`, return the last noun by `tags`, or the last word if there is no noun.
 
     Example:
         >>> from attnwidget.text.mentions import head_word
@@ -194,11 +196,11 @@ def head_word(span: Sequence[int], governors: Sequence[int], tags: Sequence[str]
 def mention_kind(
     words: Sequence[str], span: Sequence[int], head: int, tags: Sequence[str]
 ) -> MentionKind:
-    """What kind of mention a span is.
+    """Return the kind of a mention: "pronoun", "proper" or "nominal".
 
-    "pronoun": one word tagged PRP or PRP$ (UPOS: PRON), without tags a personal, possessive or
-    reflexive pronoun; else "proper": the head word's tag starts with NNP (UPOS: PROPN); else
-    "nominal".
+    A single word tagged PRP or PRP$ (UPOS: PRON) is a "pronoun"; without tags, personal, possessive
+    and reflexive pronouns are. A mention is "proper" if the tag of its head word starts with NNP
+    (UPOS: PROPN). All other mentions are "nominal".
     """
     if len(span) == 1:
         word = span[0]

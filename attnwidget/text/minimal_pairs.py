@@ -15,9 +15,9 @@ class MinimalPair:
     """An acceptable sentence, and an unacceptable sentence that differs in a word or two.
 
     Attributes:
-        good: the acceptable one.
-        bad: the other.
-        phenomenon: what tells them apart; BLiMP's UID of the paradigm.
+        good: The acceptable sentence.
+        bad: The unacceptable sentence.
+        phenomenon: The grammatical phenomenon of the difference; in BLiMP the UID of the paradigm.
 
     Example:
         >>> from attnwidget import MinimalPair
@@ -46,7 +46,7 @@ class MinimalPair:
 
 
 def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int, int]:
-    """How many entries two lists begin with alike, and how many others they end with alike.
+    """Return the lengths of the common beginning and of the common end of two lists.
 
     Example:
         >>> from attnwidget.text.minimal_pairs import common_ends
@@ -61,14 +61,14 @@ def common_ends(first: Sequence[object], second: Sequence[object]) -> tuple[int,
 
 
 def load_pairs(path: str | Path) -> list[MinimalPair]:
-    """The pairs of a file of BLiMP (Warstadt et al. 2020): JSON lines, plain or .gz.
+    """Load the pairs of a BLiMP file (Warstadt et al. 2020): JSON lines, plain or .gz.
 
     Args:
-        path: of the file; each line has sentence_good and sentence_bad, and may have a UID.
+        path: Path of the file. Each line has sentence_good and sentence_bad, and may have a UID.
 
     Raises:
         OSError: no such file.
-        ValueError: a line is no such JSON object, or the file is empty.
+        ValueError: a line is not such a JSON object, or the file is empty.
 
     Example:
         >>> import tempfile

@@ -14,10 +14,9 @@ Tokenised = Sequence[str]
 class Segment:
     """One input of a study: the vocabulary entries of text A and, in a pair, of text B.
 
-    Special tokens are not among them: the tokenizer of the model that reads the segment puts its
-    own before, between and after the two. `document` is the index of the source text, if known:
-    segments of one text are not independent. `document` does not count in comparisons, so segments
-    with the same content are equal.
+    A segment has no special tokens: the tokenizer of the model that reads it adds them. `document`
+    is the index of the source text if known, because segments of one text are not independent.
+    `document` does not count in comparisons, so segments with the same content are equal.
 
     Example:
         >>> from attnwidget.text.segments import Segment
@@ -34,25 +33,25 @@ class Segment:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, plain or .gz, without their line ends.
+    """Yield the lines of a UTF-8 text file, plain or .gz, without line ends.
 
     Raises:
-        ValueError: a line is not UTF-8, or the .gz file is cut short or none.
+        ValueError: a line is not UTF-8, or the .gz file is cut short or is not a .gz file.
         OSError: the file cannot be read.
     """
     # Import here, so that `Segment` can be used without the modules that read files.
     from attnwidget.text.decoded_lines import decoded_lines
 
     for line in decoded_lines(Path(path)):
-        # A carriage return alone ends a line as well, as in files of old.
+        # A carriage return alone ends a line as well, as in files of old systems.
         yield from line.split("\r")
 
 
 def split_documents(lines: Iterable[str], *, keep_last: bool = True) -> Iterator[list[str]]:
-    """Documents of paragraphs: one paragraph a line, documents separated by an empty line.
+    """Yield documents, lists of paragraphs: a line per paragraph, empty lines between documents.
 
-    Without `keep_last` a last document that no empty line follows is lost, as in the code that
-    Clark et al. released.
+    Without `keep_last`, the last document is lost if no empty line follows, as in the code of Clark
+    et al.
 
     Example:
         >>> from attnwidget.text.segments import split_documents
@@ -79,22 +78,23 @@ def cut_segments(
     seed: int = 0,
     at_least: int = 2,
 ) -> list[Segment]:
-    """Pairs of consecutive pieces of text, as Clark et al. 2019 prepared Wikipedia (section 2).
+    """Return pairs of consecutive texts, as Clark et al. 2019 prepared Wikipedia (section 2).
 
-    Paragraphs are collected until they fill a segment or the document ends; A is a random number of
-    the first ones, B the rest; tokens are then removed from the longer of the two, at its front or
-    end at random, until both fit. Where A or B stays empty, the rest of the document is left out.
-    Segments are shuffled at the end.
+    Paragraphs are collected until they fill a segment or the document ends. Text A is a random
+    number of the first paragraphs, and text B the rest. Tokens are then removed from the longer
+    text, at its beginning or end at random, until both fit. If A or B is empty, the rest of the
+    document is left out. Segments are shuffled at the end.
 
     Args:
-        documents: each an iterable of paragraphs, each its tokens; read no further than needed.
-            Paragraphs without tokens are skipped.
-        max_tokens: tokens of a segment with its special tokens.
-        n_special: special tokens that the model puts around and between a pair.
-        limit: stop at so many segments; None = take all of `documents`.
-        seed: of the split points, the truncation and the order.
-        at_least: paragraphs that are collected, also where fewer fill a segment. With 1, as in the
-            released code, one that fills a segment alone leaves out the rest of its document.
+        documents: The documents. Each is an iterable of paragraphs, and each paragraph a list of
+            tokens. Only the needed documents are read. Paragraphs without tokens are skipped.
+        max_tokens: Number of tokens of a segment with its special tokens.
+        n_special: Number of special tokens that the model adds to a pair.
+        limit: Largest number of segments; None = all of `documents`.
+        seed: Seed of the split points, the truncation and the order.
+        at_least: Smallest number of paragraphs per segment, even if fewer paragraphs fill it. With
+            1, as in the released code, a paragraph that fills a segment alone leaves out the rest
+            of its document.
 
     Raises:
         ValueError: `max_tokens` leaves no room for a pair.
@@ -128,7 +128,7 @@ def cut_segments(
 
 
 def _chunks(document: Iterable[Tokenised], room: int, at_least: int) -> Iterator[list[Tokenised]]:
-    """Consecutive paragraphs, `at_least` or more, that fill `room`; the last may hold fewer."""
+    """Yield lists of `at_least` or more paragraphs that fill `room`; the last may be shorter."""
     chunk: list[Tokenised] = []
     for paragraph in document:
         if not paragraph:

@@ -1,6 +1,6 @@
-"""Arrays in .npz files: written whole, and read from files of unknown make.
+"""Arrays in .npz files, written atomically, and read from files of unknown origin.
 
-Nothing is unpickled, and no more memory is asked for than the file speaks of.
+No data is unpickled, and no more memory is requested than the file can fill.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.text.atomic_file import replacing
 from attnwidget.text.decoded_lines import refuse_no_file
-from attnwidget.text.whole_file import replacing
 
-# Arrays of numbers are packed into a fifth, words padded to the longest into a hundredth.
+# Compression makes arrays of numbers five times smaller, and arrays of padded words a hundred
+# times.
 _PACKED = 200
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -35,7 +36,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     The file is replaced at once: a killed process leaves the old file or the new one.
 
     Raises:
-        OSError: it cannot be written; the old one stands.
+        OSError: the file cannot be written; the old file stays.
     """
     with replacing(path) as unfinished, unfinished.open("wb") as file:
         np.savez(file, allow_pickle=False, **{**arrays, _SEAL: np.array(_seal_of(arrays))})
@@ -44,12 +45,12 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArray[Any]]:
-    """All arrays of an .npz file by name; with `sealed`, of one that `write_arrays` wrote.
+    """Return all arrays of an .npz file by name; with `sealed`, check the seal of `write_arrays`.
 
     Raises:
-        ValueError: it is no complete .npz file, holds pickled objects, states a wrong size, or
-            fails the check of its arrays.
-        OSError: it cannot be read, or is a folder, a pipe or a device.
+        ValueError: the file is not a complete .npz file, contains pickled objects, states a wrong
+            size, or its arrays fail the check.
+        OSError: the file cannot be read, or is a folder, a pipe or a device.
 
     Example:
         >>> import tempfile
@@ -72,7 +73,7 @@ def stored_arrays(path: str | Path, *, sealed: bool = False) -> dict[str, NDArra
         except MemoryError:
             raise
         except Exception as error:
-            # A broken zip file or header leads to errors of a dozen kinds, SyntaxError among them.
+            # A broken zip file or header leads to a dozen kinds of errors, for example SyntaxError.
             said = str(error) or type(error).__name__
             if "pickle" in said:
                 raise ValueError(

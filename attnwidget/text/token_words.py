@@ -1,4 +1,4 @@
-"""Which word each token belongs to, where words are read as running text."""
+"""The word of each token, for words that are read as running text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import accumulate
 
 
 def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> list[int]:
-    """The word, from 0, of each token of `" ".join(words)`.
+    """Return the word, from 0, of each token of `" ".join(words)`.
 
-    A token belongs to the word of its first character; the space between two words belongs to the
-    second, as in vocabularies that mark where a word begins. A word may itself hold spaces.
+    A token belongs to the word of its first character. The space between two words belongs to the
+    second word, as in vocabularies that mark the beginning of words. A word may contain spaces.
 
-    `offsets` gives the characters of the joined text behind each token, first and end (the offset
+    `offsets` has the first character and the end of each token in the joined text (the offset
     mapping of a fast tokenizer, which refers to the original text).
 
     Example:
@@ -21,7 +21,7 @@ def token_words(words: Sequence[str], offsets: Iterable[tuple[int, int]]) -> lis
         >>> token_words(["do", "n't", "x"], [(0, 2), (2, 4), (4, 6), (6, 7), (7, 8)])
         [0, 1, 1, 2, 2]
     """
-    # Where the next word begins: behind this one and the space after it.
+    # The next word begins after this word and one space.
     ends = list(accumulate(len(word) + 1 for word in words))
     owners = []
     for start, _ in offsets:

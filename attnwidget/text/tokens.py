@@ -1,4 +1,4 @@
-"""The tokens along one axis of an attention map, and the words they spell."""
+"""The tokens along one axis of an attention map, and their words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tokens:
-    """One axis of an attention map: what each position stands for.
+    """The tokens of one axis of an attention map.
 
-    All fields have one entry per token. `text` is readable, `raw` the entry of the vocabulary,
-    `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is "cls",
-    "sep", "first" (position 0 of a model without [CLS]), "other" (padding-like) or "". `segments`
-    is 0 for sentence A, 1 for B. `words` is the index of the token's word; for None, a special
-    token, the token counts as a word.
+    All fields have one entry per token. `text` is readable, `raw` is the entry of the vocabulary,
+    and `ids` are vocabulary ids (empty if there are no ids, as for image patches). `special` is
+    "cls", "sep", "first" (position 0 of a model without [CLS]), "other" (such as padding) or "".
+    `segments` is 0 for sentence A and 1 for sentence B. `words` is the index of the token's word;
+    special tokens have None, and each counts as a word.
 
     Example:
         >>> from attnwidget.text.tokens import Tokens
@@ -41,9 +41,9 @@ class Tokens:
 
     @classmethod
     def plain(cls, text: Sequence[str], *, segments: Sequence[int] | None = None) -> Tokens:
-        """Tokens known by their text alone: [CLS], [SEP] and wordpieces by their spelling.
+        """Make tokens from texts; spelling shows [CLS], [SEP] and wordpieces.
 
-        `text` has n strings, `segments` n zeros and ones. Raises ValueError where their lengths
+        `text` has n strings, `segments` n zeros and ones. Raises ValueError if their lengths
         differ.
         """
         named = {"[CLS]": "cls", "<s>": "cls", "[SEP]": "sep", "</s>": "sep"}
@@ -56,7 +56,7 @@ class Tokens:
             if kind in ("cls", "sep"):
                 words.append(None)
             else:
-                # A leading continuation has no word to continue: it starts one.
+                # A continuation at the beginning has no word to continue, so it starts a word.
                 word += not (token.startswith("##") and words and words[-1] is not None)
                 words.append(word)
         return cls(
@@ -72,9 +72,9 @@ class Tokens:
         return len(self.text)
 
     def word_groups(self) -> list[list[int]]:
-        """The token indices of each word, in order: a partition of all tokens.
+        """Return the token indices of each word, in order: a partition of all tokens.
 
-        Neighbours with the same word index and sentence are one word; a special token is its own.
+        Neighbours with the same word index and sentence are one word; a special token is a word.
         """
         groups: list[list[int]] = []
         for i, word in enumerate(self.words):
@@ -90,7 +90,7 @@ class Tokens:
         return groups
 
     def to_words(self) -> Tokens:
-        """The same axis with one entry a word, spelt by joining its tokens without their marks."""
+        """Return the axis with one entry per word, the joined tokens of the word without marks."""
         groups = self.word_groups()
         first = [group[0] for group in groups]
         text = tuple(_joined([self.text[i] for i in group]) for group in groups)
@@ -105,7 +105,7 @@ class Tokens:
 
 
 def _joined(pieces: list[str]) -> str:
-    """A word as its pieces spell it, without the marks that only tell where a piece stood."""
+    """Return the spelling of a word: its joined pieces, without marks of their places."""
     word = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
     # Some vocabularies have a token for a lone space, shown as "␣"; a word needs no mark for it.
     return word.replace("␣", "") or word

@@ -1,4 +1,4 @@
-"""Sentences with their dependency trees, as a treebank has them."""
+"""Sentences with their dependency trees."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from operator import index as as_index
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and its dependency tree; every tuple has one entry a word.
+    """A sentence and its dependency tree; every tuple has one entry per word.
 
     Attributes:
-        words: the words as the treebank cuts them: "do" and "n't" are two.
-        governors: position, counted from 1, of the word that each depends on; 0 is the root's.
-        relations: kind of each dependency with its subtype, "nmod:poss".
-        tags: universal parts of speech, "" where unknown; empty without them.
-        xpos: the treebank's own tags; likewise.
-        name: what the treebank calls the sentence.
-        source: where it stands, "file.conllu:123".
-        space_after: False where the next word follows without a space; empty = spaces everywhere.
+        words: The words as the treebank splits them: "do" and "n't" are two words.
+        governors: Position of the governor of each word, counted from 1; 0 for the root.
+        relations: Relation of each word to its governor with its subtype, such as "nmod:poss".
+        tags: Universal part-of-speech tags, "" for unknown tags; empty if there are no tags.
+        xpos: Part-of-speech tags of the treebank, in the same form.
+        name: Name of the sentence in the treebank.
+        source: File and line of the sentence, such as "file.conllu:123".
+        space_after: For each word, False if the next word follows without a space; empty = spaces
+            after all words.
 
     Raises:
         ValueError: no words, an empty word, fields of other lengths, or no tree: a missing
@@ -68,11 +69,11 @@ class Sentence:
         tags: Iterable[str] = (),
         name: str = "",
     ) -> Sentence:
-        """A sentence of plain lists: words, 1-based governors (0 = root) and relations.
+        """Make a sentence of plain lists: words, 1-based governors (0 = root) and relations.
 
         Raises:
             ValueError: as for every sentence.
-            TypeError: a governor is no integer.
+            TypeError: a governor is not an integer.
 
         Example:
             >>> from attnwidget.text.treebank import Sentence
@@ -87,14 +88,14 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The words joined as they were written, with spaces everywhere where nothing is known."""
+        """The joined words as written; without `space_after`, with spaces between all words."""
         spaces = self.space_after or (True,) * len(self.words)
         spelt = (word + " " * space for word, space in zip(self.words, spaces, strict=True))
         return "".join(spelt).rstrip()
 
     @property
     def label(self) -> str:
-        """How messages name the sentence: by name and place, or by its first words."""
+        """Label of the sentence in messages: its name and place, or its first words."""
         if self.name or self.source:
             parts = [self.name and repr(self.name), self.source and f"({self.source})"]
             return " ".join(["sentence", *filter(None, parts)])
@@ -103,7 +104,7 @@ class Sentence:
 
 
 def tree_fault(governors: Sequence[int]) -> tuple[int, str] | None:
-    """What keeps governors (1-based, 0 = root) from being a tree: a position and what is wrong.
+    """Return why governors (1-based, 0 = root) are not a tree: a position and the fault.
 
     Example:
         >>> from attnwidget.text.treebank import tree_fault

@@ -1,4 +1,4 @@
-"""Treebanks of Universal Dependencies, fetched once and kept."""
+"""Download of Universal Dependencies treebanks, which are kept on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, Literal
 
-from attnwidget.text.whole_file import write_whole
+from attnwidget.text.atomic_file import write_whole
 
 _LISTING = "https://api.github.com/repos/UniversalDependencies/{name}/contents?ref={release}"
 _SITE = "https://universaldependencies.org"
@@ -26,22 +26,23 @@ def fetch_treebank(
     release: str = "r2.16",
     folder: str | Path | None = None,
 ) -> Path:
-    """The file of a Universal Dependencies treebank, for `load_treebank`; needs a network once.
+    """Return the file of a Universal Dependencies treebank, downloaded at the first call.
 
-    The treebank is downloaded from its repository on GitHub, checked against a stored checksum, and
-    saved with its licence.
+    `load_treebank` reads the file. The treebank is downloaded from its repository on GitHub,
+    checked against a stored checksum, and saved with its licence.
 
     Args:
-        name: such as "UD_English-EWT".
-        split: which part. Small treebanks have no "train", some only "test".
-        release: tag of the release.
-        folder: where to keep it; None = `attnwidget/treebanks` in the user's cache folder
+        name: Name of the treebank, such as "UD_English-EWT".
+        split: Part of the treebank: "train", "dev" or "test". Small treebanks have no "train", and
+            some only "test".
+        release: Tag of the release.
+        folder: Folder for the file; None = `attnwidget/treebanks` in the user's cache folder
             (`XDG_CACHE_HOME`, or `~/.cache`).
 
     Raises:
-        ValueError: no treebank, release or split is so called.
-        ConnectionError: there is no network, or the server does not answer; the message says how
-            to do without.
+        ValueError: no treebank, release or split has this name.
+        ConnectionError: there is no network, or the server does not answer; the message explains
+            how to continue without a network.
         OSError: the folder cannot be written.
 
     Example:
@@ -78,7 +79,7 @@ def _cache() -> Path:
 
 
 def _keep(entry: Mapping[str, Any], path: Path, name: str, release: str) -> None:
-    """Fetch one file whole or not at all."""
+    """Download one file completely, or leave no file."""
     content = _get(entry["download_url"], name, release)
     if sha1(b"blob %d\0" % len(content) + content).hexdigest() != entry["sha"]:
         raise ConnectionError(f"{path.name} of {name} arrived damaged: fetch it again")

@@ -1,4 +1,4 @@
-"""Treebank files: CoNLL-U, and lines of `word governor-relation`; faults name file and line."""
+"""Treebank files: CoNLL-U, and lines of `word governor-relation`; errors name file and line."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from attnwidget.text.decoded_lines import decoded_lines
 from attnwidget.text.treebank import Sentence, tree_fault
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-# No sentence has a word whose number is longer; Python reads no number of some thousand digits.
+# Word numbers are shorter than this: Python refuses to read numbers of thousands of digits.
 _DIGITS = 9
 _PAIR = re.compile(r"(\S+) (\d+)-(\S+)")
 
 
 def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentence]:
-    r"""The sentences of a treebank file, UTF-8, plain or .gz.
+    r"""Load the sentences of a treebank file, UTF-8, plain or .gz.
 
-    CoNLL-U: words are the numbered lines; ranges (2-3) and empty nodes (2.1) are no words of a
-    tree, a range only says that nothing was written between its words. Lines of `word
-    governor-relation` with an empty one after each sentence are read as well: Clark et al. 2019
-    have their Stanford Dependencies so.
+    In CoNLL-U, words are the numbered lines. Ranges (2-3) and empty nodes (2.1) are not words of
+    the tree; a range only shows that there are no spaces between its words. The second format has
+    lines of `word governor-relation`, and an empty line after each sentence: Clark et al. 2019
+    stored their Stanford Dependencies in this form.
 
     Args:
         path: the file.
-        limit: the first so many sentences; the rest is not looked at.
+        limit: Number of sentences to read; the rest is not checked. None = all sentences.
 
     Raises:
-        ValueError: the file is in neither format, or contains a sentence that is not a single tree;
-            the message names file and line. Or it is empty, not UTF-8, or cut short.
+        ValueError: the file has neither format, contains a sentence that is not a single tree, is
+            empty, is not UTF-8, or is cut short. The message names file and line.
         OSError: it cannot be read.
 
     Example:
@@ -58,10 +58,10 @@ def load_treebank(path: str | Path, *, limit: int | None = None) -> list[Sentenc
 
 
 def _read_sentences(path: Path) -> Iterator[Sentence]:
-    """The sentences of a CoNLL-U file or of one of `word governor-relation` lines.
+    """Yield the sentences of a file in either format.
 
     Raises:
-        ValueError: naming file and line, as `load_treebank`.
+        ValueError: as `load_treebank`, with file and line.
     """
     read = None
     for block in _blocks(path):
@@ -77,14 +77,14 @@ def _read_sentences(path: Path) -> Iterator[Sentence]:
 
 @dataclass
 class _Block:
-    """Yield blocks of consecutive non-empty lines of a file, with the number of the first line."""
+    """Consecutive non-empty lines of a file, with the number of the first line."""
 
     path: Path
     first: int
     lines: list[str] = field(default_factory=list)
 
     def at(self, line: int) -> str:
-        """File and line number of `lines[line]`, as messages and `Sentence.source` have it."""
+        """Return file and line number of `lines[line]`, as in messages and `Sentence.source`."""
         return f"{self.path.name}:{self.first + line}"
 
     def fault(self, line: int, problem: str) -> ValueError:
@@ -93,7 +93,7 @@ class _Block:
 
 @dataclass
 class _Rows:
-    """A sentence while it is read, with the line number of each word."""
+    """A sentence that is being read, with the line number of each word."""
 
     block: _Block
     name: str = ""
@@ -137,7 +137,7 @@ class _Rows:
 
 
 def _blocks(path: Path) -> Iterator[_Block]:
-    """The file's lines between empty ones, decoded."""
+    """Yield blocks of decoded lines, which are separated by empty lines."""
     block = _Block(path, 1)
     for number, line in enumerate(decoded_lines(path), 1):
         if line.strip():
@@ -222,7 +222,7 @@ def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
 
 
 def _close_range(rows: _Rows, form: str, misc: dict[str, Any]) -> None:
-    """Glue the words of a range where together they spell it: "do" + "n't"."""
+    """Note that the words of a range have no spaces if they spell it together: "do" + "n't"."""
     n = 1
     length = len(rows.words[-1])
     while n < len(rows.words) and length < len(form):

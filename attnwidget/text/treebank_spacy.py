@@ -1,4 +1,4 @@
-"""Sentences out of texts that spaCy has parsed; spaCy itself is not needed here."""
+"""Sentences from documents that spaCy has parsed. This module does not import spaCy."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from attnwidget.text.treebank import Sentence
 
 
 def sentences_from_spacy(docs: Iterable[Any]) -> list[Sentence]:
-    """The sentences of parsed spaCy `Doc`s, with spaCy's words, relations and tags.
+    """Return the sentences of parsed spaCy `Doc`s, with spaCy's words, relations and tags.
 
-    Tokens of nothing but white space are left out. The root's relation, "ROOT" in spaCy, is called
-    "root" as in treebanks; English pipelines name the others as Stanford Dependencies do ("dobj").
+    Tokens that consist of white space are left out. The root's relation, "ROOT" in spaCy, is called
+    "root" as in treebanks. English pipelines name the other relations as in Stanford Dependencies
+    ("dobj").
 
     Args:
         docs: The output of a pipeline with a parser, one `Doc` or several.
 
     Raises:
-        ValueError: a `Doc` was not parsed, or none has a word.
-        TypeError: something else than a `Doc`.
+        ValueError: a `Doc` was not parsed, or there are no words.
+        TypeError: `docs` has an entry that is not a `Doc`.
 
     Example:
         >>> import spacy  # doctest: +SKIP
@@ -51,7 +52,7 @@ def _sentence(words: list[Any], source: str) -> Sentence:
     for token in words:
         above = token.head
         while above.i not in places and above.head.i != above.i:
-            above = above.head  # white space has no place in the tree: its governor takes over
+            above = above.head  # its governor replaces white space
         governors.append(0 if above.i == token.i else places.get(above.i, 0))
     return Sentence(
         tuple(token.text for token in words),

@@ -20,7 +20,7 @@ _COLUMNS = ("sentence", "source", "target", "label")
 
 @dataclass(frozen=True)
 class Link:
-    """Words `source` linked to words `target`, indices from 0; the source is who attends."""
+    """A link from the attending words `source` to the words `target`, indices from 0."""
 
     source: tuple[int, ...]
     target: tuple[int, ...]
@@ -33,11 +33,11 @@ class LinkedSentence:
 
     Attributes:
         words: m words.
-        links: between them.
-        name: what the corpus calls the sentence, or where it stands.
+        links: The links between the words.
+        name: Name of the sentence in the corpus, or file and line.
 
     Raises:
-        ValueError: no words, or a link to a word that there is not.
+        ValueError: no words, or a link to a word that does not exist.
     """
 
     words: tuple[str, ...]
@@ -58,11 +58,12 @@ class LinkedSentence:
 
 
 def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
-    """Links from a plain table: sentence, source span, target span, label; one link a row.
+    """Load links from a table with one row per link: sentence, source, target, label.
 
-    A sentence is its words with spaces between them. A span is the position of a word, counted from
-    1, or of its first and last ("3" or "3-5"), or else the words themselves, which must then occur
-    once. Rows with the same sentence are its links.
+    A sentence is written with spaces between its words. Source and target are spans. A span is the
+    position of a word, counted from 1 ("3"), the positions of the first and last word ("3-5"), or
+    the words themselves if they occur once in the sentence. Rows with the same sentence are the
+    links of this sentence.
 
     Args:
         table: a .csv or .tsv file in UTF-8 (.gz too) whose first line names the columns, or a
@@ -99,10 +100,10 @@ def load_links(table: str | Path | pd.DataFrame) -> list[LinkedSentence]:
 
 
 def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
-    """Links "SUBJ to VERB" and "VERB to SUBJ" of a treebank (Kovaleva et al. 2019, section 4.5).
+    """Return links "SUBJ to VERB" and "VERB to SUBJ" (Kovaleva et al. 2019, section 4.5).
 
-    A subject depends by nsubj without a subtype on a word tagged VERB (UPOS; or, without UPOS, a
-    Penn tag that begins with VB). Sentences without one are kept, with no links.
+    A subject depends by nsubj without a subtype on a word tagged VERB in UPOS. In treebanks without
+    UPOS, Penn tags that begin with VB count. Sentences without a subject are kept without links.
 
     Example:
         >>> from attnwidget.text.word_links import subject_verb_links
@@ -126,10 +127,10 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
 
 
 def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
-    """Links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
+    """Return links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
 
     A pronoun's head word is linked to the head word of the nearest earlier mention in the cluster
-    that is not a pronoun. Sentences without such a pair are kept, with no links.
+    that is not a pronoun. Sentences without such a pair are kept without links.
 
     Example:
         >>> from attnwidget.text.word_links import noun_pronoun_links
@@ -173,7 +174,7 @@ def _is_verb(sentence: Sentence, word: int) -> bool:
 
 
 def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
-    """Where each row stands, and its cells in the order of `_COLUMNS`."""
+    """Yield the place of each row, and its cells in the order of `_COLUMNS`."""
     if not isinstance(table, (str, Path)):
         order = _order(list(map(str, table.columns)), "the table")
         lacks = table.isna().to_numpy()
@@ -186,7 +187,7 @@ def _rows(table: str | Path | pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
         return
     path = Path(table)
     tabs = path.name.removesuffix(".gz").endswith(".tsv")
-    # csv finds a quoted line break only where lines keep their ends.
+    # csv recognises quoted line breaks only if the lines have their ends.
     lines = (f"{line}\n" for line in decoded_lines(path))
     reader = csv.reader(lines, delimiter="\t" if tabs else ",", strict=True)
     try:
@@ -218,7 +219,7 @@ def _order(header: Sequence[str], where: str) -> list[int]:
 def _span(text: str, words: Sequence[str], what: str) -> tuple[int, ...]:
     first, dash, last = (part.strip() for part in text.partition("-"))
     if first.isdecimal() and (last.isdecimal() if dash else not last):
-        # Python reads no number of some thousand digits, and no sentence has so many words.
+        # Python refuses to read numbers of thousands of digits.
         known = max(len(first), len(last)) < 10
         start, end = (int(first), int(last or first)) if known else (0, 0)
         if not 1 <= start <= end <= len(words):
@@ -229,7 +230,7 @@ def _span(text: str, words: Sequence[str], what: str) -> tuple[int, ...]:
     places = [
         i
         for i in range(len(words) - n + 1)
-        # The first word alone, since most differ in it.
+        # Compare the first word first, because most places differ in it.
         if n and words[i] == spelt[0] and list(words[i : i + n]) == spelt
     ]
     if len(places) != 1:

@@ -1,4 +1,4 @@
-"""Files of word vectors: GloVe, word2vec, numpy, spaCy; faults name file and line."""
+"""Files of word vectors: GloVe, word2vec, numpy, spaCy. Errors name file and line."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from attnwidget.text.decoded_lines import decoded_lines, refuse_no_file
 from attnwidget.text.stored_arrays import stored_arrays
 from attnwidget.text.word_vectors import WordVectors
 
-# A word or a header of more bytes than this is none: the file is something else.
+# A file with a longer word or header is not a file of word vectors.
 _LONGEST = 4096
 _COUNT = re.compile("[0-9]{1,18}")
 
 
 def load_vectors(path: str | Path, *, limit: int | None = None) -> WordVectors:
-    r"""The word vectors of a file, or of a spaCy pipeline.
+    r"""Load the word vectors of a file, or of a spaCy pipeline.
 
-    GloVe text: a line a word, the word and its numbers with spaces between. word2vec text: the
-    same, after a line of the number of words and of dimensions. Both may be .gz. word2vec binary:
-    .bin. numpy: .npz with arrays `words` [N], of text, and `vectors` [N, d]; pickled ones are not
-    read. spaCy: the name or folder of a pipeline with vectors, such as "en_core_web_md", where the
-    extra `attnwidget[spacy]` is installed.
+    GloVe text has a line for each word: the word and its numbers, with spaces between them.
+    word2vec text has the same lines after a line with the number of words and of dimensions. Both
+    may be .gz files. word2vec binary files end in .bin. A numpy file is an .npz with arrays `words`
+    [N] of strings and `vectors` [N, d], without pickled objects. A spaCy pipeline with vectors is
+    given by name or folder, such as "en_core_web_md", and needs the extra `attnwidget[spacy]`.
 
-    Words are looked up in lower case; where vectors have words in capitals too, these are unused.
+    Words are looked up in lower case; vectors of words with capitals are not used.
 
     Args:
-        path: the file, or the pipeline.
-        limit: the first so many words; the rest is not read. GloVe files begin with frequent words.
+        path: The file, or the pipeline.
+        limit: Number of words to read; None = all words. GloVe files begin with frequent words.
 
     Raises:
         ValueError: a line has more or fewer numbers than the first line, or an invalid or infinite
-            number; the message names file and line. Or no words, or another kind of file.
+            number; there are no words; or the file is of another kind. The message names file and
+            line.
         OSError: it cannot be read.
-        ImportError: spaCy is needed and not there.
+        ImportError: spaCy is needed and not installed.
 
     Example:
         >>> import tempfile
@@ -74,7 +75,7 @@ def _from_text(path: Path, limit: int | None) -> WordVectors:
             promised = int(parts[0])
             dimension = int(parts[1])
             continue
-        # Some words of GloVe hold spaces; of a word and a number too many the last part is one.
+        # Some words of GloVe contain spaces, so the last parts of a line are its numbers.
         dimension = dimension or _n_numbers(parts)
         word = parts[: max(0, len(parts) - dimension)]
         last_parts = parts[-dimension:]
@@ -129,7 +130,7 @@ def _from_binary(path: Path, limit: int | None) -> WordVectors:
 
 
 def _word(file: BinaryIO) -> str | None:
-    """The bytes up to a space, as text; None at the end of the file."""
+    """Return the text up to a space; None at the end of the file."""
     read = bytearray()
     while (byte := file.read(1)) != b" ":
         if not byte or len(read) > _LONGEST:
@@ -197,7 +198,7 @@ def _named(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> Wor
 
 
 def _refuse_cut(path: Path, n_words: int, promised: int | None, limit: int | None) -> None:
-    """Refuse a file without words, or with fewer than its first line says."""
+    """Refuse a file without words, or with fewer words than its first line states."""
     if not n_words:
         raise ValueError(f"{path} holds no words: it is empty")
     if promised is not None and n_words < min(promised, limit or promised):
@@ -208,7 +209,7 @@ def _refuse_cut(path: Path, n_words: int, promised: int | None, limit: int | Non
 
 
 def _n_numbers(parts: Sequence[str]) -> int:
-    """How many of the last parts are numbers, the first part left to be a word."""
+    """Return the number of numbers at the end of a line, whose first part is a word."""
     count = 0
     while count < len(parts) - 1 and _is_number(parts[-1 - count]):
         count += 1

@@ -1,4 +1,4 @@
-"""Vectors of words: looked up in lower case, and how many words they know."""
+"""Vectors of words, which are looked up in lower case."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 
 class WordVectors:
-    """A vector a word, looked up in lower case; a word that is not known has the zero vector.
+    """Vectors of words, looked up in lower case; unknown words have the zero vector.
 
-    Made by `load_vectors`, or of arrays.
+    Made by `load_vectors`, or from arrays.
 
     Args:
-        words: N words; of equal ones the first counts.
-        matrix: [N, d], their vectors.
-        name: what results call them.
+        words: The N words; of equal words the first counts.
+        matrix: The vectors of the words, [N, d].
+        name: Name of the vectors in results.
 
     Attributes:
-        matrix: float32 [N, d].
-        name: likewise.
+        matrix: The vectors, float32 [N, d].
+        name: Name of the vectors.
 
     Raises:
-        ValueError: no words, not as many vectors, or a number that is not finite.
+        ValueError: no words, another number of vectors than words, or a number that is not finite.
 
     Example:
         >>> from attnwidget.text.word_vectors import WordVectors
@@ -64,7 +64,7 @@ class WordVectors:
 
     @property
     def dimension(self) -> int:
-        """Numbers a word, d."""
+        """Length of a vector, d."""
         return int(self.matrix.shape[1])
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class WordVectors:
         return isinstance(word, str) and word.lower() in self._rows
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Float32 [m, d], a vector a word."""
+        """Return the vectors of m words, float32 [m, d]."""
         vectors = np.zeros((len(words), self.dimension), np.float32)
         rows = [self._rows.get(word.lower(), -1) for word in words]
         known = [place for place, row in enumerate(rows) if row >= 0]
@@ -82,13 +82,13 @@ class WordVectors:
         return vectors
 
     def coverage(self, words: Iterable[str]) -> float:
-        """The share of words that are known, 0 to 1; every occurrence counts, 0 without words."""
+        """Return the share of known words, 0 to 1. Every occurrence counts; 0 without words."""
         known = [word in self for word in words]
         return sum(known) / max(1, len(known))
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the vectors."""
+        """Fingerprint of the words and vectors."""
         digest = blake2b("\n".join(self._rows).encode("utf-8", "surrogatepass"), digest_size=16)
         digest.update(self.matrix.data)
         return digest.hexdigest()

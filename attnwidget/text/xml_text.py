@@ -1,4 +1,4 @@
-"""Texts that XML can hold: a token may be any sign, and an SVG may not."""
+"""Texts without the characters that XML, and therefore SVG, forbids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def xml_text(text: str) -> str:
-    r"""The text with the signs that XML forbids, escaped or not, as replacement characters.
+    r"""Replace the characters that XML forbids, escaped or not, by replacement characters.
 
     Example:
         >>> from attnwidget.text.xml_text import xml_text
@@ -20,9 +20,9 @@ def xml_text(text: str) -> str:
 
 
 def xml_texts(part: Any) -> Any:
-    """A chart's specification with every text, also a field's name, as `xml_text` gives it.
+    """Apply `xml_text` to every text in the specification of a chart, also to names of fields.
 
-    The converter ends the whole process, the kernel with it, when a text has another sign.
+    A forbidden character would make the converter end the whole process with the kernel.
     """
     if isinstance(part, dict):
         return {xml_texts(name): xml_texts(value) for name, value in part.items()}

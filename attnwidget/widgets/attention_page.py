@@ -12,10 +12,10 @@ from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.attention_maps import all_maps
-from attnwidget.widgets.pages.part import Page
+from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.registry import figure, page_of
 from attnwidget.widgets.pages.size_limit import Sized, refuse_above
-from attnwidget.widgets.pages.write import write_linked
+from attnwidget.widgets.pages.write_page import write_linked
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { checkedFigure, checkedHeld, parsedPage } from "../src/shared/page/checked_data.js";
 import { DamagedError, sentenceOf } from "../src/shared/page/damage.js";
+import { embedded } from "../src/shared/page/embedded_arrays.js";
 import { localModel } from "../src/shared/page/local_model.js";
-import { embedded } from "../src/shared/page/revive.js";
 
 const axis = { text: ["a", "b"], raw: ["a", "b"], special: ["", ""], segments: [0, 0] };
 const maps = {

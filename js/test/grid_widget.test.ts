@@ -107,9 +107,8 @@ afterEach(() => {
 
 async function show(change: Partial<GridState> = {}) {
   const { model, el, find } = await mounted<GridState>(grid(), state(change));
-  const box = find<HTMLElement>("[role=grid]");
   const press = async (key: string, keys: KeyboardEventInit = {}) => {
-    box.dispatchEvent(
+    find("[role=grid]").dispatchEvent(
       new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...keys }),
     );
     await frame();
@@ -454,6 +453,7 @@ test("a narrow grid keeps its controls behind a button", async () => {
   ];
   expect(open()).toEqual(["false", false]);
   more.click();
+  await frame();
   expect(open()).toEqual(["true", true]);
 });
 
@@ -518,6 +518,7 @@ test("play steps the layers and wraps; leaving removes every listener", async ()
   const play = find<HTMLButtonElement>("button[aria-label^=play]");
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   play.click();
+  await frame();
   expect(play.getAttribute("aria-label")).toBe("pause");
   vi.advanceTimersByTime(700);
   expect(model.get("layer")).toBe(0);

@@ -9,7 +9,7 @@ import { pageModel as stripModel } from "../src/metric_strip/page.js";
 import { pageModel as onPage } from "../src/page/models.js";
 import type { Metrics, StripState } from "../src/shared/head_types.js";
 import type { EmbeddedMaps } from "../src/shared/page/embedded_maps.js";
-import { link } from "../src/shared/page/link.js";
+import { link } from "../src/shared/page/linked_models.js";
 import { localModel } from "../src/shared/page/local_model.js";
 import type { PageFigure } from "../src/shared/page/page_data.js";
 import type { Head } from "../src/shared/types.js";

@@ -1,4 +1,4 @@
-import type { Maps } from "../src/head_view/map_types.js";
+import type { Maps } from "../src/head_view/several/map_types.js";
 import type { ViewState } from "../src/head_view/state.js";
 import type { Head } from "../src/shared/types.js";
 import { weights } from "./four_tokens.js";

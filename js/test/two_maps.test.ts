@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { linesInView, rowCutoffs } from "../src/head_view/lines_choose.js";
-import { matrixPixels } from "../src/head_view/matrix_paint.js";
-import { severalMap } from "../src/head_view/several.js";
-import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/two_maps.js";
-import type { VisibleMap } from "../src/head_view/visible_map.js";
+import { linesInView, rowCutoffs } from "../src/head_view/lines/lines_choose.js";
+import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
+import { severalMap } from "../src/head_view/several/several.js";
+import { absentIn, aloneText, differenceOf, twoNames } from "../src/head_view/several/two_maps.js";
+import { sourceOf } from "../src/head_view/source/source_of.js";
+import type { VisibleMap } from "../src/head_view/source/visible_map.js";
 import { diverging, NO_CHANGE } from "../src/shared/colour.js";
 import { levelOf, tables } from "../src/shared/colour_levels.js";
 import { THEMES } from "../src/shared/theme.js";
@@ -53,8 +54,8 @@ describe("a difference", () => {
 
   test("has a clear pixel where there is none, and the scale's colours elsewhere", () => {
     const none = { query: new Set<number>(), key: new Set<number>() };
-    const pixels = matrixPixels(
-      difference,
+    const pixels = cellPixels(
+      sourceOf(difference).overview,
       2,
       2,
       levelOf("linear", 0.5, true),

@@ -176,7 +176,8 @@ describe("the view", () => {
   );
 
   test(
-    "a rectangle that is dragged is zoomed to, and locks nothing; two clicks show all " + "again",
+    "a rectangle that is dragged with Shift is zoomed to, a drag moves it, and neither locks; " +
+      "two clicks show all again",
     async () => {
       const { model, $ } = await show({ mode: "matrix", ...long(100), tokens: [["key", 3]] });
       const box = $(".attnw-matrix-figure");
@@ -187,12 +188,12 @@ describe("the view", () => {
         clientY: y0 + (row + 0.5) * cellWidth,
         ...more,
       });
-      box.dispatchEvent(new MouseEvent("pointerdown", at(20, 50)));
+      box.dispatchEvent(new MouseEvent("pointerdown", at(20, 50, { shiftKey: true })));
       box.dispatchEvent(new MouseEvent("pointermove", at(30, 60)));
-      expect($(".attnw-zoom-frame").hidden).toBe(false);
+      expect($(".attnw-matrix-figure .attnw-zoom-frame").hidden).toBe(false);
       box.dispatchEvent(new MouseEvent("pointerup", at(30, 60)));
       box.dispatchEvent(new MouseEvent("click", at(30, 60)));
-      expect($(".attnw-zoom-frame").hidden).toBe(true);
+      expect($(".attnw-matrix-figure .attnw-zoom-frame").hidden).toBe(true);
       const [q0 = 0, q1 = 0, k0 = 0, k1 = 0] = model.get("window") ?? [];
       for (const [from, to, row] of [
         [q0, q1, 20],
@@ -202,6 +203,14 @@ describe("the view", () => {
         expect(to).toBeGreaterThanOrEqual(row + 10);
         expect(to - from).toBeLessThan(20);
       }
+      expect(model.get("tokens")).toEqual([["key", 3]]);
+      await frame();
+      box.dispatchEvent(new MouseEvent("pointerdown", at(30, 30)));
+      box.dispatchEvent(new MouseEvent("pointermove", at(60, 30)));
+      box.dispatchEvent(new MouseEvent("pointerup", at(60, 30)));
+      box.dispatchEvent(new MouseEvent("click", at(60, 30)));
+      const [after = 0, end = 0] = model.get("window") ?? [];
+      expect([after < q0, end - after]).toEqual([true, q1 - q0]);
       expect(model.get("tokens")).toEqual([["key", 3]]);
       await frame();
       box.dispatchEvent(new MouseEvent("click", at(30, 30, { detail: 1 })));

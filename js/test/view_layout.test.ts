@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { linesInView } from "../src/head_view/lines_choose.js";
+import { linesInView } from "../src/head_view/lines/lines_choose.js";
 import {
   alongAt,
   EASED,
@@ -9,7 +9,7 @@ import {
   rowsInSight,
   scrollTo,
   scrollToMiddle,
-} from "../src/head_view/lines_layout.js";
+} from "../src/head_view/lines/lines_layout.js";
 import {
   ANGLE,
   hitMatrix,
@@ -17,8 +17,8 @@ import {
   matrixLayout,
   pixelSize,
   ruleStep,
-} from "../src/head_view/matrix_layout.js";
-import type { VisibleMap } from "../src/head_view/visible_map.js";
+} from "../src/head_view/matrix/matrix_layout.js";
+import type { VisibleMap } from "../src/head_view/source/visible_map.js";
 import { drawToken, labelOf, shorten } from "../src/shared/labels.js";
 
 function square(n: number, weight: (q: number, k: number) => number): VisibleMap {
@@ -50,27 +50,27 @@ describe("lines", () => {
   test("long columns scroll, and only rows in sight are drawn", () => {
     const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(long.height).toBeLessThanOrEqual(560);
-    const { start, end } = rowsInSight(long);
+    const { start, end } = rowsInSight(long, "key");
     expect(start).toBeGreaterThan(97);
     expect(end - start).toBeLessThan(44);
     expect(linesLayout(900, 1e6, 80, 512, 512).scrollTop).toBe(long.fullHeight - long.height);
-    expect(rowsInSight(layout)).toEqual({ start: 0, end: 6 });
+    expect(rowsInSight(layout, "query")).toEqual({ start: 0, end: 6 });
   });
 
   test("scrolling brings a row into sight and no further", () => {
     const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(scrollTo(long, 105)).toBe(long.scrollTop);
     const up = linesLayout(900, scrollTo(long, 3), 80, 512, 512);
-    expect(rowCentre(up, 3)).toBeGreaterThan(up.pitch / 2);
+    expect(rowCentre(up, "query", 3)).toBeGreaterThan(up.pitch.query / 2);
     const down = linesLayout(900, scrollTo(long, 300), 80, 512, 512);
-    expect(rowCentre(down, 300) + down.pitch / 2).toBeLessThanOrEqual(down.height);
+    expect(rowCentre(down, "query", 300) + down.pitch.query / 2).toBeLessThanOrEqual(down.height);
   });
 
   test("a lock is brought into the middle, unless it is in sight", () => {
     const long = linesLayout(900, 13 * 100, 80, 512, 512);
     expect(scrollToMiddle(long, 105)).toBe(long.scrollTop);
     const there = linesLayout(900, scrollToMiddle(long, 300), 80, 512, 512);
-    expect(rowCentre(there, 300)).toBeCloseTo(there.height / 2, -1);
+    expect(rowCentre(there, "query", 300)).toBeCloseTo(there.height / 2, -1);
     expect(scrollToMiddle(long, 0)).toBe(0);
     expect(scrollToMiddle(long, 511)).toBe(long.fullHeight - long.height);
   });
@@ -80,10 +80,12 @@ describe("lines", () => {
     for (const n of [1, 6, 25, 30, 40]) {
       expect(of(n).height).toBe(of(n).fullHeight);
       expect(of(n).height).toBeLessThanOrEqual(560);
-      expect(of(n).pitch).toBeGreaterThanOrEqual(13);
+      expect(of(n).pitch.key).toBeGreaterThanOrEqual(13);
     }
-    expect([of(6).pitch, of(40).pitch, of(6, 11).pitch, of(6, 17).pitch]).toEqual([18, 13, 17, 26]);
-    for (const size of [11, 12, 17]) expect(of(500, size).pitch).toBeGreaterThan(size);
+    expect([of(6).pitch.key, of(40).pitch.key, of(6, 11).pitch.key, of(6, 17).pitch.key]).toEqual([
+      18, 13, 17, 26,
+    ]);
+    for (const size of [11, 12, 17]) expect(of(500, size).pitch.key).toBeGreaterThan(size);
     expect(linesLayout(900, 0, 80, 60, 60, { whole: true }).height).toBe(of(60).fullHeight);
   });
 
@@ -100,17 +102,24 @@ describe("lines", () => {
     const lines = linesInView(map, new Float32Array(6), { start: 0, end: 6 }, (w) =>
       Math.round(255 * w),
     );
-    expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, 2), lines)).toEqual({ query: 2 });
-    expect(hitLines(layout, layout.x1 + 20, rowCentre(layout, 4), lines)).toEqual({ key: 4 });
+    expect(hitLines(layout, layout.x0 - 20, rowCentre(layout, "query", 2), lines)).toEqual({
+      query: 2,
+    });
+    expect(hitLines(layout, layout.x1 + 20, rowCentre(layout, "key", 4), lines)).toEqual({
+      key: 4,
+    });
     expect(hitLines(layout, 5, layout.fullHeight + 40, lines)).toEqual({});
     const u = 0.25;
     const x = layout.x0 + u * (layout.x1 - layout.x0);
-    const from = rowCentre(layout, 0);
-    const to = rowCentre(layout, 5);
+    const from = rowCentre(layout, "query", 0);
+    const to = rowCentre(layout, "key", 5);
     const y = from + alongAt(EASED, u) * (to - from);
     expect(hitLines(layout, x, y, lines)).toEqual({ query: 0, key: 5 });
-    expect(hitLines(layout, x, rowCentre(layout, 3) + 1, lines)).toEqual({ query: 3, key: 3 });
-    expect(hitLines(layout, x, rowCentre(layout, 5), lines)).toEqual({});
+    expect(hitLines(layout, x, rowCentre(layout, "query", 3) + 1, lines)).toEqual({
+      query: 3,
+      key: 3,
+    });
+    expect(hitLines(layout, x, rowCentre(layout, "key", 5), lines)).toEqual({});
   });
 });
 

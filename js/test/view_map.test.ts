@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { linesInView, rowCutoffs } from "../src/head_view/lines_choose.js";
-import { matrixPixels } from "../src/head_view/matrix_paint.js";
+import { linesInView, rowCutoffs } from "../src/head_view/lines/lines_choose.js";
+import { cellPixels } from "../src/head_view/matrix/matrix_pixels.js";
+import { sourceOf } from "../src/head_view/source/source_of.js";
 import {
   type Choice,
   hideable,
   maskName,
   rowSumRange,
   visibleMap,
-} from "../src/head_view/visible_map.js";
+} from "../src/head_view/source/visible_map.js";
 import type { Axes } from "../src/shared/types.js";
 
 const axis = {
@@ -184,12 +185,13 @@ test("pixels show the strongest of the cells they cover; masked ones stay clear"
     cols: [0, 1, 2, 3],
     values: masked,
   };
+  const cells = sourceOf(part).overview;
   const level = (weight: number) => Math.round(10 * weight);
   const none = { query: new Set<number>(), key: new Set<number>() };
-  expect([...matrixPixels(part, 2, 1, level, tables, none)]).toEqual([1009, 1004]);
-  expect([...matrixPixels(part, 4, 2, level, tables, none)][2]).toBe(0);
+  expect([...cellPixels(cells, 2, 1, level, tables, none)]).toEqual([1009, 1004]);
+  expect([...cellPixels(cells, 4, 2, level, tables, none)][2]).toBe(0);
   const lit = { query: new Set([1]), key: new Set([0]) };
-  expect([...matrixPixels(part, 4, 2, level, tables, lit)]).toEqual([
+  expect([...cellPixels(cells, 4, 2, level, tables, lit)]).toEqual([
     3001, 2009, 0, 0, 3002, 3003, 0, 3004,
   ]);
 });

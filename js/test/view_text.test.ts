@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { visibleMap } from "../src/head_view/source/visible_map.js";
 import type { ViewState } from "../src/head_view/state.js";
 import { moved, toggled } from "../src/head_view/view_cursor.js";
 import type { Shown } from "../src/head_view/view_shown.js";
 import { captionOf, describe as describeTarget, keyGroup } from "../src/head_view/view_text.js";
-import { visibleMap } from "../src/head_view/visible_map.js";
 import { captionText } from "../src/shared/caption.js";
 import { printer } from "../src/shared/quantity.js";
 import { axes, weights } from "./four_tokens.js";

@@ -1,16 +1,25 @@
 import { describe, expect, test } from "vitest";
-import { hitMatrix, type MatrixLayout, matrixLayout } from "../src/head_view/matrix_layout.js";
-import { matrixNotes } from "../src/head_view/matrix_paint.js";
 import {
+  hitMatrix,
+  type MatrixLayout,
+  matrixLayout,
+} from "../src/head_view/matrix/matrix_layout.js";
+import { matrixNotes } from "../src/head_view/matrix/matrix_paint.js";
+import type { VisibleMap } from "../src/head_view/source/visible_map.js";
+import { partOf, positionOf, windowOf } from "../src/head_view/source/window_of.js";
+import { type Plot, partByKey, stepped, windowGestures } from "../src/shared/gestures.js";
+import {
+  around,
+  centred,
   framed,
-  inSightOf,
-  moved,
+  isWhole,
+  type Part,
+  shifted,
   showing,
-  stepped,
-  windowOf,
-} from "../src/head_view/matrix_window.js";
-import type { InSight } from "../src/head_view/targets.js";
-import type { VisibleMap } from "../src/head_view/visible_map.js";
+  whole,
+  wholeOf,
+  zoomed,
+} from "../src/shared/window.js";
 
 const indices = [...Array(500).keys()];
 const map: VisibleMap = {
@@ -22,111 +31,217 @@ const map: VisibleMap = {
   filteredShare: 0,
   renormalised: false,
 };
-const layout = (inSight?: InSight, n = 500): MatrixLayout =>
+const layout = (part?: Part, n = 500, m = n): MatrixLayout =>
   matrixLayout({
     room: 900,
     rows: n,
-    cols: n,
+    cols: m,
     rowLabel: 60,
     colLabel: 60,
     dpr: 1,
-    ...(inSight && { inSight }),
+    ...(part && { part }),
   });
-const part: InSight = { query: { start: 10, end: 60 }, key: { start: 0, end: 40 } };
-const count = ({ query, key }: InSight) => [query.end - query.start, key.end - key.start];
+const part: Part = [10, 60, 0, 40];
+const count = ([q0, q1, k0, k1]: Part) => [q1 - q0, k1 - k0];
+const nearer = (at: MatrixLayout, times: number, place = { query: 100, key: 400 }) =>
+  zoomed(at.size, at.part, times, place, at.room);
 
 describe("a window", () => {
   test("counts tokens before any is hidden, and shows those that are left", () => {
     const some = { ...map, rows: [0, 2, 5, 6, 9], cols: [1, 3] };
-    expect(inSightOf(some, [2, 6, 0, 2])).toEqual({
-      query: { start: 1, end: 3 },
-      key: { start: 0, end: 1 },
-    });
-    expect(windowOf(some, { query: { start: 1, end: 3 }, key: { start: 0, end: 1 } })).toEqual([
-      2, 6, 1, 2,
-    ]);
-    expect(windowOf(some, { query: { start: 0, end: 5 }, key: { start: 0, end: 2 } })).toBeNull();
+    expect(partOf(some, [2, 6, 0, 2])).toEqual([1, 3, 0, 1]);
+    expect(windowOf(some, [1, 3, 0, 1])).toEqual([2, 6, 1, 2]);
+    expect(windowOf(some, [0.6, 2.6, 0, 1])).toEqual([2, 6, 1, 2]);
+    expect(windowOf(some, [0, 5, 0, 2])).toBeNull();
     // A window without any of them would show nothing.
-    expect(count(inSightOf(some, [3, 5, 0, 4]))).toEqual([5, 2]);
-    expect(count(inSightOf(some, [20, 30, 0, 4]))).toEqual([5, 2]);
+    expect(count(partOf(some, [3, 5, 0, 4]))).toEqual([5, 2]);
+    expect(count(partOf(some, [20, 30, 0, 4]))).toEqual([5, 2]);
+    expect([5, 4].map((index) => positionOf(some.rows, index))).toEqual([2, -1]);
   });
 
   test("has the room of the whole matrix, and its cells fill it", () => {
-    const whole = layout();
-    const zoomed = layout(part);
-    for (const name of ["width", "height", "x0", "y0"] as const)
-      expect(zoomed[name]).toBe(whole[name]);
-    expect(zoomed.cellHeight).toBe(zoomed.cellWidth);
-    expect(zoomed.rows * zoomed.cellHeight).toBeLessThanOrEqual(500);
-    expect(zoomed.rows * zoomed.cellHeight).toBeGreaterThan(450);
-    expect(matrixNotes(zoomed, map)).toEqual([
+    const all = layout();
+    const near = layout(part);
+    for (const name of ["width", "height", "x0", "y0"] as const) expect(near[name]).toBe(all[name]);
+    expect(near.cellHeight).toBe(near.cellWidth);
+    expect(near.rows * near.cellHeight).toBeLessThanOrEqual(500);
+    expect(near.rows * near.cellHeight).toBeGreaterThan(450);
+    expect(matrixNotes(near, map)).toEqual([
       "zoomed: queries 10 to 59 and keys 0 to 39 of 500 in sight",
     ]);
-    expect(matrixNotes(whole, map)).toEqual([]);
+    expect(matrixNotes(all, map)).toEqual([]);
   });
 
-  test("the pointer finds the cells that are in sight", () => {
+  test("the pointer finds the cells that are in sight, also of a part that moves", () => {
     const at = layout(part);
     expect(hitMatrix(at, map, at.x0 + 2.5 * at.cellWidth, at.y0 + 1.5 * at.cellHeight)).toEqual({
       query: 11,
       key: 2,
     });
     expect(hitMatrix(at, map, at.x0 - 20, at.y0 + 49.5 * at.cellHeight)).toEqual({ query: 59 });
+    const moving = layout([10.5, 60.5, 0, 40]);
+    expect(hitMatrix(moving, map, moving.x0 - 20, moving.y0 + 0.75 * moving.cellHeight)).toEqual({
+      query: 11,
+    });
   });
 
-  test("a step nearer keeps its place under the pointer, and steps back come to the whole", () => {
-    const place = { query: 100, key: 400 };
-    let now = layout();
+  test.each([100, 500, 3600])("comes nearer about a place of %i tokens, and back to all", (n) => {
+    const place = { query: 0.2 * n, key: 0.8 * n };
+    let now = layout(undefined, n);
     const shares: number[] = [];
     for (let i = 0; i < 20; i++) {
-      now = layout(stepped(now, 1, place));
-      shares.push((place.query - now.inSight.query.start) / now.rows);
-      expect(now.inSight.key.start).toBeLessThanOrEqual(place.key);
-      expect(now.inSight.key.end).toBeGreaterThan(place.key);
+      now = layout(nearer(now, 2, place), n);
+      shares.push((place.query - now.part[0]) / now.rows);
+      expect(now.part[2]).toBeLessThanOrEqual(place.key);
+      expect(now.part[3]).toBeGreaterThan(place.key);
+      // Cells of a pixel or more are whole pixels, and fill the room.
+      if (now.cellWidth >= 1) expect(now.cellWidth % 1).toBe(0);
+      expect(now.cols * now.cellWidth).toBeGreaterThan(0.75 * now.room.across);
     }
-    for (const share of shares.slice(0, 5)) expect(share).toBeCloseTo(0.2, 1);
+    for (const share of shares.slice(0, 3)) expect(share).toBeCloseTo(0.2, 1);
     expect(now.rows).toBeGreaterThanOrEqual(4);
     expect(now.rows).toBeLessThan(8);
-    for (let i = 0; i < 20; i++) now = layout(stepped(now, -1, place));
-    expect(windowOf(map, now.inSight)).toBeNull();
+    const plot = (): Plot => ({ ...now, left: 0, top: 0, width: 1, height: 1 });
+    for (let i = 0; i < 20; i++) now = layout(stepped(plot(), -1, place), n);
+    expect(isWhole(now.size, now.part)).toBe(true);
   });
 
   test("a rectangle is in sight, with what fits beside it", () => {
-    const found = framed(layout(), { query: 200, key: 100 }, { query: 230, key: 180 });
-    expect(found.query.start).toBeLessThanOrEqual(200);
-    expect(found.query.end).toBeGreaterThanOrEqual(230);
-    expect(found.key.start).toBeLessThanOrEqual(100);
-    expect(found.key.end).toBeGreaterThanOrEqual(180);
+    const { size, room } = layout();
+    const found = framed(size, { query: 200, key: 100 }, { query: 230, key: 180 }, room);
+    expect(found[0]).toBeLessThanOrEqual(200);
+    expect(found[1]).toBeGreaterThanOrEqual(230);
+    expect(found[2]).toBeLessThanOrEqual(100);
+    expect(found[3]).toBeGreaterThanOrEqual(180);
     expect(Math.max(...count(found))).toBeLessThan(100);
     expect(layout(found).cellWidth).toBe(Math.floor(500 / 80));
     // At the edge it stays within the map.
-    expect(framed(layout(), { query: 0, key: 0 }, { query: 2, key: 2 }).query.start).toBe(0);
+    expect(framed(size, { query: 0, key: 0 }, { query: 2, key: 2 }, room)[0]).toBe(0);
   });
 
   test("moves no further than the map goes, and than a target needs", () => {
-    expect(moved(layout(part), { query: -100, key: 1000 })).toEqual({
-      query: { start: 0, end: 50 },
-      key: { start: 460, end: 500 },
-    });
-    expect(showing(layout(part), { query: 30, key: 5 })).toEqual(part);
-    expect(showing(layout(part), { query: 60 })).toEqual({
-      ...part,
-      query: { start: 11, end: 61 },
-    });
-    expect(showing(layout(part), { query: 4, key: 99 }).query.start).toBe(4);
-    expect(showing(layout(part), { query: 4, key: 99 }).key.end).toBe(100);
+    const { size } = layout();
+    expect(shifted(size, part, { query: -100, key: 1000 })).toEqual([0, 50, 460, 500]);
+    expect(showing(size, part, { query: 30, key: 5 })).toEqual(part);
+    expect(showing(size, part, { query: 60 })).toEqual([11, 61, 0, 40]);
+    expect(showing(size, part, { query: 4, key: 99 })).toEqual([4, 54, 60, 100]);
+    expect(showing(size, [64, 128, 64, 128], { query: 32, key: 160 }, 32)).toEqual([
+      32, 96, 128, 192,
+    ]);
+    expect(centred(size, [0, 10, 0, 10], { query: 100, key: 2 })).toEqual([95, 105, 0, 10]);
+    expect(around(size, { query: 499, key: 0 })).toEqual([468, 500, 0, 32]);
+    expect(around({ rows: 5, cols: 500 }, { query: 2, key: 100 })).toEqual([0, 5, 85, 117]);
+    expect(whole([0.4, 10.4, 1.6, 11.6])).toEqual([0, 10, 2, 12]);
   });
 
   test("an oblong map is zoomed along its longer side first", () => {
-    const long = matrixLayout({
-      room: 900,
-      rows: 8,
-      cols: 600,
-      rowLabel: 60,
-      colLabel: 60,
-      dpr: 1,
-    });
-    const next = stepped(long, 1, { query: 4, key: 300 });
-    expect(count(next)).toEqual([8, 300]);
+    const next = nearer(layout(undefined, 8, 600), 2, { query: 4, key: 300 });
+    expect(next[1] - next[0]).toBe(8);
+    expect(next[3] - next[2]).toBeLessThan(400);
+  });
+});
+
+/** A figure of `n` tokens, one pixel each on 400 pixels of the whole. */
+function handled(n: number, start?: Part) {
+  const box = document.createElement("div");
+  document.body.append(box);
+  const size = { rows: n, cols: n };
+  const room = { across: 400, down: 400, density: 1 };
+  let now = start ?? wholeOf(size);
+  const shown: Part[] = [];
+  const plot = (): Plot => ({ size, part: now, room, left: 0, top: 0, width: 400, height: 400 });
+  const gestures = windowGestures(
+    box,
+    plot,
+    (next) => {
+      now = next;
+      shown.push(next);
+    },
+    new AbortController().signal,
+  );
+  const send = (type: string, x: number, y: number, more: object = {}) => {
+    const event = new MouseEvent(type, { clientX: x, clientY: y, bubbles: true, ...more });
+    box.dispatchEvent(Object.assign(event, { pointerId: 1, ...more }));
+    return event;
+  };
+  const wheel = (deltaY: number, more: object = {}) => {
+    const event = new Event("wheel", { cancelable: true });
+    Object.assign(event, { deltaY, deltaMode: 0, clientX: 200, clientY: 200, ...more });
+    box.dispatchEvent(event);
+    return event.defaultPrevented;
+  };
+  return { box, gestures, send, wheel, plot, shown, part: () => now, size };
+}
+
+describe.each([100, 3600])("hands on %i tokens", (n) => {
+  const near: Part = [40, 60, 30, 50];
+
+  test("move what is in sight, which rests on whole tokens", () => {
+    const { send, part, gestures } = handled(n, near);
+    send("pointerdown", 300, 300);
+    send("pointermove", 270, 330);
+    expect(gestures.dragging()).toBe(true);
+    expect(part()).toEqual([38.5, 58.5, 31.5, 51.5]);
+    send("pointerup", 270, 330);
+    expect(part()).toEqual([39, 59, 32, 52]);
+    send("pointermove", 0, 0);
+    expect(part()).toEqual([39, 59, 32, 52]);
+  });
+
+  test("move nothing where all is in sight, and choose with a short way", () => {
+    const { send, shown, box } = handled(n);
+    let clicks = 0;
+    box.addEventListener("click", () => clicks++);
+    send("pointerdown", 300, 300);
+    send("pointermove", 270, 330);
+    send("pointerup", 270, 330);
+    send("click", 270, 330);
+    expect([shown, clicks]).toEqual([[], 1]);
+  });
+
+  test("frame a part with Shift, until Escape", () => {
+    const { send, shown, box, gestures, part } = handled(n);
+    const frame = box.querySelector<HTMLElement>(".attnw-zoom-frame");
+    const at = { shiftKey: true };
+    send("pointerdown", 100, 100, at);
+    send("pointermove", 200, 180, at);
+    expect(frame?.hidden).toBe(false);
+    expect(gestures.cancel()).toBe(true);
+    expect([frame?.hidden, shown.length]).toEqual([true, 0]);
+    send("pointerdown", 100, 100, at);
+    send("pointermove", 200, 180, at);
+    send("pointerup", 200, 180, at);
+    expect(part()[0]).toBeLessThanOrEqual(n / 4);
+    expect(part()[3]).toBeGreaterThanOrEqual(n / 2);
+    expect(part()[1] - part()[0]).toBeLessThan(n / 3);
+  });
+
+  test("pinch it nearer", () => {
+    const { send, part } = handled(n);
+    send("pointerdown", 100, 200, { pointerId: 1 });
+    send("pointerdown", 200, 200, { pointerId: 2 });
+    send("pointermove", 300, 200, { pointerId: 2 });
+    expect((part()[1] - part()[0]) / n).toBeCloseTo(0.5, 1);
+  });
+
+  test("turn a wheel with Ctrl; alone it scrolls the page", () => {
+    const { wheel, part } = handled(n);
+    expect([wheel(-100), part()[1]]).toEqual([false, n]);
+    expect(wheel(-100, { ctrlKey: true })).toBe(true);
+    expect((part()[1] - part()[0]) / n).toBeCloseTo(0.55, 1);
+    // Small turns of a trackpad add up.
+    const before = part()[1] - part()[0];
+    for (let i = 0; i < 60; i++) wheel(-1, { ctrlKey: true });
+    expect(part()[1] - part()[0]).toBeLessThan(before);
+  });
+
+  test("press keys", () => {
+    const { plot, size } = handled(n, near);
+    const by = (key: string, shiftKey = false) => partByKey({ key, shiftKey }, plot());
+    expect(count(by("+") as Part)).toEqual([10, 10]);
+    expect(count(by("-") as Part)).toEqual([40, 40]);
+    expect(by("0")).toEqual(wholeOf(size));
+    expect(by("ArrowLeft", true)).toEqual([40, 60, 25, 45]);
+    expect([by("ArrowLeft"), by("x")]).toEqual([undefined, undefined]);
   });
 });

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-import reference_language
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.tap import LayerAttention, tap
@@ -26,6 +25,7 @@ from attnwidget.studies.words.relations import Relations, probe_relations
 from attnwidget.studies.words.word_segments import WordSegment, WordSegmenter
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
+from references import reference_language
 
 BATCH_SIZE = 32
 

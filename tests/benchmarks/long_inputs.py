@@ -93,7 +93,7 @@ def model(name: str, length: int) -> None:
     plain()
     before = peak()
     attention = read.attend(ids, long=True)
-    layers = attention._maps.layers["self"].values()
+    layers = attention.head_maps.layers["self"].values()
     of_layers = [layer.products for layer in layers if layer.products]
     kept = sum(one.query.nbytes + one.key.nbytes for one in of_layers)
     beyond = peak() - before - kept / 2**20

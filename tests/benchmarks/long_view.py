@@ -24,13 +24,13 @@ SETUP = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 from attnwidget import HeadView
-from formula_attention import FormulaAttention
+from references.formula_attention import FormulaAttention
 attention = FormulaAttention(8192)
 view = HeadView(attention, 0, 1, window=(4000, 4100, 3900, 4000))
 """
 # Moves of a hand that pans, one a frame: how long the page is busy with each of them, in ms.
 PAN = """async (moves) => {
-  const box = document.querySelector(".attnw-long");
+  const box = document.querySelector(".attnw-matrix-figure:not([hidden])");
   const { left, top } = box.getBoundingClientRect();
   const frame = () => new Promise(requestAnimationFrame);
   const send = (type, x, y) => box.dispatchEvent(
@@ -96,7 +96,7 @@ def main() -> None:
         notebook = LiveNotebook(page, server, "lab/tree", "long", [SETUP, "view"])
         for cell in range(2):
             notebook.run_cell(cell)
-        page.locator(".attnw-long").wait_for()
+        page.locator(".attnw-matrix-figure").wait_for()
         page.wait_for_timeout(2000)
         devtools = page.context.new_cdp_session(page)
         empty = page.evaluate(EMPTY)

@@ -15,9 +15,10 @@ PIXELS = """(canvas, points) => {
   const context = canvas.getContext("2d");
   return points.map(([x, y]) => [...context.getImageData(x, y, 1, 1).data].slice(0, 3));
 }"""
-# The start of every notebook: the names are those that the README teaches.
+# The start of every notebook.
 SETUP = """
 from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 model = load_model()
 attention = model.attend("The captain told his men that he would not leave the ship.")
 """
@@ -95,4 +96,4 @@ class GridOnPage:
 
 def thumbnails(layer: int, head: int) -> str:
     """The Python expression of a head's thumbnail bytes, for a kernel that ran SETUP."""
-    return f"attention.thumbnails().values[{layer}, {head}].tolist()"
+    return f"draw_thumbnails(attention).values[{layer}, {head}].tolist()"

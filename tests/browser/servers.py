@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import forked_python
+from fixtures import forked_python
 
 REPOSITORY = Path(__file__).parents[2]
 START_LIMIT = 120  # seconds; a cold machine reads JupyterLab from disk first

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attnwidget import Attention, HeadView
-from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.pages.write_page import write_page
 from browser.pages import watched
 
 pytestmark = pytest.mark.browser
@@ -54,11 +54,14 @@ def test_a_matrix_is_zoomed_by_mouse_and_keys(
         left = box["x"] + layout["x0"]
         top = box["y"] + layout["y0"]
         cell = layout["cellWidth"]
+        frame = page.locator(".attnw-matrix-figure .attnw-zoom-frame")
         page.mouse.move(left + 100.5 * cell, top + 150.5 * cell)
+        page.keyboard.down("Shift")
         page.mouse.down()
         page.mouse.move(left + 130.5 * cell, top + 170.5 * cell, steps=4)
-        expect(page.locator(".attnw-zoom-frame")).to_be_visible()
+        expect(frame).to_be_visible()
         page.mouse.up()
+        page.keyboard.up("Shift")
         now = seen(page, lambda at: at[1] - at[0] < 60)
         assert now[0] <= 150 and now[1] >= 170 and now[2] <= 100 and now[3] >= 130
         expect(page.locator(".attnw-strongest")).to_be_hidden()

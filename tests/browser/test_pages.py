@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, load_model
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.studies.words.coreference import probe_coreference
 from attnwidget.studies.words.coreference_results import CoreferenceAccuracies
 from attnwidget.studies.words.governors import GovernorPredictions, predict_governors
@@ -25,7 +26,7 @@ from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import FIGURES
-from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.axe import AXE, INJECT
@@ -124,7 +125,7 @@ def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened
     strongest = attention.weights().max((-2, -1))
     page = opened(HeadGrid(attention, metrics={"strongest": strongest}, selected=[(0, 0)]))
     grid = GridOnPage(page.locator("body"))
-    values = attention.thumbnails().values
+    values = draw_thumbnails(attention).values
     grid.assert_drawn(3, 5, values[3, 5].tolist(), "light", steps=2)
     root = figure(page, "head_grid")
     grid.click(3, 5)
@@ -133,7 +134,7 @@ def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened
     expect(root.get_by_role("slider", name="layer")).to_have_value("4")
     root.get_by_role("checkbox", name="[SEP]").check()
     expect(root.locator(".attnw-grid-caption")).to_contain_text("[SEP]")
-    hidden = attention.thumbnails(hidden=["sep"]).values
+    hidden = draw_thumbnails(attention, hidden=["sep"]).values
     GridOnPage(page.locator("body")).assert_drawn(2, 1, hidden[2, 1].tolist(), "light", steps=2)
     root.get_by_role("combobox", name="unit").select_option("words")
     expect(root.locator(".attnw-grid-caption")).to_contain_text("words")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import zoo
 from attnwidget import (
     Attention,
     CompareView,
@@ -29,7 +28,8 @@ from attnwidget.studies.words.relations import RelationAccuracies, probe_relatio
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.parity import Desk, assert_all_alike
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.browser
 PROSE = "The captain told his men that he would not leave the ship , and they sat down to wait . "

@@ -16,10 +16,10 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 from traitlets.config import Config
 
-import forked_python
 from browser.figures import SETUP
 from browser.pages import Watched
 from browser.servers import Server
+from fixtures import forked_python
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attnwidget import Attention, load_model, save_page
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from browser.figures import GridOnPage, colour_scale
 from browser.pages import Watched
 
@@ -27,7 +28,7 @@ def test_draws_selects_and_follows(attention: Attention, seen: Watched, tmp_path
     seen.page.context.set_offline(True)
     seen.page.goto(page.as_uri())
     grid = GridOnPage(seen.page.locator("body"))
-    values = attention.thumbnails().values
+    values = draw_thumbnails(attention).values
     for layer, head in [(1, 3), (3, 5), (5, 11)]:
         # The page holds its own bytes, 254 steps from 1: a step may be lost to a second rounding.
         grid.assert_drawn(layer, head, values[layer, head].tolist(), "light", steps=2)
@@ -46,7 +47,7 @@ def test_a_long_text_is_pooled_as_in_the_kernel(seen: Watched, tmp_path: Path) -
     seen.page.goto(save_page(long, tmp_path / "long.html").as_uri())
     grid = GridOnPage(seen.page.locator("body"))
     for layer, head in [(0, 1), (1, 2)]:
-        values = long.thumbnails().values[layer, head].tolist()
+        values = draw_thumbnails(long).values[layer, head].tolist()
         grid.assert_drawn(layer, head, values, "light", steps=2)
 
 
@@ -73,7 +74,7 @@ def test_follows_the_reader_s_dark_theme(
     seen.page.goto(page.as_uri())
     grid = GridOnPage(seen.page.locator("body"))
     expect(seen.page.locator(".attnw-root").first).to_have_attribute("data-theme", "dark")
-    values = attention.thumbnails().values[3, 5].tolist()
+    values = draw_thumbnails(attention).values[3, 5].tolist()
     grid.assert_drawn(3, 5, values, "dark", steps=2)
 
 

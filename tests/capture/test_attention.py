@@ -10,8 +10,9 @@ import pytest
 import torch
 import transformers
 
-import zoo
 from attnwidget import Attention, Head, load_model
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from fixtures import zoo
 
 SMALL = 1e-6
 
@@ -73,7 +74,7 @@ def test_a_sliding_window_hides_earlier_keys_in_its_layers() -> None:
 
 def test_encoders_see_everything(embedded: Attention) -> None:
     assert embedded.visible(0, 0) is None
-    assert embedded.word_visible(0, 0) is None
+    assert embedded.words.visible(0, 0) is None
 
 
 def test_rows_sum_to_1_but_for_sinks(embedded: Attention) -> None:
@@ -96,7 +97,7 @@ def test_half_precision_models_give_float32_maps() -> None:
 
 
 def test_masks_of_all_layers_are_stored_once(causal: Attention) -> None:
-    masks = {id(layer.mask) for layer in causal._maps.layers["self"].values()}
+    masks = {id(layer.mask) for layer in causal.head_maps.layers["self"].values()}
     assert len(masks) == 1
 
 
@@ -145,23 +146,23 @@ def test_words_are_sums_over_keys_and_means_over_queries(embedded: Attention) ->
     tokens = embedded.stacks["self"].query
     groups = tokens.word_groups()
     assert len(groups) < len(tokens)
-    assert embedded.words() == list(tokens.to_words().text)
+    assert embedded.words.tokens == list(tokens.to_words().text)
     weights = embedded.weights(2, 5)
     merged = [[weights[np.ix_(q, k)].sum(1).mean() for k in groups] for q in groups]
-    np.testing.assert_allclose(embedded.word_weights(2, 5), merged, atol=SMALL)
+    np.testing.assert_allclose(embedded.words.weights(2, 5), merged, atol=SMALL)
 
 
 def test_a_word_sees_what_its_tokens_see(causal: Attention) -> None:
-    np.testing.assert_array_equal(causal.word_visible(0, 0), causal.visible(0, 0))
+    np.testing.assert_array_equal(causal.words.visible(0, 0), causal.visible(0, 0))
 
 
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 @pytest.mark.parametrize("hidden", [(), ("cls", "sep"), ("cls", "sep", "first", "other", "")])
 def test_thumbnails_hold_every_head(embedded: Attention, unit: Any, hidden: Any) -> None:
-    stack = embedded.stacks["self"]
-    axis = stack.query if unit == "tokens" else stack.query.to_words()
+    drawn = embedded.words if unit == "words" else embedded
+    axis = drawn.stacks["self"].query
     keep = [i for i, kind in enumerate(axis.special) if kind not in hidden]
-    thumbnails = embedded.thumbnails(unit=unit, hidden=hidden)
+    thumbnails = draw_thumbnails(drawn, hidden=hidden)
     assert thumbnails.values.dtype == np.uint8
     assert thumbnails.values.shape == (6, 12, len(keep), len(keep))
     assert thumbnails.strongest.dtype == np.int32
@@ -169,7 +170,7 @@ def test_thumbnails_hold_every_head(embedded: Attention, unit: Any, hidden: Any)
         assert (thumbnails.strongest == -1).all()
         return
     for head in ((0, 0), (5, 11), (3, 7)):
-        full = embedded.weights(*head) if unit == "tokens" else embedded.word_weights(*head)
+        full = drawn.weights(*head)
         shown = full[np.ix_(keep, keep)]
         assert thumbnails.maxima[head] == pytest.approx(shown.max(), abs=SMALL)
         assert full[tuple(thumbnails.strongest[head])] == pytest.approx(shown.max(), abs=SMALL)
@@ -178,17 +179,41 @@ def test_thumbnails_hold_every_head(embedded: Attention, unit: Any, hidden: Any)
 
 
 def test_thumbnails_of_cross_attention_are_rectangular(translating: Attention) -> None:
-    thumbnails = translating.thumbnails("cross")
+    thumbnails = draw_thumbnails(translating, "cross")
     assert thumbnails.values.shape == (3, 4, 7, 14)
-    with pytest.raises(ValueError, match="unit"):
-        translating.thumbnails("cross", unit="lines")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="say which stack"):
+        draw_thumbnails(translating)
+
+
+def test_thumbnails_compare_tokens_with_tokens_and_words_with_words(embedded: Attention) -> None:
+    same = draw_thumbnails(embedded.words, minus=embedded.words)
+    assert (same.values == 128).all() and (same.maxima == 0).all()
+    with pytest.raises(TypeError, match=r"pass `\.words` of both attentions"):
+        draw_thumbnails(embedded, minus=embedded.words)
+
+
+def test_words_have_the_forms_of_tokens(embedded: Attention, translating: Attention) -> None:
+    words = embedded.words
+    shape = (6, 12, len(words.tokens), len(words.tokens))
+    assert words.weights().shape == shape and words.weights(3).shape == shape[1:]
+    np.testing.assert_array_equal(words.weights(3)[5], words.weights(3, 5))
+    np.testing.assert_array_equal(words.map("weights", 3, 5), words.weights(3, 5))
+    assert words.special[0] == "cls" and words.special[1] == ""
+    assert words.stacks["self"].query.text == tuple(words.tokens)
+    assert repr(words) == f"WordAttention({len(words.tokens)} words)"
+    with pytest.raises(ValueError, match="say which stack"):
+        translating.words.weights(0, 0)
+    with pytest.raises(ValueError, match="of which layer"):
+        words.weights(head=1)
+    with pytest.raises(ValueError, match=f"query {len(words.tokens)} is not among"):
+        words.of_token("query", len(words.tokens))
 
 
 def test_long_thumbnails_keep_every_peak() -> None:
     random = torch.Generator().manual_seed(0)
     weights = torch.softmax(6 * torch.randn(2, 3, 150, 150, generator=random), -1)
     attention = Attention.from_weights(weights, [f"t{i}" for i in range(150)])
-    thumbnails = attention.thumbnails()
+    thumbnails = draw_thumbnails(attention)
     assert thumbnails.values.shape == (2, 3, 64, 64)
     assert (thumbnails.values.max((-2, -1)) == 255).all()
     np.testing.assert_array_equal(thumbnails.maxima, weights.amax((-2, -1)).numpy())
@@ -241,7 +266,7 @@ def test_the_cache_is_bounded() -> None:
     for layer in range(4):
         for head in range(2):
             attention.weights(layer, head)
-    assert attention._maps.remembered_bytes <= 64 * 1024 * 1024
+    assert attention.head_maps.remembered_bytes <= 64 * 1024 * 1024
 
 
 def test_repr_is_short(embedded: Attention) -> None:

@@ -14,7 +14,6 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor
 
-import zoo
 from attnwidget import (
     Attention,
     DependencyArcs,
@@ -29,7 +28,8 @@ from attnwidget import (
 )
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.projection import Projections
-from hooked_heads import N_HEADS, hooked, layers, outputs_of
+from fixtures import zoo
+from references.hooked_heads import N_HEADS, hooked, layers, outputs_of
 
 SMALL = 1e-5
 STACKS = [

@@ -9,7 +9,7 @@ import pytest
 
 from attnwidget import Attention, AttentionModel, compare, load_model, measure
 from attnwidget.capture.hub_model import free_memory
-from attnwidget.capture.maps import attention as attention_module
+from attnwidget.capture.maps import head_maps
 from attnwidget.studies.metrics.measure import measure_attention
 from attnwidget.studies.streaming.segmenting import make_segments
 
@@ -80,7 +80,7 @@ def test_all_maps_and_the_table_of_them(
 ) -> None:
     attention = model.attend(TEXTS[0])
     cells = attention.weights().size
-    monkeypatch.setattr(attention_module, "_UNASKED", 0)
+    monkeypatch.setattr(head_maps, "_UNCHECKED_BYTES", 0)
     monkeypatch.setattr(free_memory, "free_memory", lambda: 8 * cells)
     assert attention.weights().size == cells
     with pytest.raises(ValueError, match=rf"the {cells:,} rows of this table take"):

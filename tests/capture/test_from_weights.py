@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import Attention
+from fixtures import zoo
 
 TOKENS = ["[CLS]", "play", "##ing", "cats", "[SEP]"]
 
@@ -37,7 +37,7 @@ def test_forms(form: Any) -> None:
     attention = Attention.from_weights(form(weights), TOKENS)
     assert attention.tokens == TOKENS
     assert attention.special == ["cls", "", "", "", "sep"]
-    assert attention.words() == ["[CLS]", "playing", "cats", "[SEP]"]
+    assert attention.words.tokens == ["[CLS]", "playing", "cats", "[SEP]"]
     assert attention.note == "weights only"
     np.testing.assert_allclose(attention.weights(), weights.numpy(), atol=1e-7)
     assert attention.visible(0, 0) is None

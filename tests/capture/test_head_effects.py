@@ -10,11 +10,11 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-import zoo
 from attnwidget import Head, load_model
 from attnwidget.capture.head_effects import effects_of
 from attnwidget.capture.model import AttentionModel
 from capture.test_predict import words
+from fixtures import zoo
 
 METHODS = ["uniform", "zero", "first"]
 TEXT = "The woman washed [MASK] hands."

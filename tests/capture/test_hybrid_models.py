@@ -23,7 +23,7 @@ from attnwidget import (
     measure,
 )
 from attnwidget.studies.metrics.measure import measure_attention
-from svg_picture import texts
+from fixtures.svg_picture import texts
 
 TOKENS = 9
 WITH_ATTENTION = (2,)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import Attention, load_model
 from attnwidget.capture.hub_model import free_memory
-from attnwidget.capture.maps import attention as attention_module
-from attnwidget.capture.maps import collect_long
+from attnwidget.capture.maps import collect_long, head_maps
 from attnwidget.capture.maps.collect_long import LONG_FROM, shows_products
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
 from attnwidget.kernels.streaming import SIDE
 from attnwidget.metrics import Classes, Confidence, Entropy, Position, Sinks
 from attnwidget.studies.metrics.measure import measure, measure_attention
 from attnwidget.text.segments import Segment
+from fixtures import zoo
 
 STREAMED = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
 TEXT = "The captain told his men to leave the ship before the storm reached the harbour. "
@@ -75,7 +75,7 @@ def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
         assert long.stacks[stack] == axes
         n_query = len(axes.query)
         n_key = len(axes.key)
-        thumbnails = long.thumbnails(stack)
+        thumbnails = draw_thumbnails(long, stack)
         step = -(-max(n_query, n_key) // SIDE)
         for layer in range(axes.n_layers):
             for head in (0, axes.n_heads - 1):
@@ -167,7 +167,7 @@ def test_links_of_tokens_to_themselves_can_be_left_out(
 def test_hidden_tokens_are_in_no_thumbnail() -> None:
     model = small_bert()
     whole, long = (model.attend(TEXT * 8, long=long) for long in (False, True))
-    small = long.thumbnails(hidden=["cls", "sep"])
+    small = draw_thumbnails(long, hidden=["cls", "sep"])
     kept = [i for i, kind in enumerate(long.special) if kind not in ("cls", "sep")]
     shown = whole.weights(2, 3)[np.ix_(kept, kept)]
     assert small.maxima[2, 3] == pytest.approx(shown.max(), abs=1e-6)
@@ -233,14 +233,14 @@ def test_what_needs_whole_maps_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_bert()
     long = model.attend(TEXT, long=True)
     for asked in (
-        lambda: long.map("weights", 0, 0, unit="words"),
-        lambda: long.thumbnails(unit="words"),
-        lambda: long.of_token("key", 0, unit="words"),
+        lambda: long.words.map("weights", 0, 0),
+        lambda: draw_thumbnails(long.words),
+        lambda: long.words.of_token("key", 0),
     ):
         with pytest.raises(ValueError, match="long inputs are not read between words"):
             asked()
     with pytest.raises(ValueError, match="not compared"):
-        long.thumbnails(minus=long)
+        draw_thumbnails(long, minus=long)
     with pytest.raises(ValueError, match=r"without what norms need.*long=False"):
         long.norms(0, 0)
     with pytest.raises(ValueError, match="gradients need whole maps"):
@@ -249,7 +249,7 @@ def test_what_needs_whole_maps_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         measure_attention(long, ["entropy", "patterns"])
     with model.disabled([(1, 2)]), pytest.raises(ValueError, match="cannot be switched off"):
         model.attend(TEXT, long=True)
-    monkeypatch.setattr(attention_module, "_LARGEST_MAPS", 10_000)
+    monkeypatch.setattr(head_maps, "_LARGEST_MAPS", 10_000)
     with pytest.raises(ValueError, match=r"12 whole maps of 18 queries and 18 keys.*`tile`"):
         long.weights(0)
     with pytest.raises(ValueError, match="whole maps"):

@@ -14,10 +14,10 @@ import transformers
 from tokenizers import normalizers
 
 import attnwidget
-import zoo
 from attnwidget import AttentionModel, HeadView, load_model, measure
 from attnwidget.studies.streaming.segmenting import make_segments
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.vocabularies import word_tokenizer
 
 SMALL = 1e-6
 
@@ -143,7 +143,7 @@ def test_a_list_of_texts_is_asked_about(embedded: AttentionModel, texts: list[st
         embedded.attend(texts)
     with pytest.raises(TypeError, match=r"pair is a list of \d items? with spaces"):
         embedded.attend("One.", texts)
-    assert len(embedded.attend(["New York", "is", "big"]).words()) == 5
+    assert len(embedded.attend(["New York", "is", "big"]).words.tokens) == 5
 
 
 def test_words_and_ids_are_texts_too(embedded: AttentionModel) -> None:

@@ -10,9 +10,9 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-import zoo
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
+from fixtures import zoo
 
 TEXT = "The woman washed [MASK] hands."
 

@@ -13,14 +13,15 @@ import pytest
 import torch
 import traitlets
 
-import reference_norms
-import zoo
 from attnwidget import Attention, HeadGrid, HeadView, link, load_model, save_page
 from attnwidget.capture.hub_model.losses import task_for
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import tap
-from recording import from_page, updates
+from fixtures import zoo
+from fixtures.recording import from_page, updates
+from references import reference_norms
 
 TEXT = "The unbelievable cat slept on the mat."
 
@@ -106,15 +107,16 @@ def test_causal_gradients_are_0_where_masked() -> None:
 def test_pictures_and_words_are_of_the_quantity(
     attention: Attention, quantity: str, unit: str
 ) -> None:
-    thumbnails = attention.thumbnails(unit=unit, hidden=["cls"], quantity=quantity)
+    shown = attention.words if unit == "words" else attention
+    thumbnails = draw_thumbnails(shown, hidden=["cls"], quantity=quantity)
     for head in [(0, 0), (5, 11)]:
-        full = attention.map(quantity, *head, unit=unit)
+        full = shown.map(quantity, *head)
         assert thumbnails.maxima[head] == pytest.approx(full[1:, 1:].max(), rel=1e-5)
         assert full[tuple(thumbnails.strongest[head])] == pytest.approx(full[1:, 1:].max())
     tokens = attention.map(quantity, 2, 3)
     groups = attention.stacks["self"].query.word_groups()
     merged = [[tokens[np.ix_(q, k)].sum(1).mean() for k in groups] for q in groups]
-    words = attention.map(quantity, 2, 3, unit="words")
+    words = attention.words.map(quantity, 2, 3)
     np.testing.assert_allclose(words, merged, rtol=1e-5)
 
 
@@ -130,8 +132,6 @@ def test_what_is_not_known_says_why(model: Any, attention: Attention) -> None:
         given.summed_norms(0)
     with pytest.raises(ValueError, match="'weights', 'norms', 'gradients', got 'values'"):
         attention.map("values", 0, 0)
-    with pytest.raises(ValueError, match="'tokens' or 'words'"):
-        attention.map("norms", 0, 0, unit="letters")
     with pytest.raises(ValueError, match="of which layer"):
         attention.norms(head=1)
     with pytest.raises(ValueError, match="a masked loss is of token ids"):

@@ -11,10 +11,10 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-import zoo
 from attnwidget import HeadGrid, load_model, make_segments, measure
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.tap import tap
+from fixtures import zoo
 from sweep.architectures import architectures
 from sweep.small_models import build, inputs_of
 

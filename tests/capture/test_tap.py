@@ -11,8 +11,8 @@ import pytest
 import torch
 import transformers
 
-import zoo
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from fixtures import zoo
 
 SMALL = 1e-6
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import (
     AttentionModel,
     DependencyArcs,
@@ -25,9 +24,10 @@ from attnwidget import (
 )
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import shows_products
-from planted_probes import sentences
-from recording import on_page
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.planted_probes import sentences
+from fixtures.recording import on_page
+from fixtures.vocabularies import word_tokenizer
 
 TEXT = "w1 w2 [MASK] w4 w5"
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import small_corpus
 from attnwidget.demo.batches import LENGTHS, BatchMaker, encode, read_chapters, split_chapters
 from attnwidget.demo.vocabulary import SPECIAL, make_tokenizer
+from fixtures import small_corpus
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-import small_corpus
 from attnwidget import AttentionModel, load_model, probe_relations
 from attnwidget.demo import demo_treebank, evaluate
 from attnwidget.demo.batches import encode
@@ -23,6 +22,7 @@ from attnwidget.demo.evaluate import (
     treebank_documents,
     windows,
 )
+from fixtures import small_corpus
 
 PROSE = [
     ["The old woman opened the door of the house and saw her brother in the garden. " * 12],

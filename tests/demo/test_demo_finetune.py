@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-import small_corpus
 from attnwidget import AttentionModel, load_model
 from attnwidget.demo.finetune import (
     LabelledText,
@@ -22,6 +21,7 @@ from attnwidget.demo.finetune import (
     read_examples,
 )
 from attnwidget.demo.vocabulary import new_model
+from fixtures import small_corpus
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pytest
 import torch
 from transformers import BertModel
 
-import small_corpus
 from attnwidget import load_model
 from attnwidget.demo.batches import BatchMaker, TrainingBatch, encode
 from attnwidget.demo.distil import Student, Teacher, TracedSelfAttention, trace
@@ -23,7 +22,8 @@ from attnwidget.demo.vocabulary import (
     new_model,
     take_embeddings,
 )
-from small_corpus import HELD_OUT_WORD
+from fixtures import small_corpus
+from fixtures.small_corpus import HELD_OUT_WORD
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from attnwidget import (
 )
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from svg_picture import texts
+from fixtures.svg_picture import texts
 
 TEXT = "The captain told his men a story."
 SENTENCE = Sentence.from_lists(

@@ -24,7 +24,7 @@ from attnwidget.charts.theme import DARK, LIGHT, Theme
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.png import png
 from attnwidget.drawing.svg import svg
-from svg_picture import levels, number, offset, ramp_table, texts
+from fixtures.svg_picture import levels, number, offset, ramp_table, texts
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</svg><script>1</script>"

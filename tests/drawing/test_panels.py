@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from attnwidget import Attention, HeadGrid, HeadView, join_figures, load_model
-from svg_picture import elements, number, texts
+from fixtures.svg_picture import elements, number, texts
 
 
 @pytest.fixture(scope="module")

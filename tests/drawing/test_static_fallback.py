@@ -22,11 +22,11 @@ from PIL import Image
 from attnwidget.drawing.caption import Caption
 from attnwidget.drawing.engine import Drawing, draw
 from attnwidget.drawing.figure_html import figure_html
-from attnwidget.text.whole_file import write_whole
+from attnwidget.text.atomic_file import write_whole
 from attnwidget.widgets.metric_strip.widget import MetricStrip
-from attnwidget.widgets.shared import exporting, warm
-from attnwidget.widgets.shared.options import options
-from recording import from_page, on_page, updates
+from attnwidget.widgets.shared import engine_start, exporting
+from attnwidget.widgets.shared.session_options import options
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -329,14 +329,14 @@ def test_a_live_notebook_starts_to_draw_ahead(
     monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     started = threading.Event()
-    monkeypatch.setattr(warm, "_draw_nothing", started.set)
+    monkeypatch.setattr(engine_start, "_draw_nothing", started.set)
     options.static_fallback = wanted
     metrics = {"entropy": np.ones((2, 2))}
-    warm.warm_up.cache_clear()
+    engine_start.warm_up.cache_clear()
     MetricStrip(metrics).close()
     assert not started.wait(0.2), "nobody looks at a widget of a script"
     monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", LiveKernel)
-    warm.warm_up.cache_clear()
+    engine_start.warm_up.cache_clear()
     MetricStrip(metrics).close()
     assert started.wait(10 if wanted else 0.2) == wanted
-    warm.warm_up.cache_clear()
+    engine_start.warm_up.cache_clear()

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
-import reference_norms
-import zoo
 from attnwidget import load_model
 from attnwidget.capture.hub_model.losses import Task, masked_ids, task_for
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.kernels.gradients import class_importance, document_losses
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.vocabularies import word_tokenizer
+from references import reference_norms
 
 # These compute parts in float32 whatever they were loaded as: a longer step drowns the rounding.
 ROUNDING = {"llama", "gemma2", "bloom"}

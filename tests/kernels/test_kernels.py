@@ -8,10 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
 from attnwidget.kernels.pooling import max_pool, quantise
 from attnwidget.kernels.weights import attention_weights
 from attnwidget.kernels.word_maps import word_weights
+from references import reference_kernels as reference
 
 seeds = st.integers(0, 2**31 - 1)
 lengths = st.integers(1, 9)

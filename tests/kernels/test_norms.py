@@ -12,8 +12,6 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference_norms
-import zoo
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.norms import (
@@ -25,6 +23,8 @@ from attnwidget.kernels.norms import (
     value_norms,
     value_products,
 )
+from fixtures import zoo
+from references import reference_norms
 
 seeds = st.integers(0, 2**31 - 1)
 

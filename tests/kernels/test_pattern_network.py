@@ -28,7 +28,7 @@ from attnwidget.kernels.pattern_network import SIDE, classify_images, pattern_im
 from attnwidget.kernels.patterns import BLOCK, PATTERNS, classify, pattern_scores
 from attnwidget.studies.metrics.measure import measure_attention
 from attnwidget.studies.metrics.patterns import Patterns, pattern_network
-from random_batches import random_batch, random_maps, seen
+from fixtures.random_batches import random_batch, random_maps, seen
 
 DATA = Path(__file__).parents[1] / "data"
 LABELS = DATA / "pattern_labels.json"

@@ -13,7 +13,6 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import reference_heads as reference
 from attnwidget.kernels.patterns import (
     BLOCK,
     BLOCK_FROM,
@@ -29,7 +28,8 @@ from attnwidget.kernels.patterns import (
     pattern_scores,
 )
 from attnwidget.studies.metrics.patterns import Patterns
-from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
+from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
+from references import reference_heads as reference
 
 DATA = Path(__file__).parents[1] / "data"
 seeds = st.integers(0, 2**31 - 1)

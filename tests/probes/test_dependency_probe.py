@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-import reference_probes as reference
 from attnwidget import Sentence, load_model, load_probe, train_dependency_probe
 from attnwidget.demo import demo_probe, demo_treebank
 from attnwidget.kernels.spanning_tree import best_tree
@@ -24,12 +23,13 @@ from attnwidget.probes.dependency.dependency_form import Form
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.dependency.probe_fitting import Examples, Fits, train_on
 from attnwidget.probes.parse_scores import JudgedWords, control_governors, judged
-from attnwidget.probes.untrained import untrained_like
+from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.text.treebank import tree_fault
 from attnwidget.text.word_vectors import WordVectors
-from planted_probes import HEADS, LAYERS, PlantedFeatures, sentences
-from probed_sentences import SENTENCES, reader
-from vocabularies import MAKERS
+from fixtures.planted_probes import HEADS, LAYERS, PlantedFeatures, sentences
+from fixtures.probed_sentences import SENTENCES, reader
+from fixtures.vocabularies import MAKERS
+from references import reference_probes as reference
 
 KINDS: list[Any] = ["attention", "attention+words", "distances+words"]
 TRAIN = sentences(100)
@@ -393,7 +393,7 @@ _SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from attnwidget.probes.dependency import probe_fitting as fitting
-from planted_probes import PlantedFeatures, sentences
+from fixtures.planted_probes import PlantedFeatures, sentences
 
 fitting._KEPT_EVERY, fitting._SECONDS_BETWEEN_SAVES = 20, 0
 step, steps = fitting.train_on, []

@@ -16,13 +16,13 @@ import pytest
 import torch
 import transformers
 
-from annotated_sentences import SENTENCES, maps_of, small_model
 from attnwidget import Sentence, load_model
 from attnwidget.demo import demo_treebank
 from attnwidget.probes import feature_file, features
 from attnwidget.probes.feature_file import FeatureFile, Layout
 from attnwidget.probes.features import extract_features
-from vocabularies import MAKERS
+from fixtures.annotated_sentences import SENTENCES, maps_of, small_model
+from fixtures.vocabularies import MAKERS
 
 MODEL = load_model()
 

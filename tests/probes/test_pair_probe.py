@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from tqdm.std import tqdm
 
-from annotated_sentences import SENTENCES, maps_of
 from attnwidget import HeadGrid, Sentence, load_model, load_probe, train_pair_probe
 from attnwidget.charts.accuracy_bars import accuracy_bars
 from attnwidget.demo import demo_treebank
@@ -21,6 +20,7 @@ from attnwidget.probes.pairs.pair_examples import FARTHEST, PairExamples, pairs_
 from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
 from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.word_vectors import WordVectors
+from fixtures.annotated_sentences import SENTENCES, maps_of
 
 N_HEADS = 6
 RELATIONS = ("a", "b", "c")

@@ -10,7 +10,6 @@ import pytest
 import torch
 from tqdm.std import tqdm
 
-import reference_structural as reference
 from attnwidget import Sentence, load_model, load_probe, train_structural_probe
 from attnwidget.charts.score_panels import score_panels
 from attnwidget.demo import demo_treebank
@@ -31,7 +30,8 @@ from attnwidget.probes.structural.structural_training import (
     TreeBatch,
     VectorTrees,
 )
-from attnwidget.probes.untrained import untrained_like
+from attnwidget.probes.untrained_model import untrained_like
+from references import reference_structural as reference
 
 TREES = demo_treebank()
 TAGS = ["NN", "VB", ".", ",", "-LRB-", "$", "HYPH"]

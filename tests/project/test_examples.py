@@ -9,6 +9,7 @@ import pkgutil
 import pytest
 
 import attnwidget
+from attnwidget.capture.maps.word_attention import WordAttention
 
 MODULES = [
     module.name
@@ -33,7 +34,7 @@ def test_public_names_have_examples() -> None:
             assert ">>>" in (value.__doc__ or ""), f"{name} has no example"
 
 
-@pytest.mark.parametrize("kind", [attnwidget.AttentionModel, attnwidget.Attention])
+@pytest.mark.parametrize("kind", [attnwidget.AttentionModel, attnwidget.Attention, WordAttention])
 def test_methods_of_models_and_attentions_have_examples(kind: type) -> None:
     methods = {name: getattr(kind, name) for name in vars(kind) if not name.startswith("_")}
     # The figures call these two methods, users do not.

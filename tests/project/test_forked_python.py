@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import forked_python
+from fixtures import forked_python
 
 TELL = """
 import os, sys

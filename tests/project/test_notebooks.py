@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-import forked_python
+from fixtures import forked_python
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 VEGA_LITE = "application/vnd.vegalite.v5+json"

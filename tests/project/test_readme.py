@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,20 @@ def test_its_code_runs_on_the_embedded_model(code: str) -> None:
     for name in ("explorer", "grid", "view"):
         if name in names:
             names[name].close()  # type: ignore[attr-defined]
+
+
+def test_links_of_a_published_package_are_absolute() -> None:
+    hook = runpy.run_path(str(ROOT / "docs" / "package_readme.py"))
+    address = hook["repository_address"](
+        {
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_REPOSITORY": "owner/attnwidget",
+            "GITHUB_SHA": "0123abc",
+        }
+    )
+    text = hook["absolute_links"](README, *address)
+    assert hook["repository_address"]({}) is None
+    assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text)
+    base = "https://github.com/owner/attnwidget"
+    assert f"]({base}/blob/0123abc/docs/pages/how-to/cheat-sheet.md)" in text
+    assert f"]({base}/raw/0123abc/docs/images/explorer.png)" in text

@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 import torch
 
-import zoo
 from attnwidget import (
     ablate,
     compare,
@@ -46,8 +45,9 @@ from attnwidget.probes import features
 from attnwidget.probes.dependency import probe_fitting as fitting
 from attnwidget.studies.streaming import checkpoint
 from attnwidget.text.treebank import Sentence
-from planted_probes import sentences
-from vocabularies import word_tokenizer
+from fixtures import zoo
+from fixtures.planted_probes import sentences
+from fixtures.vocabularies import word_tokenizer
 
 #: Seconds that a run may take.
 LIMIT = 120

@@ -38,11 +38,11 @@ from attnwidget import (
 )
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from recording import RecordingComm, on_page
+from fixtures.recording import RecordingComm, on_page
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 from robustness.judging import raised_by_the_package, said_in, where
 from robustness.mutations import any_json, mutated_json
-from vocabularies import word_tokenizer
-from zoo import build
 
 SENTENCE = Sentence.from_lists(
     ["w1", "w2", "w3", "w4", "w5"], [2, 3, 0, 5, 3], ["det", "nsubj", "root", "det", "obj"]

@@ -26,7 +26,7 @@ from attnwidget.text.segments import read_lines
 from attnwidget.text.treebank_files import load_treebank
 from attnwidget.text.word_links import load_links
 from attnwidget.text.word_vector_files import load_vectors
-from framenet_sample import write_framenet
+from fixtures.framenet_sample import write_framenet
 from robustness import mutations
 from robustness.mutations import OF_TEXT, OF_XML, mutated, mutated_arrays, packed
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import traitlets
 
-import zoo
 from attnwidget import (
     ablate,
     load_model,
@@ -22,11 +21,12 @@ from attnwidget import (
     train_structural_probe,
 )
 from attnwidget.studies.streaming.segmenting import make_segments
-from planted_probes import sentences
-from probed_sentences import reader as small_model
+from fixtures import zoo
+from fixtures.planted_probes import sentences
+from fixtures.probed_sentences import reader as small_model
+from fixtures.vocabularies import word_tokenizer, wordpiece
 from robustness.mutations import mutated_arrays, mutated_json
 from robustness.readers import Mutated, Reader
-from vocabularies import word_tokenizer, wordpiece
 
 
 @cache

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-import forked_python
 from attnwidget import (
     HeadView,
     ablate,
@@ -25,7 +24,8 @@ from attnwidget import (
     train_dependency_probe,
 )
 from attnwidget.probes.features import extract_features
-from planted_probes import sentences
+from fixtures import forked_python
+from fixtures.planted_probes import sentences
 from robustness import faults
 
 TESTS = Path(__file__).parents[1]

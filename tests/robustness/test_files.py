@@ -21,7 +21,7 @@ from attnwidget.text.minimal_pairs import load_pairs
 from attnwidget.text.segments import read_lines
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 from attnwidget.text.treebank_files import load_treebank
-from framenet_sample import write_framenet
+from fixtures.framenet_sample import write_framenet
 from robustness.mutations import BOMB, Alive, forged, npy, npz
 from robustness.readers import (
     CONLL_2012,

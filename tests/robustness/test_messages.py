@@ -12,7 +12,7 @@ import pytest
 import traitlets
 
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from recording import RecordingComm, from_page, updates
+from fixtures.recording import RecordingComm, from_page, updates
 from robustness.page_messages import message_of, shown, widgets
 
 

@@ -17,7 +17,6 @@ import pytest
 import torch
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-import zoo
 from attnwidget import (
     AttentionModel,
     HeadGrid,
@@ -29,9 +28,11 @@ from attnwidget import (
     make_segments,
     measure,
 )
-from recording import on_page
+from attnwidget.widgets.wire.values import in_unit
+from fixtures import zoo
+from fixtures.recording import on_page
+from fixtures.vocabularies import word_tokenizer
 from robustness.leaks import TEXT, Held, made_and_closed, makers
-from vocabularies import word_tokenizer
 
 pytestmark = pytest.mark.slow
 
@@ -180,7 +181,8 @@ def test_four_threads_change_figures_while_studies_run(kind: str) -> None:
     with off:
         shown = model.attend(text if explorer is None else explorer.text)
     assert [one.attention.edits for one in figures] == [shown.edits] * len(figures)
-    np.testing.assert_allclose(view.weights, shown.map("weights", *view.head[:2], unit=view.unit))
+    expected = in_unit(shown, view.unit).weights(*view.head[:2])
+    np.testing.assert_allclose(view.weights, expected)
     drawn = np.frombuffer(on_page(view, "map")["values"]["view"], np.float32)
     np.testing.assert_allclose(drawn, view.weights.ravel(), atol=1e-6)
     for one in figures if explorer is None else [explorer]:

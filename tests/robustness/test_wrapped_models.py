@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import reference_surface as reference
-import zoo
 from attnwidget import AttentionModel, Segment, ablate, load_model, measure
-from attnwidget.capture.hub_model.sent_model import weights_digest
-from hooked_heads import SIZE, layers
-from vocabularies import word_tokenizer
+from attnwidget.capture.hub_model.pickled_model import weights_digest
+from fixtures import zoo
+from fixtures.vocabularies import word_tokenizer
+from references import reference_surface as reference
+from references.hooked_heads import SIZE, layers
 
 WORDS = ("w1", "w7", "w20", "w33", "w4", "w11")
 MASKED = "w1 w7 [MASK] w33 w4 w11"

@@ -12,7 +12,6 @@ import torch
 import transformers
 from scipy.stats import binomtest, false_discovery_control
 
-import zoo
 from attnwidget import MinimalPair, Segment, ablate, load_model, score_pairs
 from attnwidget.capture.disabled import changed, intact_edits
 from attnwidget.capture.model import AttentionModel
@@ -21,6 +20,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay, replaying
 from attnwidget.studies.interventions.ablation_results import Ablation
 from capture.test_predict import words
+from fixtures import zoo
 
 PAIRS = [
     MinimalPair("The girl washed herself.", "The girl washed himself."),

@@ -20,8 +20,8 @@ from attnwidget import (
 from attnwidget.studies.streaming.segmenting import make_segments
 from attnwidget.text.coreference import Document
 from attnwidget.text.treebank import Sentence
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 
 CATS = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
 ANN = Document.from_spans(["Ann", "saw", "her"], [(0, 0, "ann"), (2, 2, "ann")])

@@ -12,7 +12,6 @@ import pytest
 import torch
 import transformers
 
-import reference_compare as reference
 from attnwidget import compare, load_model, make_segments, read_segments
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import demo_prose
@@ -21,8 +20,9 @@ from attnwidget.kernels.map_pairs import map_cosines, pair_sums
 from attnwidget.studies.comparison.compare_results import ModelComparison
 from attnwidget.studies.streaming.model_reader import ModelReader
 from attnwidget.text.segments import Segment
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
+from references import reference_compare as reference
 
 TEXTS: list[str | tuple[str, str]] = [
     "The captain spoke to his men.",

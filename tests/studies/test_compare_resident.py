@@ -15,8 +15,8 @@ from attnwidget import compare, load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.streaming.model_reader import ModelReader
 from attnwidget.text.segments import Segment
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 
 pytestmark = pytest.mark.slow
 

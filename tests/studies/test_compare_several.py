@@ -9,15 +9,15 @@ import pytest
 import torch
 import transformers
 
-import reference_compare as reference
 from attnwidget import compare, load_model, measure, read_segments
 from attnwidget.capture.model import AttentionModel
 from attnwidget.demo import demo_prose, demo_treebank
 from attnwidget.metrics import Confidence
 from attnwidget.studies.significance import bootstrap_interval
 from attnwidget.text.segments import Segment
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
+from references import reference_compare as reference
 
 # Models of transformers 4 round otherwise in batches of other sizes; kernels agree to 1e-6.
 ROUNDING = 3e-6 if transformers.__version__.startswith("4.") else 1e-6

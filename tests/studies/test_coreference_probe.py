@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import transformers
 
-import reference_coreference as reference
 from attnwidget import load_model
 from attnwidget.studies.words.coreference import probe_coreference
 from attnwidget.studies.words.coreference_results import AMONG, KINDS, CoreferenceAccuracies
 from attnwidget.text.coreference import Document, load_coreference
-from coreference_passages import PASSAGES
-from vocabularies import MAKERS
+from fixtures.coreference_passages import PASSAGES
+from fixtures.vocabularies import MAKERS
+from references import reference_coreference as reference
 
 DOCUMENTS = [
     Document.from_spans(p.words, p.spans, tags=p.tags, governors=p.governors, name=p.name)

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attnwidget.kernels.divergence as divergence
-import reference_heads as reference
 from attnwidget import load_model
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.studies.metrics.behaviours import behaviours
@@ -19,7 +18,8 @@ from attnwidget.studies.metrics.clustering import cluster_tree, cut_tree, embed_
 from attnwidget.studies.metrics.head_distances import Distances, HeadDistances
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.segmenting import make_segments
-from random_batches import random_batch, random_maps, seen
+from fixtures.random_batches import random_batch, random_maps, seen
+from references import reference_heads as reference
 
 seeds = st.integers(0, 2**31 - 1)
 

@@ -42,10 +42,10 @@ from attnwidget.metrics import Classes, Norms
 from attnwidget.probes.features import extract_features
 from attnwidget.studies.streaming import checkpoint, shards
 from attnwidget.text.mentions import Document
-from failing_metrics import Failing, Killing, Slow
+from fixtures.failing_metrics import Failing, Killing, Slow
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 from studies.test_measure import METRICS, broken_off, identical, random_segments, run, small
-from vocabularies import word_tokenizer
-from zoo import build
 
 TREES = demo_treebank()[:20]
 _WORDS = ["The", "captain", "told", "his", "men", "that", "he", "would", "not", "leave", "."]

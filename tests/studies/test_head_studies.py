@@ -16,7 +16,7 @@ from attnwidget.studies.metrics.head_distances import Distances
 from attnwidget.studies.metrics.induction import Induction
 from attnwidget.studies.metrics.patterns import Patterns
 from attnwidget.studies.streaming.accumulator import Accumulator
-from random_batches import HEADS, one_document, random_batch, random_maps, seen
+from fixtures.random_batches import HEADS, one_document, random_batch, random_maps, seen
 
 seeds = st.integers(0, 2**31 - 1)
 several_lengths = st.lists(st.integers(2, 24), min_size=1, max_size=4)

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import GPT2Config, GPT2LMHeadModel
 
-import reference_heads as reference
-import zoo
 from attnwidget import load_model
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.induction import even_spread, induction_targets, mass_on_targets
 from attnwidget.studies.metrics.induction import Induction, induction_scores
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.segmenting import make_segments
-from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
+from fixtures import zoo
+from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
+from references import reference_heads as reference
 
 seeds = st.integers(0, 2**31 - 1)
 

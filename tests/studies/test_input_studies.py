@@ -20,7 +20,7 @@ from attnwidget import (
 )
 from attnwidget.demo import demo_pairs
 from attnwidget.studies.streaming import checkpoint as checkpoints
-from zoo import build
+from fixtures.zoo import build
 
 PAIRS = demo_pairs()[:6]
 LABELLED = [

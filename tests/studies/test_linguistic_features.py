@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import reference_features as reference
-from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
 from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.words.linguistic_features import LinguisticFeatures, probe_features
@@ -19,6 +17,8 @@ from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.linguistic_features import FEATURES, feature_words
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_links import subject_verb_links
+from fixtures.annotated_sentences import SENTENCES, maps_of, over_heads, small_model
+from references import reference_features as reference
 
 
 @pytest.fixture(scope="module")

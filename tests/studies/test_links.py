@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import reference_features as reference
-from annotated_sentences import SENTENCES, maps_of, over_heads, small_model
 from attnwidget.studies.words.linguistic_features import probe_features
 from attnwidget.studies.words.word_links import probe_links
 from attnwidget.text.mentions import Document
@@ -22,6 +20,8 @@ from attnwidget.text.word_links import (
     noun_pronoun_links,
     subject_verb_links,
 )
+from fixtures.annotated_sentences import SENTENCES, maps_of, over_heads, small_model
+from references import reference_features as reference
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def test_framenet(tmp_path: Path) -> None:
     from nltk.corpus.reader.framenet import FramenetCorpusReader
 
     from attnwidget.text.framenet import load_framenet
-    from framenet_sample import write_framenet
+    from fixtures.framenet_sample import write_framenet
 
     folder = write_framenet(tmp_path / "framenet_v17")
     found = load_framenet(folder)

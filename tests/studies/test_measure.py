@@ -18,7 +18,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import reference_surface as reference
 from attnwidget import load_model
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.metrics import measure as engine
@@ -30,8 +29,9 @@ from attnwidget.studies.streaming.accumulator import LayerBatch
 from attnwidget.studies.streaming.results import Measurements
 from attnwidget.studies.streaming.segmenting import make_segments
 from attnwidget.text.segments import Segment
-from vocabularies import word_tokenizer
-from zoo import ZOO, build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import ZOO, build
+from references import reference_surface as reference
 
 READERS = [name for name in ZOO if name != "vit"]
 

@@ -15,8 +15,8 @@ from attnwidget.studies.metrics.induction import Induction
 from attnwidget.studies.metrics.measure import METRICS, measure_attention
 from attnwidget.studies.metrics.position import Position
 from attnwidget.text.tokens import Tokens
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 
 TEXT = "w1 w2 w3 w1 w2 w9 w4"
 PAIR = "w5 w1 w2"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import MinimalPair, load_model, load_pairs, score_pairs
 from capture.test_predict import words
+from fixtures import zoo
 
 PAIRS = [
     MinimalPair("The girl washed herself.", "The girl washed himself.", "gender"),

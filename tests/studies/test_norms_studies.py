@@ -9,8 +9,6 @@ import pytest
 import torch
 import transformers
 
-import reference_norms
-import zoo
 from attnwidget import load_model
 from attnwidget.capture.hub_model.losses import task_for
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -21,6 +19,8 @@ from attnwidget.studies.metrics.measure import measure
 from attnwidget.studies.metrics.norms import Norms
 from attnwidget.studies.streaming.accumulator import Subject
 from attnwidget.text.segments import Segment
+from fixtures import zoo
+from references import reference_norms
 
 SEGMENTS = [
     Segment(

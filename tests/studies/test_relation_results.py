@@ -20,8 +20,8 @@ from attnwidget.studies.words.relations import (
     probe_relations,
 )
 from attnwidget.text.treebank import Sentence
-from probed_sentences import SENTENCES, reader
-from vocabularies import byte_level, sentencepiece, wordpiece
+from fixtures.probed_sentences import SENTENCES, reader
+from fixtures.vocabularies import byte_level, sentencepiece, wordpiece
 
 
 def result(correct: Any, counts: list[int], both: Any = None, **fields: Any) -> RelationAccuracies:

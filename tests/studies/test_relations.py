@@ -12,7 +12,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference_language as reference
 from attnwidget import AttentionModel, load_model
 from attnwidget.kernels.governors import GovernorHits, predicted_governors
 from attnwidget.kernels.word_maps import WordMaps
@@ -25,8 +24,9 @@ from attnwidget.studies.words.relations import (
 from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.treebank_files import load_treebank
-from probed_sentences import SENTENCES, reader
-from vocabularies import byte_level, sentencepiece, wordpiece
+from fixtures.probed_sentences import SENTENCES, reader
+from fixtures.vocabularies import byte_level, sentencepiece, wordpiece
+from references import reference_language as reference
 
 VOCABULARIES: dict[str, Callable[[], Any]] = {
     "wordpiece": wordpiece,

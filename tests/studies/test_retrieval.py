@@ -12,7 +12,7 @@ from attnwidget import load_model, retrieval_scores
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.metrics import Sinks
 from attnwidget.studies.metrics import retrieval
-from random_batches import HEADS, LAYERS, random_batch, random_maps, seen
+from fixtures.random_batches import HEADS, LAYERS, random_batch, random_maps, seen
 
 NEEDLE = "The key is in the blue jar."
 QUESTION = "The key is in"

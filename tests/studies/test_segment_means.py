@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference_surface as reference
 from attnwidget.kernels.classes import class_mass
 from attnwidget.kernels.entropy import confidence, entropy
 from attnwidget.kernels.position import mean_distances, offset_mass
@@ -21,6 +20,7 @@ from attnwidget.studies.metrics.position import Position
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.text.segments import Segment
+from references import reference_surface as reference
 
 seeds = st.integers(0, 2**31 - 1)
 several_lengths = st.lists(st.integers(1, 12), min_size=1, max_size=4)

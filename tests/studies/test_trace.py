@@ -15,8 +15,8 @@ from attnwidget.metrics import Confidence
 from attnwidget.studies.metrics import measure_checkpoints as trace_module
 from attnwidget.studies.streaming.model_reader import ModelReader
 from attnwidget.text.segments import Segment
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from attnwidget import AttentionModel, load_model
 from attnwidget.studies.words.word_segments import WordSegmenter
 from attnwidget.text.token_words import token_words, words_without_tokens
-from vocabularies import CORPUS, MAKERS
+from fixtures.vocabularies import CORPUS, MAKERS
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference_coreference as reference
 from attnwidget.text.antecedents import BASELINES, anaphors
 from attnwidget.text.coreference import Document, Mention, load_coreference
 from attnwidget.text.document_windows import windows
 from attnwidget.text.mentions import head_word
-from coreference_passages import PASSAGES, Passage
+from fixtures.coreference_passages import PASSAGES, Passage
+from references import reference_coreference as reference
 
 # Nested, crossing and discontinuous mentions; one across an empty node, one of it alone.
 COREFUD = """\

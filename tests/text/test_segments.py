@@ -19,8 +19,8 @@ from attnwidget.studies.streaming.segmenting import make_segments, read_segments
 from attnwidget.studies.streaming.token_classes import TokenClasses
 from attnwidget.text.demonstrations import demo_prose
 from attnwidget.text.segments import Segment, cut_segments, read_lines, split_documents
-from vocabularies import MAKERS
-from zoo import build
+from fixtures.vocabularies import MAKERS
+from fixtures.zoo import build
 
 paragraphs = st.integers(0, 12).map(lambda n: [f"t{i}" for i in range(n)])
 corpora = st.lists(st.lists(paragraphs, max_size=6), max_size=5)
@@ -219,7 +219,7 @@ def test_a_segment_is_what_the_tokenizer_would_make(kind: str, pair: bool) -> No
 
 
 def members(tokenizer: Any, text: str, **asked: Any) -> dict[str, list[int]]:
-    from attnwidget.capture.hub_model.axes import token_axis
+    from attnwidget.capture.hub_model.token_axes import token_axis
 
     ids = tokenizer(text)["input_ids"]
     found = TokenClasses(tokenizer, asked).members(ids, lambda: token_axis(tokenizer, ids))

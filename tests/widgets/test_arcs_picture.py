@@ -16,7 +16,7 @@ from attnwidget.drawing.picture import Picture
 from attnwidget.studies.words.relations import DIRECTIONS, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
-from svg_picture import elements, fills, number, offset, strokes, texts
+from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-import zoo
 from attnwidget import (
     Attention,
     CoreferenceView,
@@ -26,9 +25,10 @@ from attnwidget import (
     probe_coreference,
     probe_relations,
 )
-from attnwidget.capture.maps.made_by import call, literal
+from attnwidget.capture.maps.python_call import call, literal
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from fixtures import zoo
 
 TEXT = 'The captain told "his" men:\n«a \\story»'
 SENTENCE = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])

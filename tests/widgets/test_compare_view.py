@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import zoo
 from attnwidget import (
     Attention,
     AttentionModel,
@@ -26,13 +25,16 @@ from attnwidget import (
     link,
     load_model,
 )
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.text.alignment import SharedAxis, common_subsequence
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.explorer.widget import Explorer
-from recording import from_page, on_page
-from vocabularies import word_tokenizer
+from attnwidget.widgets.wire.values import in_unit
+from fixtures import zoo
+from fixtures.recording import from_page, on_page
+from fixtures.vocabularies import word_tokenizer
 
 ONE = "The cat sits on the mat."
 OTHER = "The cats sit on the mat, today."
@@ -98,7 +100,7 @@ def test_the_page_gets_both_maps_on_common_axes(
     assert axes["query"]["alone"] == axes["key"]["alone"] == ([2, 3], [4, 5, 9, 10])
     for side, attention in enumerate(pair):
         at = [i for i in range(len(text)) if i not in axes["query"]["alone"][1 - side]]
-        own = attention.map("weights", 2, 3, unit=unit)
+        own = in_unit(attention, unit).map("weights", 2, 3)
         assert np.array_equal(maps[side][np.ix_(at, at)], own)
         assert np.isnan(maps[side]).sum() == maps[side].size - own.size
     difference = view.difference
@@ -167,7 +169,7 @@ def test_thumbnails_differ_between_the_tokens_that_both_have(
         from_page(grid, {"of_two": of_two})
         assert (
             bytes(on_page(grid, "thumbnails")["values"]["view"])
-            == shown.thumbnails(hidden=["cls"]).values.tobytes()
+            == draw_thumbnails(shown, hidden=["cls"]).values.tobytes()
         )
         assert on_page(grid, "axes")["query"]["text"] == shown.tokens
     grid.close()

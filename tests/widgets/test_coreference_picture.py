@@ -15,8 +15,8 @@ from attnwidget.drawing.picture import Picture
 from attnwidget.studies.words.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
-from coreference_passages import PASSAGES
-from svg_picture import elements, fills, number, offset, strokes, texts
+from fixtures.coreference_passages import PASSAGES
+from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

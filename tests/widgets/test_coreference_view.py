@@ -12,8 +12,8 @@ from attnwidget import AttentionModel, Head, HeadGrid, link
 from attnwidget.studies.words.coreference import CoreferenceAccuracies, probe_coreference
 from attnwidget.text.mentions import Document
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
-from coreference_passages import PASSAGES
-from recording import from_page, updates
+from fixtures.coreference_passages import PASSAGES
+from fixtures.recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -25,8 +25,8 @@ from attnwidget.widgets.explorer.measures import probe_in_parts, text_distances,
 from attnwidget.widgets.explorer.panels import PANELS
 from attnwidget.widgets.explorer.widget import Explorer, explore
 from attnwidget.widgets.shared.background import Background
-from recording import from_page, on_page, updates
-from svg_picture import elements, offset, texts
+from fixtures.recording import from_page, on_page, updates
+from fixtures.svg_picture import elements, offset, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

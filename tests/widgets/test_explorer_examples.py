@@ -12,9 +12,9 @@ from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
 from attnwidget.widgets.explorer.widget import Explorer, explore
-from recording import from_page, on_page, updates
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.recording import from_page, on_page, updates
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -11,12 +11,24 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-import zoo
 from attnwidget import Attention, HeadGrid, load_model
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.engine import ThemeName
-from recording import on_page
-from svg_picture import elements, fills, images, levels, number, offset, ramp_table, strokes, texts
+from attnwidget.widgets.wire.values import in_unit
+from fixtures import zoo
+from fixtures.recording import on_page
+from fixtures.svg_picture import (
+    elements,
+    fills,
+    images,
+    levels,
+    number,
+    offset,
+    ramp_table,
+    strokes,
+    texts,
+)
 
 TEXT = "The captain told his men that he would not leave the unsinkable ship."
 
@@ -89,9 +101,8 @@ def assert_thumbnails(
 ) -> None:
     """Every pixel of the image is the thumbnails' bytes through the scale, every head in place."""
     image = images(grid.figure(theme=theme, width=width))[0]
-    maps = grid.attention.thumbnails(
-        grid.stack, unit=grid.unit, hidden=grid.hidden, quantity=grid.quantity
-    )
+    shown = in_unit(grid.attention, grid.unit)
+    maps = draw_thumbnails(shown, grid.stack, hidden=grid.hidden, quantity=grid.quantity)
     n_layers, n_heads = maps.maxima.shape
     side = round(2 * cell_side(width or 656, n_heads, n_layers))
     assert image.shape == (*corner(side, n_layers, n_heads), 3)

@@ -18,7 +18,7 @@ from attnwidget.charts.series_style import MEANINGS
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.studies.metrics.head_distances import HeadDistances
 from attnwidget.widgets.head_map.widget import KNOWN, HeadMap
-from recording import from_page, updates
+from fixtures.recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -11,7 +11,7 @@ import pytest
 from attnwidget.charts.theme import DARK, LIGHT
 from attnwidget.drawing.picture import Picture
 from attnwidget.widgets.head_map.widget import HeadMap
-from svg_picture import elements, fills, number, offset, strokes, texts
+from fixtures.svg_picture import elements, fills, number, offset, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

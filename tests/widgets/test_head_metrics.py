@@ -18,7 +18,7 @@ from attnwidget import Attention, Head, HeadGrid, link
 from attnwidget.studies.streaming.results import Measurements
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.shared.metric_table import nearest_heads, read_metrics
-from recording import from_page, updates
+from fixtures.recording import from_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -10,12 +10,12 @@ import pytest
 import traitlets
 from PIL import Image
 
-import zoo
 from attnwidget import Attention, HeadView, load_model
 from attnwidget.charts.theme import LIGHT
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.drawing.png import png
-from svg_picture import (
+from fixtures import zoo
+from fixtures.svg_picture import (
     css,
     elements,
     fills,
@@ -27,7 +27,7 @@ from svg_picture import (
     strokes,
     texts,
 )
-from vocabularies import word_tokenizer
+from fixtures.vocabularies import word_tokenizer
 
 TEXT = "The captain told his men that he would not leave the unsinkable ship."
 # As on the page: more lines than these cannot be told apart.

@@ -14,18 +14,33 @@ import traitlets
 from numpy.typing import NDArray
 
 import attnwidget.capture.maps.collect_long as capture
-import zoo
-from attnwidget import Attention, HeadGrid, HeadView, explore, link, load_model, save_page
+from attnwidget import (
+    Attention,
+    CompareView,
+    Head,
+    HeadGrid,
+    HeadView,
+    explore,
+    link,
+    load_model,
+    save_page,
+)
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.head_view.long_input import next_of, places_of
-from formula_attention import NEEDLES, FormulaAttention
-from recording import from_page, on_page, updates
+from attnwidget.widgets.head_view.long_maps import next_of, places_of
+from attnwidget.widgets.head_view.long_traits import NOT_BY_PARTS
+from attnwidget.widgets.head_view.map_cells import TokenCells
+from attnwidget.widgets.head_view.parted_map import ShownParts
+from fixtures import zoo
+from fixtures.recording import from_page, on_page, updates
+from references.formula_attention import NEEDLES, FormulaAttention
 
 pytestmark = pytest.mark.usefixtures("recording")
 
 #: The most that a page gets at once: a tile of floats, its first column and its tokens, and links.
 MOST_BYTES = 4 * (256 * 256 + 256)
 MOST_TEXT = 64_000
+#: Two passes over an input, whole and by rows, differ by so much in single precision.
+TOLERANCE = 1e-5
 
 
 @pytest.fixture(scope="module")
@@ -107,25 +122,21 @@ def test_a_tile_has_the_part_in_sight(causal: Attention, window: Any, step: int)
 
     drawn = apart if step > 1 else whole
     np.testing.assert_allclose(
-        floats(tile["values"]), blocks(drawn[q0:q1, k0:k1], step), rtol=1e-6, strict=True
+        floats(tile["values"])[0], blocks(drawn[q0:q1, k0:k1], step), rtol=1e-6, strict=True
     )
     np.testing.assert_allclose(
-        floats(tile["first"]), blocks(whole[q0:q1, :1], step)[:, 0], rtol=1e-6
+        floats(tile["first"])[0], blocks(whole[q0:q1, :1], step)[:, 0], rtol=1e-6
     )
-    np.testing.assert_allclose(floats(head["values"]), blocks(apart, head["step"]), rtol=1e-6)
-    assert head["maximum"] == pytest.approx(np.nanmax(apart), rel=1e-6)
-    if step == 1:
-        assert tile["axes"]["query"]["text"] == causal.tokens[q0:q1]
-        assert tile["axes"]["key"]["text"] == causal.tokens[k0:k1]
-    else:
-        assert tile["axes"] is None
-    query, key, weight, *texts = head["links"][0]
+    np.testing.assert_allclose(floats(head["values"])[0], blocks(apart, head["step"]), rtol=1e-6)
+    assert head["maxima"] == [pytest.approx(np.nanmax(apart), rel=1e-6)]
+    assert on_page(view, "axes")["query"]["text"] == causal.tokens
+    (links,) = head["links"]
+    query, key, weight = links[0]
     listed = apart.copy()
     np.fill_diagonal(listed, np.nan)
     assert whole[query, key] == pytest.approx(np.nanmax(listed[16:]), rel=1e-6)
-    assert all(query >= 16 and key > 0 and query != key for query, key, *_ in head["links"])
+    assert all(query >= 16 and key > 0 and query != key for query, key, _ in links)
     assert weight == pytest.approx(whole[query, key], rel=1e-6)
-    assert texts == [causal.tokens[query], causal.tokens[key]]
 
 
 def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
@@ -134,10 +145,10 @@ def test_the_row_of_a_locked_query_is_pooled(causal: Attention) -> None:
     row = on_page(view, "row")
     whole = masked(causal, 0, 1)[900]
     assert (row["query"], row["step"]) == (900, 2)
-    assert row["first"] == pytest.approx(whole[0], rel=1e-6)
+    assert row["first"] == [pytest.approx(whole[0], rel=1e-6)]
     whole[0] = np.nan
-    np.testing.assert_allclose(floats(row["values"]), blocks(whole[None, :], 2)[0], rtol=1e-6)
-    keys, weights, _ = zip(*row["links"], strict=True)
+    np.testing.assert_allclose(floats(row["values"])[0], blocks(whole[None, :], 2)[0], rtol=1e-6)
+    keys, weights = zip(*row["links"][0], strict=True)
     np.testing.assert_allclose(weights, sorted(np.nan_to_num(whole))[::-1][:8], rtol=1e-6)
     np.testing.assert_allclose(weights, whole[list(keys)], rtol=1e-6)
     view.tokens = [("key", 3)]
@@ -148,7 +159,9 @@ def test_no_message_grows_with_the_input(long: FormulaAttention) -> None:
     view = HeadView(long, 0, 1)
     assert not any(part in ("_map", "_maps") and view.get_state()[part] for part in view.keys)
     opened = view.comm.sent[0]
-    assert text_of(opened[1]["state"]) < MOST_TEXT
+    # Tokens cross once, when the view opens.
+    assert len(opened[1]["state"]["_axes"]["key"]["text"]) == 8192
+    assert text_of(opened[1]["state"] | {"_axes": {}}) < MOST_TEXT
     assert sum(map(len, opened[2])) < 2 * MOST_BYTES
     for state in (
         {"window": [7000, 7100, 1200, 1300]},
@@ -190,7 +203,7 @@ def test_a_grid_sends_its_tokens_once(long: FormulaAttention) -> None:
         grid.hidden = ["first"]
         grid.scale = "linear"
         assert all("_axes" not in state for state, _ in updates(grid)[before:])
-    assert (str(view.head), view.hidden, view.scale) == ("L1 H2", [], "linear")
+    assert (str(view.head), view.hidden, view.scale) == ("L1 H2", ["first"], "linear")
 
 
 # What the page asks for
@@ -209,7 +222,7 @@ def test_a_token_is_found_and_brought_into_sight(long: FormulaAttention) -> None
     from_page(view, {"_jump": {"n": 9, "text": "needle", "side": "query", "step": -1}})
     q0, q1, k0, k1 = view.window
     assert q0 <= NEEDLES[1] < q1 and k0 <= NEEDLES[0] < k1
-    assert on_page(view, "row")["links"][0][::2] == [NEEDLES[0], "needle"]
+    assert on_page(view, "row")["links"][0][0][0] == NEEDLES[0]
     before = view.window
     from_page(view, {"_jump": {"n": 10, "text": "nothing", "side": "query", "step": 1}})
     assert on_page(view, "jumped") == {"n": 10, "count": 0}
@@ -227,29 +240,172 @@ def test_words_of_several_tokens_are_found() -> None:
     assert [next_of([2, 5, 9], at, -1) for at in (-1, 2, 9)] == [9, 9, 5]
 
 
+# What is computed by parts
+
+
+class Whole:
+    """A model of which the same input can be read by parts and whole."""
+
+    def __init__(self, text: str, other: str) -> None:
+        model = load_model()
+        self.short = [model.attend(one, long=False) for one in (text, other)]
+        self.long = [model.attend(one) for one in (text, other)]
+        assert all(one.is_long for one in self.long)
+        assert not any(one.is_long for one in self.short)
+
+
+TEXT = "The otters that the cats saw swam over to the islands. " * 14
+OTHER = "The otters that the dogs saw once swam over to the islands. " * 14
+
+
+@pytest.fixture
+def read(above_100: None) -> Whole:
+    return Whole(TEXT, OTHER)
+
+
+def values_of(view: HeadView) -> NDArray[np.float32]:
+    """The maps that cross to the page of a view whose tile has every cell."""
+    tile = on_page(view, "tile")
+    long = on_page(view, "long")
+    assert (tile["step"], tile["queries"], tile["keys"]) == (
+        1,
+        (0, long["n_query"]),
+        (0, long["n_key"]),
+    )
+    return floats(tile["values"])
+
+
+def kept(attention: Attention, unit: str, hidden: set[str]) -> list[int]:
+    axis = attention.stacks["self"].query
+    shown = axis.to_words() if unit == "words" else axis
+    return [i for i, kind in enumerate(shown.special) if kind not in hidden]
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+@pytest.mark.parametrize("hidden", [[], ["cls", "sep"]])
+@pytest.mark.parametrize("renormalise", [False, True])
+def test_hidden_tokens_words_and_rows_that_sum_to_one(
+    read: Whole, unit: str, hidden: list[str], renormalise: bool
+) -> None:
+    view = HeadView(read.long[0], 2, 1, unit=unit, hidden=hidden, renormalise=renormalise)
+    whole = read.short[0].map("weights", 2, 1, unit=unit)
+    shown = kept(read.short[0], unit, {*hidden})
+    wanted = whole[np.ix_(shown, shown)]
+    hides = whole[shown].sum() - wanted.sum()
+    if renormalise and hidden:
+        wanted = wanted / wanted.sum(1, keepdims=True)
+    np.testing.assert_allclose(values_of(view)[0], wanted, atol=TOLERANCE)
+    long = on_page(view, "long")
+    if hidden:
+        assert long["shares"][0] == pytest.approx(hides / len(shown), abs=1e-5)
+        assert long["first"] is None
+    else:
+        first = _pooled(wanted[:, 0], long["step"])
+        np.testing.assert_allclose(floats(long["first"])[0], first, atol=TOLERANCE)
+    links = long["links"][0]
+    apart = wanted.copy()
+    apart[:16] = 0
+    apart[:, : int(not hidden)] = 0
+    np.fill_diagonal(apart, 0)
+    np.testing.assert_allclose(
+        [w for _, _, w in links], np.sort(apart.ravel())[::-1][:20], rtol=1e-3
+    )
+    np.testing.assert_allclose(view.weights, whole, atol=TOLERANCE)
+
+
+def _pooled(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
+    return np.maximum.reduceat(values, range(0, len(values), step))
+
+
+def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
+    view = CompareView(*read.long, layer=2, head=1, hidden=["cls"])
+    short = CompareView(*read.short, layer=2, head=1)
+    assert short.difference is not None and view.difference is not None
+    np.testing.assert_allclose(view.difference, short.difference, atol=TOLERANCE)
+    shown = [
+        i for i, kind in enumerate(on_page(short, "axes")["query"]["special"]) if kind != "cls"
+    ]
+    both = floats(on_page(short, "maps")["values"])[:, shown][:, :, shown]
+    tile = on_page(view, "tile")
+    if tile["step"] == 1:
+        np.testing.assert_allclose(floats(tile["values"])[:2], both, atol=TOLERANCE)
+    view.window = (20, 60, 30, 70)
+    (q0, q1), (k0, k1) = on_page(view, "tile")["queries"], on_page(view, "tile")["keys"]
+    found = floats(on_page(view, "tile")["values"])
+    np.testing.assert_allclose(found[:2], both[:, q0:q1, k0:k1], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        found[2], (both[0] - both[1])[q0:q1, k0:k1], atol=TOLERANCE, equal_nan=True
+    )
+    assert on_page(view, "axes")["query"]["alone"] == on_page(short, "axes")["query"]["alone"]
+    assert on_page(view, "compared") == on_page(short, "compared")
+
+
+def test_several_heads_have_a_tile_each(read: Whole) -> None:
+    view = HeadView(read.long[0], 2, 1, arrangement="beside", of="layer", window=(0, 40, 0, 40))
+    tile = on_page(view, "tile")
+    assert [head[1] for head in tile["heads"]] == [0, 1, 2, 3, 4, 5]
+    (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
+    assert (q1 - q0, k1 - k0) == (128, 128)
+    for plane, head in zip(floats(tile["values"]), range(6), strict=True):
+        whole = read.short[0].weights(2, head)
+        np.testing.assert_allclose(plane, whole[q0:q1, k0:k1], atol=TOLERANCE)
+    view.arrangement = "overlay"
+    assert len(on_page(view, "long")["heads"]) == 12
+    view.arrangement = "one"
+    assert on_page(view, "long")["heads"] == [[2, 1, "self"]]
+
+
+def test_lines_make_up_a_share_of_their_rows(read: Whole) -> None:
+    view = HeadView(read.long[0], 2, 1, mode="lines", top_mass=0.3)
+    whole = read.short[0].weights(2, 1)
+    (links,) = on_page(view, "tile")["links"]
+    assert 0 < len(links) < 300
+    for query, _, weight in links:
+        row = np.sort(whole[query])[::-1]
+        least = row[np.searchsorted(np.cumsum(row), 0.3 * row.sum() * (1 - 1e-6))]
+        assert weight >= least * (1 - 1e-5)
+
+
+def test_maps_of_many_blocks_are_those_of_their_cells(causal: Attention) -> None:
+    """Blocks follow from a remembered pass, alone of parts that begin and end with its blocks."""
+    n = len(causal.tokens)
+    shown = np.arange(1, n)
+    parts = ShownParts(TokenCells(causal, Head(1, 2), "weights"), shown, shown, np.array([0]))
+    whole = masked(causal, 1, 2)[1:, 1:]
+    for queries, keys, step in [
+        ((0, n - 1), (0, n - 1), 8),
+        ((16, 528), (8, 264), 16),
+        ((16, 530), (8, 264), 8),
+        ((0, 100), (3, 103), 4),
+    ]:
+        drawn = blocks(whole[slice(*queries), slice(*keys)], step)
+        np.testing.assert_allclose(parts.blocks(queries, keys, step), drawn, rtol=1e-6)
+    for diagonal in (True, False):
+        listed = whole.copy()
+        if not diagonal:
+            np.fill_diagonal(listed, np.nan)
+        within = (5, n - 1, 3, n - 2)
+        found = parts.links(within, 40, diagonal=diagonal)
+        cut = listed[5 : n - 1, 3 : n - 2]
+        wanted = np.sort(np.nan_to_num(cut).ravel())[::-1][:40]
+        np.testing.assert_allclose([w for _, _, w in found], wanted, rtol=1e-6)
+        assert all(listed[q, k] == pytest.approx(w, rel=1e-6) for q, k, w in found)
+
+
 # What is not there
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("unit", "words"),
-        ("quantity", "norms"),
-        ("hidden", ["first"]),
-        ("arrangement", "beside"),
-        ("versus", "intact"),
-        ("highlight", ["cat"]),
-        ("top_mass", 0.5),
-    ],
-)
-def test_what_needs_whole_maps_is_refused(long: FormulaAttention, name: str, value: Any) -> None:
-    with pytest.raises(traitlets.TraitError, match=f"'{name}' needs the whole map.*8,192 tokens"):
-        HeadView(long, 0, 1, **{name: value})
-    view = HeadView(long, 0, 1)
-    before = getattr(view, name)
+@pytest.mark.parametrize("quantity", ["norms", "gradients"])
+def test_what_no_part_can_be_computed_of_is_refused_with_the_reason(
+    causal: Attention, quantity: str
+) -> None:
+    reason = NOT_BY_PARTS[quantity]
+    with pytest.raises(traitlets.TraitError, match=f"{quantity!r}.*1,100 tokens.*{reason}"):
+        HeadView(causal, 0, 1, quantity=quantity)
+    view = HeadView(causal, 0, 1)
     with pytest.raises(traitlets.TraitError, match="Shorten the text"):
-        setattr(view, name, value)
-    assert getattr(view, name) == before
+        view.quantity = quantity
+    assert view.quantity == "weights"
 
 
 def test_another_input_is_long_or_short(above_100: None) -> None:
@@ -259,15 +415,14 @@ def test_another_input_is_long_or_short(above_100: None) -> None:
     assert on_page(view, "long") is None and on_page(view, "maps") is not None
     view.window = (0, 3, 0, 3)
     view.attention = long
-    assert (view.unit, view.arrangement, view.hidden, view.window) == ("tokens", "one", [], None)
-    assert (
-        on_page(view, "map") is on_page(view, "maps") is None and on_page(view, "tile")["step"] == 1
-    )
+    assert (view.unit, view.arrangement, view.hidden) == ("words", "overlay", ["cls"])
+    assert view.window is None
+    assert on_page(view, "map") is on_page(view, "maps") is None
+    assert on_page(view, "long")["unit"] == "words"
     view.attention = short
     assert (
         on_page(view, "long") is on_page(view, "tile") is None and on_page(view, "map") is not None
     )
-    view.unit = "words"
 
 
 def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
@@ -278,9 +433,9 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert list(on_page(explorer, "problems")) == ["head_map"] and explorer.head_map is None
     assert "need whole maps" in on_page(explorer, "problems")["head_map"]
     explorer.hidden = ["cls"]
-    assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], [])
+    assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], ["cls"])
     explorer.selected = [(2, 4)]
-    assert on_page(explorer.view, "long")["layer"] == 2
+    assert on_page(explorer.view, "long")["heads"] == [[2, 4, "self"]]
     with pytest.raises(ValueError, match="a comparison needs whole maps"):
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
@@ -290,7 +445,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert explorer.wait(60) and explorer.head_map is not None
     explorer.text = "The dog ran. " * 40
     assert explorer.scale == explorer.view.scale == "log"
-    assert len(on_page(explorer.view, "tile")["axes"]["query"]["text"]) > 100
+    assert len(on_page(explorer.view, "axes")["query"]["text"]) > 100
     assert "long input" in explorer.view.caption.text()
     explorer.close()
 
@@ -310,7 +465,7 @@ def test_pictures_and_pages_hold_what_is_in_sight(
     assert "long input, 8,192 tokens" in caption.quantity
     assert "logarithmic colour scale, ≤0.0005 to 0.456" in caption.scale
     notes = " · ".join(caption.notes)
-    assert "zoomed: queries 7084–7115 and keys 1218–1249 in sight" in notes
+    assert "zoomed: queries 7084 to 7115 and keys 1218 to 1249 of 8192 in sight" in notes
     if mode == "lines":
         assert "the strongest 1 link in sight; weaker links are not shown" in notes
     else:

@@ -33,14 +33,14 @@ from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import FIGURES, figure
 from attnwidget.widgets.pages.size_limit import held_around, held_note
-from attnwidget.widgets.pages.write import write_page
+from attnwidget.widgets.pages.write_page import write_page
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.token_lens.widget import TokenLens
-from recording import on_page
-from vocabularies import word_tokenizer
-from zoo import build
+from fixtures.recording import on_page
+from fixtures.vocabularies import word_tokenizer
+from fixtures.zoo import build
 
 TEXT = "The captain told his men that he would not leave the ship."
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>"

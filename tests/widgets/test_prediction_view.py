@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import traitlets
 
-import zoo
 from attnwidget import (
     Attention,
     AttentionModel,
@@ -20,8 +19,9 @@ from attnwidget import (
     load_model,
 )
 from capture.test_predict import words
-from recording import from_page, on_page, updates
-from svg_picture import texts
+from fixtures import zoo
+from fixtures.recording import from_page, on_page, updates
+from fixtures.svg_picture import texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -25,7 +25,7 @@ from attnwidget.demo import demo_treebank
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 from attnwidget.widgets.explorer.widget import Explorer
-from recording import from_page, on_page
+from fixtures.recording import from_page, on_page
 
 SENTENCES = demo_treebank()[:46]
 SHOWN = SENTENCES[36:]

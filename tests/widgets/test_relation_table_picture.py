@@ -19,7 +19,7 @@ from attnwidget.drawing.static_figure import static_figure
 from attnwidget.studies.words.relations import RelationAccuracies, probe_relations
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.relation_table.widget import RelationTable
-from svg_picture import css, elements, fills, number, offset, ramp_table, strokes, texts
+from fixtures.svg_picture import css, elements, fills, number, offset, ramp_table, strokes, texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -23,7 +23,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.relation_table.widget import COLUMNS, RelationTable
 from attnwidget.widgets.shared.relation_words import words_of
-from recording import from_page, on_page, updates
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -10,7 +10,7 @@ import comm
 import pytest
 
 from attnwidget import HeadView, load_model
-from recording import RecordingComm
+from fixtures.recording import RecordingComm
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 import traitlets
 from PIL import Image
 
-import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, link, load_model
 from attnwidget.widgets.head_view import several
-from recording import on_page, updates
-from svg_picture import texts
+from fixtures import zoo
+from fixtures.recording import on_page, updates
+from fixtures.svg_picture import texts
 
 pytestmark = pytest.mark.usefixtures("recording")
 

@@ -27,7 +27,8 @@ from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
-from recording import from_page, on_page, updates
+from attnwidget.widgets.wire.values import in_unit
+from fixtures.recording import from_page, on_page, updates
 
 TEXT = "The captain told his men that he would not leave the ship."
 OFF = [(1, 3), (2, 0)]
@@ -93,7 +94,7 @@ def test_versus_intact_sends_signed_differences(
     special = (kinds[0].to_words() if unit == "words" else kinds[0]).special
     kept = [i for i, kind in enumerate(special) if kind not in hidden]
     for layer, head in [(0, 4), (3, 2), (5, 7)]:
-        maps = [one.map("weights", layer, head, unit=unit) for one in (off, attention)]
+        maps = [in_unit(one, unit).map("weights", layer, head) for one in (off, attention)]
         apart = (maps[0] - maps[1])[np.ix_(kept, kept)]
         most = np.abs(apart).max()
         got = floats(sent["maxima"])[layer, head]

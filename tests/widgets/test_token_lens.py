@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 import traitlets
 
-import zoo
 from attnwidget import Attention, Head, HeadGrid, HeadView, TokenLens, link, load_model
 from attnwidget.widgets.token_lens.three_digits import three_digits
-from recording import from_page, on_page, updates
+from attnwidget.widgets.wire.values import in_unit
+from fixtures import zoo
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -39,12 +38,12 @@ def translated() -> Attention:
 def full(attention: Attention, stack: str, unit: str, quantity: str) -> np.ndarray:
     """[L, H, Q, K] of all maps, NaN where masked."""
     held = attention.stacks[stack]
-    read = attention.word_visible if unit == "words" else attention.visible
+    shown = in_unit(attention, unit)
     maps = []
     for layer in range(held.n_layers):
         for head in range(held.n_heads):
-            values = attention.map(quantity, layer, head, stack=stack, unit=unit)
-            visible = read(layer, head, stack=stack)
+            values = shown.map(quantity, layer, head, stack=stack)
+            visible = shown.visible(layer, head, stack=stack)
             maps.append(values if visible is None else np.where(visible, values, np.nan))
     return np.stack(maps).reshape(held.n_layers, held.n_heads, *maps[0].shape)
 
@@ -55,23 +54,24 @@ def test_rows_and_columns_are_those_of_the_maps(
     attention: Attention, unit: str, quantity: str
 ) -> None:
     maps = full(attention, "self", unit, quantity)
+    shown = in_unit(attention, unit)
     for index in (0, 5, maps.shape[-1] - 2):
-        asked: dict[str, Any] = {"unit": unit, "quantity": quantity}
-        row = attention.of_token("query", index, **asked)
+        row = shown.of_token("query", index, quantity=quantity)
         np.testing.assert_allclose(row, maps[:, :, index], rtol=1e-5, atol=1e-8)
-        column = attention.of_token("key", index, **asked)
+        column = shown.of_token("key", index, quantity=quantity)
         np.testing.assert_allclose(column, maps[..., index], rtol=1e-5, atol=1e-8)
-        of_layer = attention.of_token("key", index, layer=2, **asked)
+        of_layer = shown.of_token("key", index, layer=2, quantity=quantity)
         np.testing.assert_array_equal(of_layer, column[2])
 
 
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 def test_what_a_causal_model_masks_is_masked_not_zero(causal: Attention, unit: str) -> None:
     maps = full(causal, "self", unit, "weights")
-    row = causal.of_token("query", 3, unit=unit)
+    shown = in_unit(causal, unit)
+    row = shown.of_token("query", 3)
     assert np.isnan(row[..., 4:]).all() and not np.isnan(row[..., :4]).any()
     np.testing.assert_allclose(row, maps[:, :, 3], rtol=1e-5)
-    column = causal.of_token("key", 3, unit=unit)
+    column = shown.of_token("key", 3)
     assert np.isnan(column[..., :3]).all() and not np.isnan(column[..., 3:]).any()
     np.testing.assert_allclose(column, maps[..., 3], rtol=1e-5)
 

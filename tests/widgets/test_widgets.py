@@ -14,7 +14,8 @@ import traitlets
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
 from attnwidget import Attention, AttentionModel, Head, HeadGrid, HeadView, link
-from recording import from_page, on_page, updates
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
+from fixtures.recording import from_page, on_page, updates
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -32,7 +33,7 @@ def test_a_grid_opens_with_one_message_of_thumbnails(attention: Attention) -> No
     assert len(opened) == 1
     thumbnails = grid.get_state()["_thumbnails"]
     assert thumbnails["values"]["shape"] == [6, 12, len(attention.tokens), len(attention.tokens)]
-    expected = attention.thumbnails()
+    expected = draw_thumbnails(attention)
     assert bytes(thumbnails["values"]["view"]) == expected.values.tobytes()
     assert bytes(thumbnails["maxima"]["view"]) == expected.maxima.astype("<f4").tobytes()
 
@@ -213,7 +214,7 @@ def test_words_and_hidden_tokens_answer_from_the_kernel(attention: Attention) ->
     assert thumbnails["hidden"] == ["cls", "sep"]
     assert thumbnails["values"]["shape"][-1] == len(attention.tokens) - 2
     view = HeadView(attention, 1, 3, unit="words")
-    assert view.weights.shape == (len(attention.words()),) * 2
+    assert view.weights.shape == (len(attention.words.tokens),) * 2
     np.testing.assert_allclose(view.weights.sum(-1), 1, atol=1e-5)
 
 

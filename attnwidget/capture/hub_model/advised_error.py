@@ -21,6 +21,6 @@ class AdvisedError(ValueError):
 
 
 def on_page(error: Exception) -> str:
-    """What a page says of an error."""
+    """Return the text of an error on a page."""
     said = error.args[0] if isinstance(error, AdvisedError) else str(error)
     return said or type(error).__name__

@@ -1,4 +1,4 @@
-"""How much memory is free, and an error before there is too little: a system ends the process."""
+"""Free memory, and an error before a request exceeds it, because systems end such processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LINUX = Path("/proc/meminfo")
 
 
 def free_memory() -> int | None:
-    """Bytes that a process can have, where the operating system tells.
+    """Return the number of bytes that a process can get; None if the system does not say.
 
     Files that Linux keeps in memory for a while count as free; limits of a container are not known.
     """
@@ -25,9 +25,9 @@ def free_memory() -> int | None:
 
 
 def give_memory_back() -> None:
-    """Have the C library give back what is free, where it is glibc.
+    """Make the C library return free memory to the system, if the library is glibc.
 
-    The allocator keeps freed memory of arrays of many sizes, up to several hundred MB.
+    Its allocator can keep several hundred MB after many arrays of different sizes.
     """
     try:
         ctypes.CDLL(None).malloc_trim(0)
@@ -36,10 +36,10 @@ def give_memory_back() -> None:
 
 
 def refuse_no_room(needed: int, what: str, advice: Callable[[int], str]) -> None:
-    """Refuse what takes more memory than is free; `advice` is told how much that is.
+    """Refuse a request for more memory than is free; `advice` receives the free bytes.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: `needed` bytes are not free.
     """
     room = free_memory()
     if room is not None and needed > room:

@@ -1,4 +1,4 @@
-"""What a model writes: the continuation of a prompt, or the target of an encoder-decoder."""
+"""Generated texts: the continuation of a prompt, or the target of an encoder-decoder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def continuation(
 def translation(
     hf_model: Any, inputs: Mapping[str, Tensor], max_new_tokens: int, **options: Any
 ) -> Tensor:
-    """The decoder ids [1, T] that `hf_model` generates for encoder inputs, its start token first.
+    """Return the decoder ids [1, T] that `hf_model` generates for encoder inputs.
 
     Raises:
         ValueError: the model does not generate.
@@ -53,7 +53,7 @@ def translation(
 
 
 def decoder_ids(hf_model: Any, target: Sequence[int]) -> list[int]:
-    """`target` as a decoder reads it: after its start token.
+    """Return the ids of `target` after the decoder's start token.
 
     Raises:
         ValueError: the model's config names no start token.

@@ -40,8 +40,8 @@ _lock = threading.RLock()
 def held(holds: Iterable[Hold]) -> Iterator[None]:
     """Hold attributes until the last block that holds them has ended.
 
-    Blocks may overlap in several threads. The objects' own `__setattr__` is passed by. What
-    somebody else assigned in the meantime stays.
+    Blocks may overlap in several threads. The `__setattr__` of the objects is not called. A value
+    that other code assigned in the meantime stays.
 
     Example:
         >>> from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The number of tokens that an input of a model may have, and who says so."""
+"""The largest number of tokens of a model's input, and the source of this limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 _LENGTH_FIELDS = ("max_position_embeddings", "max_target_positions", "max_seq_len", "n_ctx")
 # Names of the tables in which models keep a vector for each position.
 _POSITION_TABLE = re.compile(r"(^|\.)(position_embeddings?|embed_positions|positions_embed|wpe)$")
-# Tokenizers without a limit say 1e30.
+# Tokenizers without a limit have the limit 1e30.
 _SANE_LENGTH = 10**7
 
 
@@ -24,7 +24,7 @@ class LengthLimit:
     Args:
         hf_model: A transformers model.
         tokenizer: Its tokenizer, or None. A later change of its `model_max_length` counts.
-        max_tokens: Number of tokens instead of those limits; None = the stated limits hold.
+        max_tokens: Limit in place of the stated limits; None = the stated limits.
 
     Attributes:
         chosen: `max_tokens`.
@@ -67,7 +67,7 @@ class LengthLimit:
 
     @property
     def reads(self) -> str:
-        """Who sets the limit, as errors say it before the number."""
+        """The source of the limit, for errors, where the number follows."""
         if self.chosen is not None:
             return "max_tokens of load_model allows"
         if self.tokens == self._of_model:
@@ -76,7 +76,7 @@ class LengthLimit:
 
     @property
     def advice(self) -> str:
-        """What to do about an input that is too long, in Python."""
+        """Advice for an input that is too long, in Python."""
         shorten = "shorten it (model.attend reads its beginning with truncate=True)"
         if self.chosen is None and self.tokens != self._of_model:
             return f"{shorten}, or raise the limit, load_model(..., max_tokens=...)"
@@ -91,7 +91,7 @@ class LengthLimit:
 def _table_sizes(hf_model: nn.Module) -> Iterator[int]:
     for path, module in hf_model.named_modules():
         if isinstance(module, nn.Embedding) and _POSITION_TABLE.search(path):
-            # RoBERTa's kin count positions from the padding index on, OPT and BART from an offset
-            # on: 514 positions hold 512 tokens.
+            # RoBERTa and similar models count positions from the padding index on, OPT and BART
+            # from an offset on: 514 positions have room for 512 tokens.
             first = 0 if module.padding_idx is None else module.padding_idx + 1
             yield module.num_embeddings - max(first, int(getattr(module, "offset", 0)))

@@ -1,4 +1,4 @@
-"""Losses whose gradient says how much each attention weight matters, and their targets."""
+"""Losses whose gradients measure how much each attention weight matters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnwidget.text.counted import counted
 LossName = Literal["auto", "masked", "causal"]
 LossFunction = Callable[[Any], Tensor]
 
-# BERT's own choice: the selected tokens, with [MASK] or a random token in place of some of them.
+# Shares as in the training of BERT: of the selected tokens, some become [MASK] or a random token.
 _SELECTED = 0.15
 _MASKED = 0.8
 _RANDOM = 0.1
@@ -25,13 +25,13 @@ _LANGUAGE_MODEL_LOSSES = ("masked-LM", "causal-LM")
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss that an input's gradients are of.
+    """The loss whose gradients were computed for an input.
 
     Attributes:
         name: "masked-LM", "causal-LM", or the name of the user's function.
-        value: its value in nats (of a function: its result).
-        masked: positions selected for the masked-LM loss; the gradients are those of the input
-            with these tokens masked (80 %), replaced (10 %) or left (10 %).
+        value: Value of the loss in nats, or the result of the user's function.
+        masked: Positions selected for the masked-LM loss. The gradients belong to the input with
+            these tokens masked (80 %), replaced (10 %) or left (10 %).
     """
 
     name: str
@@ -47,13 +47,14 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a model is given and asked.
+    """The inputs of a model, and the loss of its output.
 
     Attributes:
-        name: as in `Loss`.
-        inputs: the model's inputs, masked ones where the loss wants that.
-        losses: from the model's output, the loss of each input of the batch, [B] or a scalar.
-        selected: bool [B, n], tokens selected for the masked-LM loss; None for others.
+        name: Name as in `Loss`.
+        inputs: The model's inputs; masked for a masked-LM loss.
+        losses: Function from the model's output to the loss of each input of the batch, [B] or a
+            scalar.
+        selected: Tokens selected for the masked-LM loss, bool [B, n]; None for other losses.
     """
 
     name: str
@@ -69,11 +70,11 @@ def task_for(
     loss: LossName | LossFunction,
     seed: int,
 ) -> Task:
-    """The task that `loss` means for a model and its inputs [B, n].
+    """Return the task of a named or user-defined loss for a model and its inputs [B, n].
 
     Raises:
-        TypeError: the model has no head for such a loss.
-        ValueError: another name; a masked-LM loss without a tokenizer that has a mask token.
+        TypeError: the model has no head for this loss.
+        ValueError: an unknown name, or a masked-LM loss without a tokenizer with a mask token.
     """
     if callable(loss):
         name = getattr(loss, "__name__", type(loss).__name__)
@@ -100,11 +101,11 @@ def task_for(
 def masked_ids(
     hf_model: Any, tokenizer: Any, inputs: Mapping[str, Tensor], seed: int
 ) -> tuple[Tensor, Tensor]:
-    """`input_ids` masked as BERT was trained, and which of them were selected.
+    """Return `input_ids` masked as in the training of BERT, and the selected positions.
 
-    15 % of a document's tokens that are not special, at least one; of these 80 % become the mask
-    token, 10 % a random one, 10 % stay. The choice depends on the seed and the document alone, not
-    on what it is batched with. Both results [B, n].
+    Of the tokens of a document that are not special, 15 % are selected, at least one. Of these, 80
+    % become the mask token, 10 % a random token, and 10 % stay. The choice depends only on the seed
+    and the document, not on the batch. Both results are [B, n].
     """
     mask_id = getattr(tokenizer, "mask_token_id", None)
     if mask_id is None:
@@ -137,13 +138,13 @@ def masked_ids(
 
 
 def _causal(inputs: Mapping[str, Tensor]) -> Task:
-    """Cross entropy of each next token; in an encoder-decoder, of those that the decoder reads."""
+    """Cross entropy of each next token; in an encoder-decoder, of the decoder's tokens."""
     prefix = "decoder_" if "decoder_input_ids" in inputs else ""
     ids = inputs[f"{prefix}input_ids"]
     real = _real(inputs, prefix)
     length = ids.shape[1]
     places = torch.arange(length, device=ids.device).masked_fill(~real, length)  # [B, n]
-    # The next token that is not padding, at each position; `length` where there is none.
+    # At each position, the next token that is not padding, or `length` after the last token.
     following = places.flip(-1).cummin(-1).values.flip(-1).roll(-1, -1)
     following[:, -1] = length
     targets = ids.gather(-1, following.clamp_max(length - 1))
@@ -156,7 +157,7 @@ def _causal(inputs: Mapping[str, Tensor]) -> Task:
 
 
 def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
-    """Bool [B, n]: which ids are not padding, wherever that stands."""
+    """Return which ids are not padding, bool [B, n]; padding may be on either side."""
     ids = inputs[f"{prefix}input_ids"]
     mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.shape != ids.shape:
@@ -165,7 +166,7 @@ def _real(inputs: Mapping[str, Tensor], prefix: str = "") -> Tensor:
 
 
 def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
-    """Which language-modelling head the model has; None for none."""
+    """Return the kind of the model's language-modelling head; None without such a head."""
     from transformers.models.auto import modeling_auto as auto
 
     heads = {
@@ -176,7 +177,7 @@ def language_model_head(hf_model: Any) -> Literal["masked", "causal"] | None:
         ),
     }
     names = {base.__name__ for base in type(hf_model).__mro__}
-    # Some classes (BART's) are listed under both; what decodes is causal.
+    # Some classes (BART's) are listed under both kinds; decoders are causal.
     for kind in ("causal", "masked"):
         if any(names & set(mapping.values()) for mapping in heads[kind]):
             return kind

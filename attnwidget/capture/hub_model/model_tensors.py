@@ -1,4 +1,4 @@
-"""Model inputs as tensors: of encoded texts, padded, or of a caller's dict, checked."""
+"""Input tensors of a model, from encoded texts or from a dict of the caller."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnwidget.capture.hub_model.axes import patch_axis, position_axis
-from attnwidget.capture.hub_model.placement import device_of
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.text_encoder import Encoded
+from attnwidget.capture.hub_model.token_axes import patch_axis, position_axis
+from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.text.tokens import Tokens
 
 
 def input_names(hf_model: Any) -> set[str]:
-    """The arguments that the model's forward names."""
+    """Return the names of the arguments of the model's forward."""
     return set(inspect.signature(uncompiled(hf_model).forward).parameters)
 
 
 def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> dict[str, Tensor]:
-    """Inputs [B, longest] of B texts, padded on the right, where padding shifts no position.
+    """Return inputs [B, longest] of B texts, padded on the right so that positions do not shift.
 
     Raises:
-        TypeError: the model's forward names none of them.
+        TypeError: the model's forward has no argument for the inputs.
     """
     longest = max(len(text.ids) for text in encoded)
     pad = getattr(tokenizer, "pad_token_id", None) or 0
@@ -52,9 +52,9 @@ def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> 
 
 
 def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tensor]:
-    """A caller's dict of inputs on the model's device, without padding on the left.
+    """Return a caller's dict of inputs on the model's device, without padding on the left.
 
-    Models that number positions from the first one on would else read the text shifted.
+    With this padding, some models would read the text with shifted positions.
 
     Raises:
         TypeError: the model has no input of that name.
@@ -88,9 +88,9 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
 
 
 def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return `inputs` of one side (decoder or not), from the first token after the padding.
+    """Return the decoder's inputs, or the other inputs, without padding on the left.
 
-    Everything that has an entry a token is cut, but for pictures.
+    All inputs with an entry per token are cut, except pictures.
     """
     mask = inputs.get(f"{prefix}attention_mask")
     if mask is None or mask.ndim != 2:
@@ -122,7 +122,7 @@ def unpadded(
 def fitting_axis(
     tokens: Tokens | None, length: int, inputs: Mapping[str, Tensor], config: Any
 ) -> Tokens:
-    """`tokens` where they are the axis of a map; patches of an image or positions where not."""
+    """Return `tokens` if they fit the axis of a map, else patches of an image or positions."""
     if tokens is not None and len(tokens) == length:
         return tokens
     pixels = inputs.get("pixel_values")

@@ -1,4 +1,4 @@
-"""A model's forward pass as its code has it: neither compiled nor with dropout."""
+"""Forward passes without compiled code and without dropout."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from attnwidget.capture.hub_model.held_attributes import Hold, held, unheld
 
 
 def uncompiled(model: nn.Module) -> nn.Module:
-    """The model that `torch.compile` wrapped; a model that it did not wrap itself."""
+    """Return the model inside the wrapper of `torch.compile`, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def plain_forward(model: nn.Module) -> AbstractContextManager[None]:
-    """Every module of `model` in eval mode and uncompiled in the block, then as it was before.
+    """Run every module of `model` in eval mode and uncompiled in the block.
 
-    Modules are compiled by `torch.compile(module)`, `module.compile()` or an assignment to
-    `forward`: compiled code is kept for later, and no new code is compiled. Another thread's pass
-    through the same model is plain too while the block lasts; other models are untouched.
+    Modules may have been compiled by `torch.compile(module)`, `module.compile()` or an assignment
+    to `forward`. Compiled code is kept for later, and no new code is compiled. During the block,
+    passes of other threads through the same model are plain too. Other models are not changed.
 
     Example:
         >>> from attnwidget import load_model
@@ -36,7 +36,8 @@ def plain_forward(model: nn.Module) -> AbstractContextManager[None]:
 
 def _holds(model: nn.Module) -> Iterator[Hold]:
     for module in model.modules():
-        # Held where it is False already too: another block may end, and train mode with it.
+        # Hold the value even if it is already False, because another block may end and restore
+        # train mode.
         if unheld(module, "training") is not None:
             yield Hold(module, "training", False)
         if unheld(module, "_compiled_call_impl") is not None:

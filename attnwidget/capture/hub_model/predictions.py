@@ -22,10 +22,10 @@ Task = Literal["masked", "next", "class"]
 
 @dataclass(frozen=True)
 class Answers:
-    """All that a model can answer: V vocabulary entries or classes.
+    """The possible answers of a model: V vocabulary entries or classes.
 
     Attributes:
-        count: V.
+        count: Number of answers, V.
         spelt: For each id, the text as a reader sees it and the entry of the vocabulary.
         found: The id of a vocabulary entry, or None.
     """
@@ -39,17 +39,19 @@ class Answers:
 class Predictions:
     """A model's answers for one input. Made by `AttentionModel.predict`.
 
-    There are P questions: about each masked or named token, about the next token, or about the
-    class. `after - before` shows the difference between two models, or between heads on and off.
+    The P questions are about each masked or named token, about the next token, or about the class.
+    `after - before` shows the difference between two models, or between heads on and off.
 
     Attributes:
         task: "masked", "next" or "class".
-        model_name: the model, with what it is without.
-        tokens: the n tokens that were read; of an encoder-decoder those of its decoder.
-        positions: for each question the index of its token; n for the next one, -1 for a class.
-        log_probabilities: float32 [P, V] in nats, of every vocabulary entry or class.
-        top: answers that the table and the chart have a question.
-        log_probability: of a text by a causal model, its first token given, in nats; else None.
+        model_name: Name of the model, with its disabled heads.
+        tokens: The n tokens of the input; in an encoder-decoder, the tokens of the decoder.
+        positions: For each question, the index of its token; n for the next token, -1 for a class.
+        log_probabilities: Log probability of every vocabulary entry or class in nats, float32 [P,
+            V].
+        top: Number of answers per question in the table and the chart.
+        log_probability: Log probability of the text in a causal model, given its first token, in
+            nats; else None.
 
     Example:
         >>> from attnwidget import load_model
@@ -74,11 +76,11 @@ class Predictions:
 
     @cached_property
     def probabilities(self) -> Float32Array:
-        """float32 [P, V], each row summing to 1."""
+        """Probabilities of all answers, float32 [P, V]; each row sums to 1."""
         return np.exp(self.log_probabilities)
 
     def probability(self, answer: str | int, question: int = 0) -> float:
-        """Of one answer: a class, a vocabulary entry as the vocabulary spells it, or its id.
+        """Return the probability of a class or vocabulary entry, by its spelling or id.
 
         Raises:
             ValueError: no such answer or question.
@@ -96,10 +98,10 @@ class Predictions:
         return float(self.probabilities[question, index])
 
     def to_frame(self) -> pd.DataFrame:
-        """The `top` answers of each question, the likeliest first.
+        """Return a table of the `top` answers of each question, the likeliest first.
 
-        Columns: question, position, answer (readable), token (as the vocabulary has it), id,
-        probability, log_probability in nats. `attrs["model"]` is the model's name.
+        Columns: question, position, answer (readable), token (the vocabulary entry), id,
+        probability, log_probability in nats. `attrs["model"]` is the name of the model.
         """
         import pandas as pd
 
@@ -125,7 +127,7 @@ class Predictions:
         return frame
 
     def chart(self) -> alt.VConcatChart:
-        """A bar for each of the `top` answers of each question; displays without network."""
+        """Draw a bar for each of the `top` answers of each question; needs no network."""
         from attnwidget.charts.answer_bars import answer_bars
 
         frame = self.to_frame()
@@ -134,13 +136,13 @@ class Predictions:
 
     @property
     def said(self) -> str:
-        """What was asked, as titles say it."""
+        """Description of the questions in titles."""
         text = " ".join(self.tokens)
         what = {"masked": "Answers", "next": "Next tokens", "class": "Classes"}[self.task]
         return f"{what}: {text if len(text) <= 100 else text[:99] + '…'}"
 
     def asked(self, question: int) -> str:
-        """The name of one question: its token and the place of that."""
+        """Return the name of one question: its token and its position."""
         position = self.positions[question]
         if position < 0:
             return "class"
@@ -166,7 +168,7 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionChange:
-    """What changed between two predictions for the same input: `after - before`.
+    """The change between two predictions for the same input: `after - before`.
 
     Raises:
         ValueError: if the questions or the vocabularies differ.
@@ -198,7 +200,7 @@ class PredictionChange:
 
     @property
     def changes(self) -> Float32Array:
-        """float32 [P, V]: by how much the probability of each answer rose."""
+        """Increase of the probability of each answer, float32 [P, V]."""
         return self.after.probabilities - self.before.probabilities
 
     @property
@@ -209,7 +211,7 @@ class PredictionChange:
         return self.after.log_probability - self.before.log_probability
 
     def to_frame(self) -> pd.DataFrame:
-        """The answers whose probability changed most, the largest change first.
+        """Return a table of the answers with the largest changes, the largest change first.
 
         Columns: question, position, answer, token, id, before, after, change. `attrs` has the names
         of the models "before" and "after".
@@ -238,7 +240,7 @@ class PredictionChange:
         return frame
 
     def chart(self) -> alt.VConcatChart:
-        """Bars of what is answered after, with strokes of before; displays without network."""
+        """Draw bars for the probabilities after the change, with strokes for those before."""
         from attnwidget.charts.answer_bars import answer_bars
 
         frame = self.to_frame().rename(columns={"after": "probability"})

@@ -11,8 +11,8 @@ from typing import Any
 class Template:
     """Special tokens around one text or a pair, as vocabulary ids.
 
-    `types` holds one token type per token of `before`, for A, per token of `between`, for B and per
-    token of `after`; it is None where the tokenizer gives no types.
+    `types` has one token type for each token of `before`, for text A, for each token of `between`,
+    for text B, and for each token of `after`. It is None if the tokenizer has no token types.
 
     Example:
         >>> from attnwidget import load_model
@@ -28,7 +28,7 @@ class Template:
 
     @classmethod
     def of(cls, tokenizer: Any, *, pair: bool) -> Template:
-        """Read off an example: no other way works for every tokenizer."""
+        """Read the template from an example, which works for every tokenizer."""
         first, second = (list(tokenizer(t, add_special_tokens=False)["input_ids"]) for t in "ab")
         encoded = tokenizer("a", "b") if pair else tokenizer("a")
         ids = list(encoded["input_ids"])
@@ -52,11 +52,11 @@ class Template:
         )
 
     def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
-        """`first` and `second` with the special tokens in their places."""
+        """Return the ids of `first` and `second` with the special tokens."""
         return [*self.before, *first, *self.between, *second, *self.after]
 
     def token_types(self, n_first: int, n_second: int) -> list[int]:
-        """The token type of each of `ids`; all 0 where the tokenizer gives none."""
+        """Return the token type of each id of `ids`; all 0 if the tokenizer has no token types."""
         before, first, between, second, after = self.types or (
             (0,) * len(self.before),
             0,

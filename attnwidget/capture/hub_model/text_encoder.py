@@ -1,4 +1,4 @@
-"""Texts as a model takes them: ids, sentence ids and their axis, within the model's limits."""
+"""Encoding of texts for a model: ids, token types and their axis, within the model's limits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from torch import nn
 
 from attnwidget.capture.hub_model.advised_error import AdvisedError
-from attnwidget.capture.hub_model.axes import token_axis
 from attnwidget.capture.hub_model.length_limit import LengthLimit
-from attnwidget.capture.hub_model.spelling import vocabulary_kind
+from attnwidget.capture.hub_model.token_axes import token_axis
+from attnwidget.capture.hub_model.vocabulary_spelling import vocabulary_kind
 from attnwidget.text.counted import counted
 from attnwidget.text.token_words import token_words, words_without_tokens
 from attnwidget.text.tokens import Tokens
@@ -29,7 +29,7 @@ class Encoded:
 
 
 class Encoder:
-    """Turns texts into `Encoded` for one model and its tokenizer.
+    """Encoder of texts for one model and its tokenizer.
 
     Args:
         tokenizer: The tokenizer of the model, or None.
@@ -46,7 +46,8 @@ class Encoder:
         self._vocabulary = _vocabulary_size(hf_model)
         self._length_limit = LengthLimit(hf_model, tokenizer) if limit is None else limit
         size = getattr(tokenizer, "vocab_size", None)
-        # A few entries more than the model has happen: special tokens added after training.
+        # A tokenizer may have a few entries more than the model: special tokens added after
+        # training.
         if self._vocabulary and isinstance(size, int) and size > self._vocabulary + 256:
             raise ValueError(
                 f"the tokenizer has {size} entries, {self._model} {self._vocabulary}: they do not "
@@ -64,10 +65,10 @@ class Encoder:
         """Encode a text or a pair of texts.
 
         Args:
-            text: a string, its words, or vocabulary ids, which are taken as they are.
-            pair: second sentence, of the same form (not for ids).
-            truncate: cut what is too long for the model.
-            target: the text is for the decoder.
+            text: A string, a list of words, or a list of vocabulary ids, which are used unchanged.
+            pair: Second sentence, of the same form (not for ids).
+            truncate: Whether to cut texts that are too long for the model.
+            target: Whether the text is for the decoder.
 
         Raises:
             ValueError: empty text, text too long, a word of a list without tokens, ids outside of
@@ -98,7 +99,7 @@ class Encoder:
         word_ids: Sequence[int | None] | None = None,
         segments: Sequence[int] | None = None,
     ) -> Tokens:
-        """The axis of `ids`, each checked to be in the model's vocabulary."""
+        """Return the axis of `ids`, after a check that the model's vocabulary has them."""
         for token_id in ids:
             if token_id < 0 or (self._vocabulary and token_id >= self._vocabulary):
                 raise ValueError(
@@ -159,7 +160,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class _Spelt:
-    """A text as a string and, where it was given so, as words."""
+    """A text as a string, and as words if the caller passed words."""
 
     text: str
     words: list[str]
@@ -174,7 +175,7 @@ class _Spelt:
 
 
 def refuse_half_characters(text: str, label: str = "the text") -> None:
-    """ValueError for a text that no tokenizer takes; `label` names it.
+    """Raise ValueError for a text that no tokenizer accepts; `label` names the text.
 
     Example:
         >>> from attnwidget.capture.hub_model.text_encoder import refuse_half_characters
@@ -229,7 +230,7 @@ def _check_tokens(
     name: str, words: Sequence[str], owners: Sequence[int | None], truncate: bool
 ) -> None:
     """Raise an error if some of the `words` have no tokens, by the `word_ids` of the tokens."""
-    # What stands behind the last word was cut.
+    # Words after the last word with tokens were cut off.
     end = max((owner + 1 for owner in owners if owner is not None), default=0)
     missing = words_without_tokens(owners, end if truncate else len(words))
     if missing:
@@ -242,7 +243,7 @@ def _check_tokens(
 
 
 def _carried_forward(sequences: Sequence[int | None]) -> list[int]:
-    """Sentence A or B of every token: a special token belongs to the sentence before it."""
+    """Return the sentence of every token; a special token belongs to the sentence before it."""
     segments = []
     last = 0
     for sequence in sequences:

@@ -1,4 +1,4 @@
-"""Whether a model still has the weights that it had when something was read."""
+"""A check whether the weights of a model have changed since a read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PLAIN = (nn.Parameter, Tensor)
 
 
 class WeightsSeen:
-    """What the weights of a model were, without a copy of them.
+    """The state of a model's weights, without a copy of the weights.
 
     For each parameter: device, type, memory address, version counter, and the value in its middle,
     because the version counter ignores writes through `.data`. Weights with special types, such as
     quantised weights, move during a pass: only their device and type count.
 
     Args:
-        hf_model: a model, or a part of one.
+        hf_model: A model, or a module of a model.
 
     Example:
         >>> import torch
@@ -41,21 +41,21 @@ read: read it again, attend(text)
         self._numbers = _numbers(parameters)
 
     def changed(self, hf_model: nn.Module) -> bool:
-        """Whether the same model has other weights by now."""
+        """Return whether the weights of the same model have changed."""
         parameters = list(hf_model.parameters())
         return _places(parameters) != self._places or _numbers(parameters) != self._numbers
 
     def refuse_changed(
         self, hf_model: nn.Module, again: str = "this was read: read it again, attend(text)"
     ) -> None:
-        """Raise where weights are others by now.
+        """Raise an error if weights have changed.
 
         Args:
-            hf_model: the same model.
-            again: since when, and what to do.
+            hf_model: The same model.
+            again: End of the message: the time of the read, and the next step.
 
         Raises:
-            RuntimeError: they were moved, converted, trained or changed otherwise.
+            RuntimeError: weights were moved, converted, trained or changed otherwise.
         """
         if not self.changed(hf_model):
             return
@@ -84,7 +84,7 @@ def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
 
 @torch.no_grad()
 def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
-    """The number in the middle of each parameter, as bytes: NaN is as it was, too."""
+    """Return the number in the middle of each parameter as bytes, so that NaN equals NaN."""
     alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for parameter in parameters:
         if _is_plain(parameter) and parameter.numel():

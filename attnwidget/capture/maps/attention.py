@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
@@ -12,32 +13,28 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.axes import plain_axis
-from attnwidget.capture.hub_model.free_memory import refuse_no_room
 from attnwidget.capture.hub_model.losses import Loss
-from attnwidget.capture.maps.comparable import on_common_axes, refuse_incomparable
+from attnwidget.capture.hub_model.token_axes import plain_axis
+from attnwidget.capture.maps.comparable_maps import on_common_axes, refuse_incomparable
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
+from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.kept_layer import KeptLayer
-from attnwidget.capture.maps.made_by import YOURS, Call, call
-from attnwidget.capture.maps.map_cache import MapCache
-from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
-from attnwidget.capture.maps.thumbnails import StackMaps, Thumbnails, draw_thumbnails, word_index
+from attnwidget.capture.maps.python_call import YOURS, Call, call
+from attnwidget.capture.maps.stack_axes import Stack, check_place
+from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.capture.maps.weights_frame import weights_frame
-from attnwidget.capture.maps.weights_of_token import one_token
+from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.tapping.edits import REFERRING, EditMethod
-from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.divergence import js_changes
-from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.counted import counted
 from attnwidget.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import pandas as pd
-
-QUANTITIES = ("weights", "norms", "gradients")
 
 _NO_GRADIENTS = (
     "no loss was given; model.attend(text, loss='auto') takes the gradients of the loss that the "
@@ -47,11 +44,8 @@ _NO_NORMS = (
     "it was made of weights alone; load_model(model, tokenizer).attend(text) keeps what norms need"
 )
 
-# Bytes of whole maps that are made of a long input at once; of those that are made without asking
-# how much memory is free; and of a row of a table of weights while it is made.
-_LARGEST_MAPS = 2**30
-_UNASKED = 2**24
-_ROW = 96
+# Bytes of a row of a table of weights while the table is made.
+_ROW_BYTES = 96
 
 # The remarks that pages show about an attention, and the remarks that only Python shows.
 NO_MODEL = (
@@ -64,30 +58,30 @@ NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outsi
 class Attention:
     """The attention of one input, in every layer and head of a model.
 
-    Made by `AttentionModel.attend` or `Attention.from_weights`. Keeps queries and keys and computes
-    a map when asked; where a model yields only weights, keeps those and says so in `note`. Weights
-    are the model's own in float32 to 1e-6, so rows sum to 1 but for attention sinks (`row_sums`).
+    Made by `AttentionModel.attend` or `Attention.from_weights`. An attention keeps queries and keys
+    and computes maps on request. If a layer cannot be computed from queries and keys, its weights
+    are kept, and `note` says so. Weights are the model's own in float32 to 1e-6. Rows sum to 1,
+    except in models with attention sinks (`row_sums`).
 
-    Beside the weights, an attention has norms ||a f(x)||, and gradients |dL/da| if a loss was
-    given: how far each weight moves the output, and how much it matters (`quantities`).
+    An attention also has norms ||a f(x)||, which measure how far each weight moves the output, and
+    gradients |dL/da| if a loss was given, which measure how much each weight matters for the loss
+    (`quantities`). `words` has the same maps between words.
 
     Layers and heads count from 0, and layers have the model's own numbers. Hybrid models have
     layers without attention: arrays of all layers are NaN there, and a request for one of these
     layers is an error. `stack` may be left out if there is one stack.
 
     Attributes:
-        stacks: the stacks of layers by name, in the order of computation.
-        model_name: the model's name, or the one given to `from_weights`.
-        note: A remark for readers of figures, or "": heads that were edited, a long input
-            (`is_long`), how long the weights of queries and keys are kept, or a stack that is not
-            shown because its attention is local or sparse (the encoders of LED and LongT5).
+        model_name: Name of the model, or the name given to `from_weights`.
         edits: The heads that were off when the attention was read (`AttentionModel.disabled`); ""
             for none.
-        n_prompt: tokens of the prompt where the rest was generated, else None.
-        loss: what gradients are of; None without them.
-        reading: the input, for its model to read it again; None of given weights and under edits.
-        intact: the attention of which this one is `without` some heads; else itself.
+        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
+        loss: The loss of the gradients; None without gradients.
+        reading: The input, which the model can read again; None for weights computed elsewhere and
+            for an attention read with heads off.
+        intact: The attention before `without` switched heads off; otherwise the attention itself.
         made_by: The Python call that made the attention, or None if unknown.
+        head_maps: The maps behind the methods, for other modules of the package.
 
     Example:
         >>> from attnwidget import load_model
@@ -110,17 +104,17 @@ class Attention:
         not_shown: str = "",
         loss: Loss | None = None,
         edits: str = "",
-        reading: Reading | None = None,
+        reading: Reading[Attention] | None = None,
         numbers: Mapping[str, LayerNumbers] | None = None,
     ) -> None:
-        self.stacks: dict[str, Stack] = {}
+        stacks: dict[str, Stack] = {}
         by_number: dict[str, dict[int, KeptLayer]] = {}
         for name, kept in layers.items():
             layer_numbers = LayerNumbers.without((), len(kept))
             if numbers is not None:
                 layer_numbers = numbers.get(name, layer_numbers)
             by_number[name] = dict(zip(layer_numbers.numbers, kept, strict=True))
-            self.stacks[name] = Stack(
+            stacks[name] = Stack(
                 name,
                 layer_numbers.n_layers,
                 kept[0].n_heads,
@@ -135,18 +129,28 @@ class Attention:
         self.reading = reading
         self.intact = self
         self.made_by: Call | None = None
+        self.head_maps = HeadMaps(
+            by_number,
+            stacks,
+            lock if lock is not None else threading.RLock(),
+            model_name=model_name,
+            missing={"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS},
+        )
         self._not_shown = not_shown
-        self._no = {"norms": no_norms, "gradients": "" if loss else _NO_GRADIENTS}
-        self._maps = MapCache(by_number, lock if lock is not None else threading.RLock())
+
+    @property
+    def stacks(self) -> dict[str, Stack]:
+        """The stacks of layers by name, in the order of computation."""
+        return self.head_maps.stacks
 
     @property
     def n_layers(self) -> int:
-        """Layers of the first stack."""
+        """Number of layers of the first stack."""
         return next(iter(self.stacks.values())).n_layers
 
     @property
     def n_heads(self) -> int:
-        """Heads a layer of the first stack."""
+        """Number of heads per layer of the first stack."""
         return next(iter(self.stacks.values())).n_heads
 
     @property
@@ -161,11 +165,13 @@ class Attention:
 
     @property
     def note(self) -> str:
-        """Edits, how far weights are kept in place of queries and keys, and what is not shown.
+        """Remark for readers of figures, or "".
 
-        "" for none of them.
+        The remark names edited heads, a long input (`is_long`), the number of layers whose weights
+        are kept in place of queries and keys, layers without attention, and a stack that is not
+        shown because its attention is local or sparse (the encoders of LED and LongT5).
         """
-        kept = [layer.products is None for layer in self._kept_layers()]
+        kept = [layer.products is None for layer in self.head_maps.kept_layers()]
         how_far = f"weights kept for {sum(kept)} of {len(kept)} layers" if any(kept) else ""
         how_far = "weights only" if all(kept) else how_far
         if self.is_long:
@@ -176,27 +182,23 @@ class Attention:
 
     @property
     def is_long(self) -> bool:
-        """Whether the input was read without whole maps: parts of them are computed when asked for.
+        """Whether the input was read without whole maps.
 
-        `attend` says from how many tokens on. `weights` then gives the map of one head at a time,
-        and `tile` gives any part of a map.
+        `AttentionModel.attend` reads inputs of more than 1,024 tokens this way. `weights` then
+        computes the map of one head at a time, and `tile` any part of a map.
         """
-        return any(layer.is_streamed for layer in self._kept_layers())
-
-    def _kept_layers(self) -> Iterator[KeptLayer]:
-        for layers in self._maps.layers.values():
-            yield from layers.values()
+        return self.head_maps.is_long
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """What there are maps of: "weights", and "norms" and "gradients" where they are known."""
-        return tuple(name for name in QUANTITIES if not self._no.get(name))
+        """The quantities that have maps: "weights", and "norms" and "gradients" if known."""
+        return self.head_maps.quantities
 
     def head(self, value: Head | Sequence[Any]) -> Head:
         """The head that (layer, head) or (layer, head, stack) names.
 
         Raises:
-            ValueError: there is no such head, or its stack has to be said.
+            ValueError: no such head, or no stack although there are several stacks.
 
         Example:
             >>> from attnwidget import load_model
@@ -204,9 +206,7 @@ class Attention:
             >>> attention.head((2, 8))
             Head(layer=2, head=8, stack='self')
         """
-        shapes = {name: (stack.n_layers, stack.n_heads) for name, stack in self.stacks.items()}
-        layers = {name: stack.layers for name, stack in self.stacks.items()}
-        return named_head(value, shapes, layers)
+        return self.head_maps.head(value)
 
     def has(self, value: Head | Sequence[Any]) -> bool:
         """Whether there is such a head.
@@ -240,18 +240,18 @@ class Attention:
             >>> attention.weights(2).shape, attention.weights().shape
             ((12, 6, 6), (6, 12, 6, 6))
         """
-        return self._of("weights", layer, head, stack)
+        return self.head_maps.of("weights", layer, head, stack)
 
     def norms(
         self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
     ) -> Float32Array:
-        """Norms ||a f(x)||, in the forms of `weights`: how much of each key reaches each query.
+        """Norms ||a f(x)||, in the forms of `weights`: what each key adds to each query.
 
         f(x) is the key's value through the head's share of the output projection (Kobayashi et al.
         2020, section 3). Rows do not sum to 1.
 
         Raises:
-            ValueError: no such layer, head or stack; the model has no f(x), or it is not known.
+            ValueError: no such layer, head or stack; the model has no f(x), or f(x) is unknown.
 
         Example:
             >>> from attnwidget import load_model
@@ -261,7 +261,7 @@ class Attention:
             >>> attention.norms(2, 8)[1].round(2)
             array([0.05, 0.12, 3.21, 2.17, 0.18, 0.03], dtype=float32)
         """
-        return self._of("norms", layer, head, stack)
+        return self.head_maps.of("norms", layer, head, stack)
 
     def gradients(
         self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
@@ -279,7 +279,7 @@ class Attention:
             >>> attention.gradients(2, 8).shape
             (6, 6)
         """
-        return self._of("gradients", layer, head, stack)
+        return self.head_maps.of("gradients", layer, head, stack)
 
     def value_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
@@ -293,8 +293,9 @@ class Attention:
             >>> attention.value_norms(2).shape
             (12, 6)
         """
-        kept = self._with_norms(layer, stack)
-        with self._maps.lock, torch.no_grad():
+        self.head_maps.check_quantity("norms")
+        kept = self.head_maps.layer(layer, stack)
+        with self.head_maps.lock, torch.no_grad():
             return kept.value_norms().cpu().numpy()
 
     def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
@@ -309,27 +310,28 @@ class Attention:
             >>> attention.summed_norms(2).shape
             (6, 6)
         """
-        kept = self._with_norms(layer, stack)
-        with self._maps.lock, torch.no_grad():
+        self.head_maps.check_quantity("norms")
+        kept = self.head_maps.layer(layer, stack)
+        with self.head_maps.lock, torch.no_grad():
             return kept.summed_norms().cpu().numpy()
 
     def without(
         self, heads: Sequence[Head | Sequence[Any]], method: EditMethod = "uniform"
     ) -> Attention:
-        """The attention of the same input, read again with heads off; itself where none is named.
+        """Read the same input again with heads off; without any head, return `intact`.
 
         Later layers see what the model computes without these heads. The last few edited attentions
         are kept, so a repeated call costs nothing.
 
         Args:
-            heads: (layer, head) or (layer, head, stack) of each.
-            method: what stands in their place: "uniform", "zero" or "first", as in
+            heads: The heads, each as (layer, head) or (layer, head, stack).
+            method: The replacement of the heads' outputs: "uniform", "zero" or "first", as in
                 `AttentionModel.disabled`.
 
         Raises:
             ValueError: if the head or the method does not exist, the model does not allow the edit,
                 or no model can read the attention again: given weights, or one made under edits.
-            RuntimeError: the model was closed, or its weights are others by now.
+            RuntimeError: the model was closed, or its weights have changed.
 
         Example:
             >>> from attnwidget import load_model
@@ -349,14 +351,14 @@ class Attention:
                 f"method={method!r} needs another input: with model.disabled(heads, "
                 f"method={method!r}, reference=...): model.attend(text)"
             )
-        edited: Attention = self.reading.without(named, method)
+        edited = self.reading.without(named, method)
         edited.intact = self
         return edited
 
     def rows(
         self, layer: int, head: int, query: int | Sequence[int], *, stack: str | None = None
     ) -> Float32Array:
-        """The rows of some queries in one head's map: [K] for one query, [n, K] for n of them.
+        """The rows of one head's map for some queries: [K] for one query, [n, K] for a list of n.
 
         Raises:
             ValueError: no such layer, head, stack or query.
@@ -369,17 +371,17 @@ class Attention:
             >>> attention.rows(2, 8, [1, 2]).shape
             (2, 6)
         """
-        layer, head, name = self._named(layer, head, stack)
+        layer, head, name = self.head_maps.head_in(stack, layer, head)
         wanted = [as_index(i) for i in query] if isinstance(query, Iterable) else [as_index(query)]
         count = len(self.stacks[name].query)
         for i in wanted:
             if not 0 <= i < count:
                 raise ValueError(f"query {i} is not among 0 to {count - 1} of {name!r}")
-        rows = self._maps.rows(name, layer, head, wanted)
+        rows = self.head_maps.rows(name, layer, head, wanted)
         return rows if isinstance(query, Iterable) else rows[0]
 
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
-        """The weights of a layer's heads, some queries at a time: their first, and [H, r, K].
+        """Yield all weights of a layer, some rows at a time: (first row, weights [H, r, K]).
 
         Raises:
             ValueError: no such layer or stack.
@@ -390,9 +392,9 @@ class Attention:
             >>> [(first, tuple(rows.shape)) for first, rows in attention.row_blocks(2)]
             [(0, (12, 6, 6))]
         """
-        layer, _, name = self.head((layer, 0, self._stack(stack).name))
-        with self._maps.lock, torch.no_grad():
-            yield from self._maps.layers[name][layer].row_blocks()
+        kept = self.head_maps.layer(layer, stack)
+        with self.head_maps.lock, torch.no_grad():
+            yield from kept.row_blocks()
 
     def tile(
         self,
@@ -404,11 +406,11 @@ class Attention:
         step: int = 1,
         stack: str | None = None,
     ) -> Float32Array:
-        """Weights of some queries and keys of one head, [queries, keys] with ends excluded.
+        """Weights of one head from some queries to some keys, without computing the other weights.
 
-        Exact at every length, and nothing else is computed. With `step`, the largest weight of each
-        block of `step` by `step` tokens, counted from the first query and key. NaN where every key
-        is masked.
+        `queries` and `keys` are (first, end), the end excluded. With `step`, the result has the
+        largest weight of each block of `step` by `step` tokens, counted from the first query and
+        key. NaN where every key is masked.
 
         Raises:
             ValueError: no such layer, head, stack, queries or keys, or a step below 1.
@@ -419,14 +421,14 @@ class Attention:
             >>> attention.tile(2, 1, (0, 9), (0, 9), step=4).shape
             (3, 3)
         """
-        layer, head, name = self._named(layer, head, stack)
+        layer, head, name = self.head_maps.head_in(stack, layer, head)
         axes = self.stacks[name]
         _check_part("queries", queries, len(axes.query))
         _check_part("keys", keys, len(axes.key))
         if as_index(step) < 1:
             raise ValueError(f"step is at least 1 token, got {step}")
-        with self._maps.lock, torch.no_grad():
-            tile = self._maps.tiles[name].tile(layer, head, queries, keys, step)
+        with self.head_maps.lock, torch.no_grad():
+            tile = self.head_maps.tiles[name].tile(layer, head, queries, keys, step)
         values: Float32Array = tile.cpu().numpy()
         return values
 
@@ -442,8 +444,8 @@ class Attention:
     ) -> list[tuple[int, int, float]]:
         """The strongest links of one head as (query, key, weight), strongest first.
 
-        `within` leaves (query from, query to, key from, key to), ends excluded; None = all. With
-        `diagonal=False`, links of a token to itself are left out.
+        `within` limits the links to (first query, query end, first key, key end), the ends
+        excluded; None = all links. With `diagonal=False`, links of a token to itself are left out.
 
         Raises:
             ValueError: no such layer, head, stack, queries or keys, or a count below 1.
@@ -454,15 +456,15 @@ class Attention:
             >>> [(query, key) for query, key, _ in attention.top_links(2, 1, 2)]
             [(0, 0), (2, 0)]
         """
-        layer, head, name = self._named(layer, head, stack)
+        layer, head, name = self.head_maps.head_in(stack, layer, head)
         axes = self.stacks[name]
         part = (0, len(axes.query), 0, len(axes.key)) if within is None else within
         _check_part("queries", part[:2], len(axes.query))
         _check_part("keys", part[2:], len(axes.key))
         if as_index(count) < 1:
             raise ValueError(f"count is at least 1 link, got {count}")
-        with self._maps.lock, torch.no_grad():
-            tiles = self._maps.tiles[name]
+        with self.head_maps.lock, torch.no_grad():
+            tiles = self.head_maps.tiles[name]
             return tiles.top_links(layer, head, count, part, diagonal=diagonal)
 
     def visible(
@@ -479,12 +481,12 @@ class Attention:
             >>> attention.visible(2, 8) is None
             True
         """
-        layer, head, name = self._named(layer, head, stack)
-        self._refuse_whole(name, 1)
-        return self._maps.visible(name, layer, head)
+        layer, head, name = self.head_maps.head_in(stack, layer, head)
+        self.head_maps.refuse_whole(name, 1)
+        return self.head_maps.visible(name, layer, head)
 
     def row_sums(self, *, stack: str | None = None) -> Float32Array:
-        """[L, H, Q] sums over the keys: 1 but for attention sinks.
+        """Sums of the weights over the keys, [L, H, Q]: 1 except in models with attention sinks.
 
         Example:
             >>> from attnwidget import load_model
@@ -492,99 +494,32 @@ class Attention:
             >>> attention.row_sums().shape
             (6, 12, 6)
         """
-        name = self._stack(stack).name
-        self._refuse_whole(name, self.stacks[name].n_heads)
+        name = self.head_maps.stack(stack).name
+        self.head_maps.refuse_whole(name, self.stacks[name].n_heads)
         layers = self.stacks[name].layers
-        return layers.spread(np.stack([self._maps.get(name, i).sum(-1) for i in layers.numbers]))
+        sums = [self.head_maps.get(name, i).sum(-1) for i in layers.numbers]
+        return layers.spread(np.stack(sums))
 
-    def words(self, stack: str | None = None) -> list[str]:
-        """Return the words of the attending tokens (of the first stack if `stack` is None).
-
-        Example:
-            >>> from attnwidget import load_model
-            >>> attention = load_model().attend("The otters purred.")
-            >>> attention.tokens
-            ['[CLS]', 'the', 'otter', '##s', 'pu', '##rre', '##d', '.', '[SEP]']
-            >>> attention.words()
-            ['[CLS]', 'the', 'otters', 'purred', '.', '[SEP]']
-        """
-        name = next(iter(self.stacks)) if stack is None else self._stack(stack).name
-        return list(self.stacks[name].query.to_words().text)
+    @cached_property
+    def words(self) -> WordAttention:
+        """The same maps between words: `attention.words.weights(2, 8)`."""
+        return WordAttention(self.head_maps)
 
     def map(
-        self,
-        quantity: str,
-        layer: int,
-        head: int,
-        *,
-        stack: str | None = None,
-        unit: str = "tokens",
+        self, quantity: str, layer: int, head: int, *, stack: str | None = None
     ) -> Float32Array:
-        """One head's map of "weights", "norms" or "gradients", between tokens or words.
-
-        [Q, K], or [Wq, Wk] between words: summed over an attended word's tokens, the mean over the
-        attending word's.
+        """One head's map of "weights", "norms" or "gradients", [Q, K].
 
         Raises:
-            ValueError: no such layer, head, stack or unit; a quantity that is not known.
+            ValueError: no such layer, head or stack; an unknown quantity.
 
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The otters purred.")
-            >>> attention.map("weights", 2, 8).shape
+            >>> attention.map("norms", 2, 8).shape
             (9, 9)
-            >>> attention.map("weights", 2, 8, unit="words").shape
-            (6, 6)
         """
-        _check_unit(unit)
-        self._refuse_words(unit)
-        values = self._of(quantity, layer, head, stack)
-        if unit == "tokens":
-            return values
-        axes = self._stack(stack)
-        owners = word_index(axes.query), word_index(axes.key)
-        merged: Float32Array = word_weights(torch.from_numpy(values), *owners).numpy()
-        return merged
-
-    def word_weights(self, layer: int, head: int, *, stack: str | None = None) -> Float32Array:
-        """[Wq, Wk] between words: summed over an attended word's tokens, their attenders' mean.
-
-        Raises:
-            ValueError: no such layer, head or stack.
-
-        Example:
-            >>> from attnwidget import load_model
-            >>> attention = load_model().attend("The otters purred.")
-            >>> attention.word_weights(2, 8).shape
-            (6, 6)
-        """
-        return self.map("weights", layer, head, stack=stack, unit="words")
-
-    def word_visible(
-        self, layer: int, head: int, *, stack: str | None = None
-    ) -> NDArray[np.bool_] | None:
-        """Return a [Wq, Wk] matrix, True where a word may see another; None = everywhere.
-
-        A word sees a second word if a token of the first sees a token of the second.
-
-        Raises:
-            ValueError: no such layer, head or stack.
-
-        Example:
-            >>> from attnwidget import load_model
-            >>> attention = load_model().attend("The cat sat.")
-            >>> attention.word_visible(2, 8) is None
-            True
-        """
-        layer, head, name = self._named(layer, head, stack)
-        seen = self._maps.visible(name, layer, head)
-        if seen is None:
-            return None
-        axes = self.stacks[name]
-        share = word_weights(
-            torch.from_numpy(seen).float(), word_index(axes.query), word_index(axes.key)
-        )
-        return (share > 0).numpy()
+        return self.head_maps.of(quantity, layer, head, stack)
 
     def of_token(
         self,
@@ -593,17 +528,16 @@ class Attention:
         *,
         layer: int | None = None,
         stack: str | None = None,
-        unit: str = "tokens",
         quantity: str = "weights",
     ) -> Float32Array:
-        """Return the weights of every head from one query, or to one key.
+        """Return the values of every head from one token, or to one token.
 
-        `side` is "query" or "key", `index` one of its tokens, or words. [H, n] of a layer,
-        [L, H, n] of a stack, NaN where masked; the numbers equal the row or column in `map`, but
-        the rest of each map is not kept.
+        `side` is "query" for values from the token, "key" for values to it, and `index` the place
+        of the token on this side. [H, n] of a layer, [L, H, n] of a stack, NaN where masked. The
+        numbers equal the row or column of `map`, but the rest of each map is not kept.
 
         Raises:
-            ValueError: no such side, token, layer, stack or unit; a quantity that is not known.
+            ValueError: no such side, token, layer or stack; an unknown quantity.
 
         Example:
             >>> from attnwidget import load_model
@@ -615,82 +549,22 @@ class Attention:
             >>> attention.of_token("query", 2, layer=2)[8].round(2)
             array([0.7 , 0.01, 0.05, 0.19, 0.04, 0.01], dtype=float32)
         """
-        self._check_quantity(quantity)
-        _check_unit(unit)
-        self._refuse_words(unit)
-        axes = self._stack(stack)
-        if side not in ("query", "key"):
-            raise ValueError(f"side is 'query' or 'key', got {side!r}")
-        tokens = axes.query if side == "query" else axes.key
-        count = len(tokens.to_words() if unit == "words" else tokens)
-        if not 0 <= as_index(index) < count:
-            raise ValueError(f"{side} {index} is not among 0 to {count - 1} of {axes.name!r}")
-        kept = self._maps.layers[axes.name]
-        layers = list(kept.values())
-        if layer is not None:
-            layers = [kept[self.head((layer, 0, axes.name)).layer]]
-        with self._maps.lock, torch.no_grad():
-            token_values = one_token(
-                layers,
-                axes.query,
-                axes.key,
-                side=side,
-                index=index,
-                words=unit == "words",
-                quantity=quantity,
-            )
-        values: Float32Array = token_values.cpu().numpy()
-        return axes.layers.spread(values) if layer is None else values[0]
+        self.head_maps.check_quantity(quantity)
+        axes = self.head_maps.stack(stack)
+        check_place(axes, side, index)
+        return self.head_maps.of_tokens(side, [as_index(index)], quantity, layer, axes.name)
 
-    def thumbnails(
-        self,
-        stack: str | None = None,
-        *,
-        unit: str = "tokens",
-        hidden: Collection[str] = (),
-        quantity: str = "weights",
-        minus: Attention | None = None,
-    ) -> Thumbnails:
-        """Small pictures of all heads of a stack, without the tokens whose kind is in `hidden`.
-
-        With `minus`, of the differences from another attention of as many heads, between the tokens
-        that both have.
-
-        Raises:
-            ValueError: if the stack, the unit or the quantity does not exist, or the other
-                attention does not fit this one.
+    def stack_maps(self, stack: str) -> StackMaps:
+        """The layers of a stack with tokens on both axes.
 
         Example:
             >>> from attnwidget import load_model
-            >>> attention = load_model().attend("The cat sat.")
-            >>> attention.thumbnails(hidden=["cls", "sep"]).values.shape
-            (6, 12, 4, 4)
+            >>> maps = load_model().attend("The cat sat.").stack_maps("self")
+            >>> len(maps.layers), maps.query.text[2]
+            (6, 'cat')
         """
-        self._check_quantity(quantity)
-        _check_unit(unit)
-        self._refuse_words(unit)
-        axes = self._stack(stack)
-        if minus is not None:
-            for attention in (self, minus):
-                attention._refuse_long("compared")
-            minus._check_quantity(quantity)
-            refuse_incomparable(self.stacks, minus.stacks)
-        with self._maps.lock, torch.no_grad():
-            drawn = draw_thumbnails(
-                self._all_maps(axes),
-                words=unit == "words",
-                hidden=hidden,
-                quantity=quantity,
-                minus=None if minus is None else minus._all_maps(minus._stack(axes.name)),
-            )
-        return Thumbnails(
-            axes.layers.spread(drawn.values, fill=0),
-            axes.layers.spread(drawn.maxima, fill=0),
-            axes.layers.spread(drawn.strongest, fill=-1),
-        )
-
-    def _all_maps(self, stack: Stack) -> StackMaps:
-        return StackMaps(list(self._maps.layers[stack.name].values()), stack.query, stack.key)
+        layers = list(self.head_maps.layers[stack].values())
+        return StackMaps(layers, self.stacks[stack].query, self.stacks[stack].key)
 
     def changes(self, other: Attention, stack: str | None = None) -> Float32Array:
         """Return the distance between each head's weights here and in another attention.
@@ -710,11 +584,11 @@ class Attention:
             >>> changes[0].any(), changes[2:].all()
             (np.False_, np.True_)
         """
-        axes = self._stack(stack)
+        axes = self.head_maps.stack(stack)
         for attention in (self, other):
-            attention._refuse_long("compared")
+            attention.head_maps.refuse_long("compared")
         refuse_incomparable(self.stacks, other.stacks)
-        its = other._stack(axes.name)
+        its = other.stacks[axes.name]
         changed = []
         for layer in axes.layers.numbers:
             weights, others = (
@@ -726,9 +600,9 @@ class Attention:
         return axes.layers.spread(changes)
 
     def to_frame(self, stack: str | None = None) -> pd.DataFrame:
-        """One row a weight: stack, layer, head, query, key, query_token, key_token, weight.
+        """One row per weight: stack, layer, head, query, key, query_token, key_token, weight.
 
-        All stacks where none is named. `attrs["model"]` of the frame is the model's name.
+        The table has all stacks if `stack` is None. `attrs["model"]` is the name of the model.
 
         Raises:
             ValueError: no such stack.
@@ -742,17 +616,14 @@ class Attention:
             0      0     0       [CLS]     [CLS]   0.340
             1      0     0       [CLS]       the   0.074
         """
-        names = list(self.stacks) if stack is None else [self._stack(stack).name]
+        names = list(self.stacks) if stack is None else [self.head_maps.stack(stack).name]
         axes = [self.stacks[name] for name in names]
         rows = sum(len(s.layers.numbers) * s.n_heads * len(s.query) * len(s.key) for s in axes)
-        if rows * _ROW > _UNASKED:
-            refuse_no_room(
-                rows * _ROW,
-                f"the {rows:,} rows of this table",
-                lambda _: "ask for weights(layer, head)",
-            )
+        check_room(
+            rows * _ROW_BYTES, f"the {rows:,} rows of this table", "ask for weights(layer, head)"
+        )
         frame = weights_frame(
-            [(self.stacks[name], self._of_all_layers("weights", name)) for name in names]
+            [(self.stacks[name], self.head_maps.of_all_layers("weights", name)) for name in names]
         )
         frame.attrs["model"] = self.model_name
         return frame
@@ -769,23 +640,24 @@ class Attention:
         model_name: str = "weights",
         allow_unnormalised: bool = False,
     ) -> Attention:
-        """An `Attention` of weights computed elsewhere.
+        """Make an `Attention` of weights computed elsewhere.
 
         Args:
-            weights: an array [L, H, Q, K]; a sequence of layers, each [H, Q, K] or [1, H, Q, K],
+            weights: An array [L, H, Q, K]; a sequence of layers, each [H, Q, K] or [1, H, Q, K],
                 such as a model's `attentions`; or a model output that has them. numpy or torch.
-            tokens: the Q attending tokens; with an encoder-decoder's output, those of the decoder.
-            key_tokens: the K attended tokens where they are others; with an encoder-decoder's
-                output, those of the encoder.
-            segments: 0 or 1 for each of `tokens`: sentence A or B.
-            stack: what an array or sequence is: "self", "encoder", "decoder" or "cross".
-            model_name: what figures call the model.
-            allow_unnormalised: take rows that do not sum to 1.
+            tokens: The Q attending tokens; for the output of an encoder-decoder, the decoder's
+                tokens.
+            key_tokens: The K attended tokens if they differ from `tokens`; for the output of an
+                encoder-decoder, the encoder's tokens.
+            segments: For each of `tokens`, 0 or 1: sentence A or B.
+            stack: Stack of an array or a sequence: "self", "encoder", "decoder" or "cross".
+            model_name: Name of the model in figures.
+            allow_unnormalised: Whether to accept rows that do not sum to 1.
 
         Raises:
-            TypeError: no weights at all.
-            ValueError: if there are no weights, more than one input, shapes that disagree with each
-                other or with the tokens, or values that are no attention weights.
+            TypeError: if `weights` is of another type.
+            ValueError: if there are no layers, there is more than one input, shapes do not fit each
+                other or the tokens, or values are not attention weights.
 
         Example:
             >>> import numpy as np
@@ -815,78 +687,7 @@ class Attention:
         note = f", {self.note}" if self.note else ""
         return f"Attention({self.model_name}, {stacks}, {counted(len(self.tokens), 'token')}{note})"
 
-    def _of(
-        self, quantity: str, layer: int | None, head: int | None, stack: str | None
-    ) -> Float32Array:
-        """Maps of a quantity, in the forms of `weights`; they belong to the caller."""
-        self._check_quantity(quantity)
-        name = self._stack(stack).name
-        if layer is None:
-            if head is not None:
-                raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
-            return self.stacks[name].layers.spread(self._of_all_layers(quantity, name))
-        layer, number, name = self.head((layer, 0 if head is None else head, name))
-        self._refuse_whole(name, self.stacks[name].n_heads if head is None else 1)
-        return self._maps.get(name, layer, None if head is None else number, quantity).copy()
-
-    def _of_all_layers(self, quantity: str, stack: str) -> Float32Array:
-        """The maps of every layer with attention, one after another."""
-        numbers = self.stacks[stack].layers.numbers
-        self._refuse_whole(stack, self.stacks[stack].n_heads * len(numbers), copies=2)
-        return np.stack([self._of(quantity, layer, None, stack) for layer in numbers])
-
-    def _refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
-        """Refuse whole maps that would fill the memory, of a long input sooner."""
-        axes = self.stacks[stack]
-        size = 4 * heads * len(axes.query) * len(axes.key)
-        if self.is_long and size > _LARGEST_MAPS:
-            raise ValueError(
-                f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
-                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: request one head, a "
-                "part (`tile`), some queries (`rows`), or a metric of `measure`"
-            )
-        if size > _UNASKED:
-            refuse_no_room(
-                copies * size,
-                f"the whole maps of {heads:,} heads over {len(axes.query):,} tokens",
-                lambda _: "ask for one layer or head at a time",
-            )
-
-    def _refuse_words(self, unit: str) -> None:
-        if unit == "words":
-            self._refuse_long("read between words")
-
-    def _refuse_long(self, what: str) -> None:
-        if self.is_long:
-            raise ValueError(
-                f"long inputs are not {what}: attend(text, long=False) reads one with whole maps, "
-                "where there is the memory"
-            )
-
-    def _check_quantity(self, quantity: str) -> None:
-        if quantity not in QUANTITIES:
-            listed = ", ".join(map(repr, QUANTITIES))
-            raise ValueError(f"a quantity is one of {listed}, got {quantity!r}")
-        if reason := self._no.get(quantity):
-            raise ValueError(f"this attention has no {quantity}: {reason}")
-
-    def _with_norms(self, layer: int, stack: str | None) -> KeptLayer:
-        self._check_quantity("norms")
-        layer, _, name = self.head((layer, 0, self._stack(stack).name))
-        return self._maps.layers[name][layer]
-
-    def _named(self, layer: int, head: int, stack: str | None) -> Head:
-        return self.head((layer, head, self._stack(stack).name))
-
-    def _stack(self, name: str | None) -> Stack:
-        return chosen_stack(self.stacks, name, self.model_name)
-
 
 def _check_part(name: str, part: tuple[int, ...], count: int) -> None:
     if len(part) != 2 or not 0 <= as_index(part[0]) < as_index(part[1]) <= count:
         raise ValueError(f"{name} are (from, to) among 0 to {count}, to excluded; got {part}")
-
-
-def _check_unit(unit: str) -> None:
-    if unit not in ("tokens", "words"):
-        raise ValueError(f"unit is 'tokens' or 'words', got {unit!r}")

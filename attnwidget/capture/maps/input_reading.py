@@ -1,82 +1,97 @@
-"""Reading: the input that an attention is of, for the same model to read it again."""
+"""The input of an attention, which its model can read again: with heads off, or for predictions."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import LossFunction, LossName
 from attnwidget.capture.hub_model.predictions import Predictions
+from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
 
-#: Attentions under edits that one input keeps: linked figures ask for the same one.
+#: The type of the attentions that a model returns.
+A = TypeVar("A")
+
+# Attentions with heads off that are kept for one input: linked figures request the same ones.
 _KEPT = 4
 
 
-class Reader(Protocol):
-    """What an `AttentionModel` is for its readings."""
+class Reader(Protocol[A]):
+    """The part of an `AttentionModel` that reads an input again.
+
+    Attributes:
+        hf_model: The transformers model.
+        tokenizer: The tokenizer of the model, or None.
+        lock: Held during forward passes.
+    """
 
     hf_model: Any
+    tokenizer: Any
     lock: RLock
 
-    @property
-    def disabled(self) -> Callable[..., AbstractContextManager[object]]:
-        """The block in which heads are off."""
+    def disabled(
+        self, heads: Sequence[Head], *, method: EditMethod
+    ) -> AbstractContextManager[object]:
+        """Switch heads off in the block, as `AttentionModel.disabled`."""
 
-    @property
-    def predict(self) -> Callable[..., Predictions]:
-        """What the model answers to an input."""
+    def predict(
+        self, inputs: Mapping[str, Tensor], /, *, at: Iterable[int] | None, top: int
+    ) -> Predictions:
+        """Return the model's predictions, as `AttentionModel.predict`."""
 
-    def question(self, inputs: Mapping[str, Tensor], position: int) -> Any:
-        """Return the `Question` at one of the positions that `predict` answers."""
+    def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
+        """Return the question at one of the positions that `predict` answers."""
 
-    def read_again(self, reading: Reading) -> Any:
-        """The attention of a reading under the edits that hold now."""
+    def read_again(self, reading: Reading[A]) -> A:
+        """Return the attention of an input under the edits that are in force now."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(Generic[A]):
     """One input of a model, as the model read it.
 
     Attributes:
-        model: what read it.
-        inputs: The model's inputs, a batch of one.
+        model: The model.
+        inputs: Tensors of the input by name, a batch of one.
         tokens: The attending tokens of the first stack, if known.
-        n_prompt: tokens of the prompt where the rest was generated, else None.
-        loss: what gradients are taken of; None for none.
-        seed: of the masking of that loss.
-        weights: those of the model by then; None = any will do.
+        n_prompt: Number of tokens of the prompt if the model generated the rest, else None.
+        loss: The loss whose gradients are read; None for no gradients.
+        seed: Seed of the masking for this loss.
+        weights: The state of the model's weights when it read the input; None accepts any weights.
     """
 
-    model: Reader
+    model: Reader[A]
     inputs: Mapping[str, Tensor]
     tokens: Tokens | None
     n_prompt: int | None = None
     loss: LossName | LossFunction | None = None
     seed: int = 0
     weights: WeightsSeen | None = None
-    _edited: OrderedDict[object, Any] = field(default_factory=OrderedDict, repr=False)
+    _edited: OrderedDict[tuple[tuple[Head, ...], EditMethod], A] = field(
+        default_factory=OrderedDict, repr=False
+    )
 
     def refuse_changed(self) -> None:
-        """Raise RuntimeError if the model has changed since it read this attention."""
+        """Raise RuntimeError if the model has changed since it read this input."""
         if self.weights is not None:
             self.weights.refuse_changed(self.model.hf_model)
 
-    def without(self, heads: Sequence[Head], method: EditMethod) -> Any:
-        """The `Attention` of the same input with heads off; the last few are kept.
+    def without(self, heads: Sequence[Head], method: EditMethod) -> A:
+        """Return the attention of this input with heads off; the last few are kept.
 
         Raises:
             ValueError: no such head, or an edit that the model does not allow.
-            RuntimeError: the model was closed, or its weights are others by now.
+            RuntimeError: the model was closed, or its weights have changed.
         """
         self.refuse_changed()
         key = tuple(sorted(heads)), method
@@ -98,7 +113,7 @@ class Reading:
         at: Iterable[int] | None = None,
         top: int = 10,
     ) -> Predictions:
-        """What the model answers to the input, with heads off where some are named.
+        """Return the model's predictions for this input, with `heads` off.
 
         Raises:
             TypeError, ValueError: as `AttentionModel.predict` and `AttentionModel.disabled`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import index as as_index
 
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.tokens import Tokens
@@ -56,3 +57,16 @@ def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str)
         problem = "say which stack" if name is None else f"there is no stack {name!r}"
         raise ValueError(f"{problem}: {model_name} has {names}")
     return stacks[name]
+
+
+def check_place(stack: Stack, side: str, index: int) -> None:
+    """Check that `index` is a place on one side of the stack's maps.
+
+    Raises:
+        ValueError: `side` is neither "query" nor "key", or there is no such place.
+    """
+    if side not in ("query", "key"):
+        raise ValueError(f"side is 'query' or 'key', got {side!r}")
+    count = len(stack.query if side == "query" else stack.key)
+    if not 0 <= as_index(index) < count:
+        raise ValueError(f"{side} {index} is not among 0 to {count - 1} of {stack.name!r}")

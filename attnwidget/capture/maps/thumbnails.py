@@ -1,4 +1,4 @@
-"""Every head of a stack as a small picture: the bytes a grid of heads draws."""
+"""Small pictures of every head of a stack, as a grid of heads shows them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
+from attnwidget.capture.maps.stack_maps import MapPart, StackMaps
 from attnwidget.capture.maps.tiles import pooled_places
+from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.kernels.pooling import farthest_pool, max_pool, quantise, quantise_signed
 from attnwidget.kernels.streaming import SIDE
-from attnwidget.kernels.word_maps import word_weights
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.text.tokens import Tokens
 
@@ -27,12 +28,12 @@ class Thumbnails:
     """Small maps of all heads of one stack.
 
     Attributes:
-        values: uint8 [L, H, R, C] of round(255 sqrt(value / head maximum)), max-pooled to at most
-            64 rows and columns (of a long input in blocks of equal length); of differences
+        values: Pixels, uint8 [L, H, R, C]: round(255 sqrt(value / head maximum)), max-pooled to at
+            most 64 rows and columns (blocks of equal length in a long input). Differences are
             128 + sign round(127 sqrt(|value| / largest)), the value farthest from 0 in each cell.
-        maxima: float32 [L, H], the largest value of each head, of differences the one farthest
+        maxima: The largest value of each head, float32 [L, H]; for differences the value farthest
             from 0.
-        strongest: int32 [L, H, 2], query and key of that value on the full axis; -1 where every
+        strongest: The query and key of that value on the full axis, int32 [L, H, 2]; -1 where every
             token is hidden.
     """
 
@@ -41,88 +42,83 @@ class Thumbnails:
     strongest: NDArray[np.int32]
 
 
-def word_index(tokens: Tokens) -> Tensor:
-    """The word of each token of an axis, int64 [n], 0-based and without gaps."""
-    index = torch.empty(len(tokens), dtype=torch.int64)
-    for word, group in enumerate(tokens.word_groups()):
-        index[group] = word
-    return index
-
-
-@dataclass(frozen=True)
-class StackMaps:
-    """The maps of a stack: its layers, and the axes that all of them have."""
-
-    layers: Sequence[KeptLayer]
-    query: Tokens
-    key: Tokens
-
-    def axes(self, *, words: bool) -> tuple[Tokens, Tokens]:
-        """Queries and keys, or the words that they are."""
-        return (self.query.to_words(), self.key.to_words()) if words else (self.query, self.key)
-
-    def part(self, rows: Sequence[int], columns: Sequence[int], *, words: bool) -> _Part:
-        """Some rows and columns of every map, between tokens or words."""
-        held = _device(self.layers[0])
-        queries, keys = (torch.tensor(at, dtype=torch.int64, device=held) for at in (rows, columns))
-        owners = (word_index(self.query).to(held), word_index(self.key).to(held))
-        return _Part(self, queries, keys, owners if words else None)
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Rows and columns of maps that are shown."""
-
-    of: StackMaps
-    rows: Tensor
-    columns: Tensor
-    words: tuple[Tensor, Tensor] | None
-
-    def __call__(self, layer: int, heads: slice, quantity: str) -> Tensor:
-        kept = self.of.layers[layer]
-        if self.words is not None:
-            maps = word_weights(kept.maps(quantity, heads), *self.words)
-            maps = maps.index_select(-2, self.rows)
-        else:  # rows that are not shown need not be computed
-            every = len(self.rows) == len(self.of.query)
-            maps = kept.maps(quantity, heads, None if every else self.rows.tolist())
-        every = len(self.columns) == maps.shape[-1]
-        return maps if every else maps.index_select(-1, self.columns)
-
-
 def draw_thumbnails(
-    shown: StackMaps,
+    attention: Attention | WordAttention,
+    stack: str | None = None,
     *,
-    words: bool,
-    hidden: Collection[str],
+    hidden: Collection[str] = (),
     quantity: str = "weights",
-    minus: StackMaps | None = None,
+    minus: Attention | WordAttention | None = None,
 ) -> Thumbnails:
-    """Thumbnails of a quantity of all heads of a stack.
+    """Draw small pictures of all heads of a stack, between tokens or between words.
 
-    With `words`, maps are between words; tokens whose kind is in `hidden` are left out. With
-    `minus`, of the differences from the maps of a stack of as many layers and heads, between the
-    tokens that both have.
+    Args:
+        attention: An attention, or `attention.words` for pictures between words.
+        stack: The stack; it may be None if there is one stack.
+        hidden: Kinds of tokens that are left out: "cls", "sep", "first", "other".
+        quantity: "weights", "norms" or "gradients".
+        minus: A second attention with the same number of layers and heads, for pictures of the
+            differences between the tokens (or words) that both have.
+
+    Raises:
+        ValueError: if the stack or the quantity does not exist, `minus` does not fit, or a long
+            input is compared or drawn between words.
+        TypeError: if one attention is between tokens and the other is between words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.maps.thumbnails import draw_thumbnails
+        >>> attention = load_model().attend("The cat sat.")
+        >>> draw_thumbnails(attention, hidden=["cls", "sep"]).values.shape
+        (6, 12, 4, 4)
     """
-    if shown.layers[0].is_streamed:
-        return _of_long(shown, hidden)
-    axes = shown.axes(words=words)
-    places = [[i for i, kind in enumerate(axis.special) if kind not in hidden] for axis in axes]
-    other: _Part | None = None
+    maps = attention.head_maps
+    maps.check_quantity(quantity)
+    axes = maps.stack(stack)
+    shown = attention.stack_maps(axes.name)
+    other: StackMaps | None = None
     if minus is not None:
-        pairs = [
-            [(i, j) for i, j in SharedAxis(own, its).pairs if i in left]
-            for own, its, left in zip(axes, minus.axes(words=words), map(set, places), strict=True)
-        ]
-        places = [[i for i, _ in of] for of in pairs]
-        other = minus.part(*([j for _, j in of] for of in pairs), words=words)
-    part = shown.part(*places, words=words)
+        if isinstance(minus, WordAttention) != isinstance(attention, WordAttention):
+            raise TypeError(
+                "tokens and words cannot be compared: pass `.words` of both attentions, or of none"
+            )
+        minus.head_maps.check_quantity(quantity)
+        for compared in (maps, minus.head_maps):
+            compared.refuse_long("compared")
+        refuse_incomparable(maps.stacks, minus.head_maps.stacks)
+        other = minus.stack_maps(axes.name)
+    with maps.lock, torch.no_grad():
+        if shown.layers[0].is_streamed:
+            drawn = _of_long(shown, hidden)
+        else:
+            drawn = _of_whole(shown, other, hidden, quantity)
+    return Thumbnails(
+        axes.layers.spread(drawn.values, fill=0),
+        axes.layers.spread(drawn.maxima, fill=0),
+        axes.layers.spread(drawn.strongest, fill=-1),
+    )
+
+
+def _of_whole(
+    shown: StackMaps, minus: StackMaps | None, hidden: Collection[str], quantity: str
+) -> Thumbnails:
+    """Thumbnails of layers whose maps are computed whole, or of differences from `minus`."""
+    rows = [i for i, kind in enumerate(shown.query.special) if kind not in hidden]
+    columns = [i for i, kind in enumerate(shown.key.special) if kind not in hidden]
+    other: MapPart | None = None
+    if minus is not None:
+        row_pairs = _common(shown.query, minus.query, rows)
+        column_pairs = _common(shown.key, minus.key, columns)
+        rows = [i for i, _ in row_pairs]
+        columns = [i for i, _ in column_pairs]
+        other = minus.part([j for _, j in row_pairs], [j for _, j in column_pairs])
+    part = shown.part(rows, columns)
     n_layers = len(shown.layers)
     n_heads = shown.layers[0].n_heads
-    if not len(part.rows) or not len(part.columns):
+    if not rows or not columns:
         return _nothing(n_layers, n_heads)
     group = n_heads // shown.layers[0].n_key_heads
-    step = max(1, _CELLS_AT_ONCE // (len(shown.query) * len(shown.key) * group)) * group
+    step = max(1, _CELLS_AT_ONCE // (shown.cells * group)) * group
     values = []
     maxima = []
     strongest = []
@@ -137,9 +133,9 @@ def draw_thumbnails(
                 maps = maps - other(layer, heads, quantity).to(maps.device)
                 best = maps.abs().flatten(-2).argmax(-1)
                 small, largest = quantise_signed(farthest_pool(maps))
-            count = len(part.columns)
-            where = (part.rows[best // count], part.columns[best % count])
-            strongest.append(torch.stack(where, -1).cpu())
+            query = part.rows[best // len(columns)]
+            key = part.columns[best % len(columns)]
+            strongest.append(torch.stack((query, key), -1).cpu())
             values.append(small.cpu())
             maxima.append(largest.cpu())
     shape = (n_layers, n_heads)
@@ -149,6 +145,12 @@ def draw_thumbnails(
         torch.cat(maxima).numpy().reshape(shape),
         torch.cat(strongest).numpy().astype(np.int32).reshape(*shape, 2),
     )
+
+
+def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:
+    """Places of the tokens that both axes have, on each of them, among `places` of the first."""
+    kept = set(places)
+    return [(i, j) for i, j in SharedAxis(axis, other).pairs if i in kept]
 
 
 def _nothing(*size: int) -> Thumbnails:
@@ -193,9 +195,3 @@ def _of_long(shown: StackMaps, hidden: Collection[str]) -> Thumbnails:
         torch.stack(maxima).numpy().reshape(shape),
         np.array(strongest, np.int32).reshape(*shape, 2),
     )
-
-
-def _device(layer: KeptLayer) -> torch.device:
-    held = layer.kept if layer.products is None else layer.products.query
-    assert held is not None
-    return held.device

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.placement import weight_of
 from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.weights_agree import spread_rows

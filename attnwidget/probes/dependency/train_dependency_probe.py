@@ -28,10 +28,10 @@ from attnwidget.probes.parse_scores import (
     offset_governors,
 )
 from attnwidget.probes.train_and_dev import train_and_dev
-from attnwidget.probes.untrained import untrained_like
+from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import each_once, one_of, refuse_no_model
+from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.studies.streaming.model_reader import one_thread
-from attnwidget.studies.streaming.one_writer import one_writer
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_vectors import WordVectors

@@ -23,7 +23,7 @@ from attnwidget.probes.pairs.pair_result import PairProbe, pair_scores
 from attnwidget.probes.train_and_dev import train_and_dev
 from attnwidget.studies.argument_checks import one_of, refuse_no_model
 from attnwidget.studies.streaming.checkpoint import Checkpoint, digest_of
-from attnwidget.studies.streaming.one_writer import one_writer
+from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.studies.streaming.progress_bar import progress_bar
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.studies.words.relation_results import DIRECTIONS

@@ -15,10 +15,10 @@ from attnwidget.probes.structural.structural_runs import StructuralRuns, scores_
 from attnwidget.probes.structural.structural_scores import GoldTree, chain_scores, punctuation_rule
 from attnwidget.probes.structural.structural_training import VectorTrees
 from attnwidget.probes.train_and_dev import train_and_dev
-from attnwidget.probes.untrained import untrained_like
+from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import refuse_no_model
 from attnwidget.studies.streaming.checkpoint import Checkpoint, digest_of
-from attnwidget.studies.streaming.one_writer import one_writer
+from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.studies.streaming.progress_bar import progress_bar
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.treebank import Sentence

@@ -25,7 +25,7 @@ from attnwidget.studies.comparison.map_changes import (
     with_metrics,
 )
 from attnwidget.studies.comparison.model_sources import Source, loaded, refuse_no_source
-from attnwidget.studies.comparison.one_at_a_time import StoredMaps, Turn, read_one_at_a_time
+from attnwidget.studies.comparison.one_model_in_memory import StoredMaps, Turn, read_one_at_a_time
 from attnwidget.studies.metrics.measure import accumulators_of, read_all
 from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.model_reader import ModelReader

@@ -14,7 +14,7 @@ from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Changes, Replay, replaying
 from attnwidget.studies.interventions.ablation_scores import Score, input_numbers
-from attnwidget.studies.interventions.asked_inputs import Asked, ExampleBatch, batch_of
+from attnwidget.studies.interventions.inputs_with_answers import Asked, ExampleBatch, batch_of
 from attnwidget.studies.streaming.shards import Workers
 
 if TYPE_CHECKING:

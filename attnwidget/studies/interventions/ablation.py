@@ -22,10 +22,10 @@ from attnwidget.studies.interventions.ablation_scores import (
     example_scores,
     score_name,
 )
-from attnwidget.studies.interventions.asked_inputs import asked_of
+from attnwidget.studies.interventions.inputs_with_answers import asked_of
 from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.equal_lengths import of_one_length
 from attnwidget.studies.streaming.input_numbers import input_numbers
-from attnwidget.studies.streaming.one_length import of_one_length
 from attnwidget.studies.streaming.shards import Executor, Workers
 
 if TYPE_CHECKING:

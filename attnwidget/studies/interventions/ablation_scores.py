@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.studies.argument_checks import one_of
-from attnwidget.studies.interventions.asked_inputs import Asked, ExampleBatch
+from attnwidget.studies.interventions.inputs_with_answers import Asked, ExampleBatch
 
 Score: TypeAlias = (
     Literal["accuracy", "loss", "kl", "minimal pair"] | Callable[[Any, ExampleBatch], Any]

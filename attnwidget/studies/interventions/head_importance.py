@@ -23,10 +23,10 @@ from attnwidget.studies.interventions.ablation_scores import (
     log_loss_of_inputs,
     loss_of_inputs,
 )
-from attnwidget.studies.interventions.asked_inputs import Asked, asked_of, batch_of
+from attnwidget.studies.interventions.inputs_with_answers import Asked, asked_of, batch_of
 from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.equal_lengths import of_one_length
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
-from attnwidget.studies.streaming.one_length import of_one_length
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.counted import counted

@@ -17,8 +17,8 @@ from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.sequence_scores import next_token_log_probabilities
 from attnwidget.studies.argument_checks import all_of, refuse_no_model
 from attnwidget.studies.streaming.checkpoint import digest_of
+from attnwidget.studies.streaming.equal_lengths import of_one_length
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
-from attnwidget.studies.streaming.one_length import of_one_length
 from attnwidget.studies.streaming.shards import Executor
 from attnwidget.text.counted import counted
 from attnwidget.text.minimal_pairs import MinimalPair, common_ends

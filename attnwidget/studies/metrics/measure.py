@@ -23,8 +23,8 @@ from attnwidget.studies.streaming.accumulator import Accumulator
 from attnwidget.studies.streaming.attention_reader import read_attention
 from attnwidget.studies.streaming.batches import HOW, TokenTypes, batched
 from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress, States, keeping
+from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.studies.streaming.model_reader import ModelReader
-from attnwidget.studies.streaming.one_writer import one_writer
 from attnwidget.studies.streaming.progress_bar import progress_bar
 from attnwidget.studies.streaming.read_batches import read_by, workers_of
 from attnwidget.studies.streaming.results import Measurements

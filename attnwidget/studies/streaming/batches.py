@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.axes import token_axis
 from attnwidget.capture.hub_model.model_tensors import input_names
 from attnwidget.capture.hub_model.special_token_template import Template
+from attnwidget.capture.hub_model.token_axes import token_axis
 from attnwidget.studies.argument_checks import all_of, each_of
 from attnwidget.studies.streaming.accumulator import Batch
 from attnwidget.studies.streaming.token_classes import TokenClass, TokenClasses

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.disabled import changed
-from attnwidget.capture.hub_model.sent_model import weights_digest
+from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress, keeping
-from attnwidget.studies.streaming.one_writer import one_writer
+from attnwidget.studies.streaming.file_lock import one_writer
 from attnwidget.studies.streaming.progress_bar import progress_bar
 from attnwidget.studies.streaming.shards import Executor, Workers
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from attnwidget.studies.streaming.checkpoint import Checkpoint, Progress
-from attnwidget.studies.streaming.one_writer import one_writer
+from attnwidget.studies.streaming.file_lock import one_writer
 
 
 def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:

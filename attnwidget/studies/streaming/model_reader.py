@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.disabled import changed
 from attnwidget.capture.hub_model.model_tensors import input_names
-from attnwidget.capture.hub_model.sent_model import weights_digest
+from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
 from attnwidget.capture.model import AttentionModel

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, Protocol, TypeVar
 
-from attnwidget.capture.hub_model.sent_model import CannotSendError
+from attnwidget.capture.hub_model.pickled_model import CannotSendError
 from attnwidget.studies.streaming.worker import Answer, do_shard, versions
 
 B = TypeVar("B")

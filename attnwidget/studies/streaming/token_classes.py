@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from attnwidget.capture.hub_model.spelling import readable, vocabulary_kind
+from attnwidget.capture.hub_model.vocabulary_spelling import readable, vocabulary_kind
 from attnwidget.text.tokens import Tokens
 
 TokenClass = Collection[str] | Callable[[Tokens], Sequence[bool]]

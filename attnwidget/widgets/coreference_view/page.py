@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from attnwidget.widgets.coreference_view.study_windows import Read, window_to_wire
 from attnwidget.widgets.coreference_view.widget import CoreferenceView
-from attnwidget.widgets.coreference_view.windows import Read, window_to_wire
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, state_of
-from attnwidget.widgets.pages.part import Holding, Page, Part
+from attnwidget.widgets.pages.page_part import Holding, Page, Part
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 
 # A word and a weight, among all words and among mentions.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import traitlets
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.studies.words.coreference_results import (
     AMONG,
@@ -16,15 +16,16 @@ from attnwidget.studies.words.coreference_results import (
 )
 from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.mentions import Document
-from attnwidget.widgets.coreference_view.windows import (
+from attnwidget.widgets.coreference_view.study_windows import (
     Read,
     mentions_within,
     window_to_wire,
     windows_of,
 )
-from attnwidget.widgets.shared.code import chosen_options
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Jump
+from attnwidget.widgets.shared.widget_code import chosen_options
 
 
 class CoreferenceView(HeadWidget):
@@ -72,9 +73,6 @@ class CoreferenceView(HeadWidget):
         help='What the head chooses among: all other "words", or head words of "mentions" before.',
     ).tag(sync=True)
 
-    # A dict once there is something to draw, else None.
-    _drawn = traitlets.Any(None).tag(sync=True)
-    _source = traitlets.Dict().tag(sync=True)
     # The numbered requests of the page, and the results.
     _jump = Jump().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
@@ -144,7 +142,7 @@ class CoreferenceView(HeadWidget):
             raise ValueError(
                 f"jump('right' | 'wrong', step=1 | -1), got {outcome!r} and step={step!r}"
             )
-        with self._lock, self.hold_sync():
+        with self._together():
             places = [place for place in self._places(outcome == "right") if place != self._place()]
             if not places:
                 return None
@@ -205,28 +203,16 @@ class CoreferenceView(HeadWidget):
         window, _ = self._shown()
         return mentions_within(self._accuracies, window)
 
-    @traitlets.observe("document")
-    def _other_document(self, change: object) -> None:
-        if self._drawn:
-            with self._answering():
-                self.window = 0
-                self.mention = None
-                self._draw()
+    @when_open("document")
+    def _show_first_window(self, change: object) -> None:
+        self.window = 0
+        self.mention = None
 
-    @traitlets.observe("window")
-    def _other_window(self, change: object) -> None:
-        if self._drawn:
-            with self._answering():
-                self.mention = None
-                self._draw()
+    @when_open("window")
+    def _show_no_mention(self, change: object) -> None:
+        self.mention = None
 
-    @traitlets.observe("selected")
-    def _other_head(self, change: object) -> None:
-        if self._drawn:
-            with self._answering():
-                self._draw()
-
-    @traitlets.observe("_jump")
+    @when_open("_jump")
     def _asked_to_jump(self, change: dict[str, Any]) -> None:
         request = change["new"]
         if not request:
@@ -235,9 +221,10 @@ class CoreferenceView(HeadWidget):
             place = self.jump(request["outcome"], request["step"])
             self._jumped = {"n": request["n"], "found": place is not None}
 
-    def _compute(self) -> None:
+    @computed()
+    def _source(self) -> dict[str, Any]:
         n, *_ = self._accuracies.counts
-        self._source = {
+        return {
             "model": self._accuracies.model_name,
             "count": len(self._read),
             "layers": self.n_layers,
@@ -250,12 +237,12 @@ class CoreferenceView(HeadWidget):
                 )
             },
         }
-        self._draw()
 
-    def _draw(self) -> None:
+    @computed("document", "window", "selected")
+    def _drawn(self) -> dict[str, Any]:
         """The window's text with its mentions, and what the shown head chooses for them."""
         read = self._read[self.document]
-        self._drawn = {
+        return {
             "document": self.document,
             "window": self.window,
             "windows": len(read),

@@ -14,7 +14,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.treebank import Sentence
-from attnwidget.widgets.pages.part import Holding
+from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.shared.relation_words import words_of
 from attnwidget.widgets.wire.values import to_wire
 

@@ -23,7 +23,7 @@ from attnwidget.widgets.dependency_arcs.answerer import (
     too_long,
 )
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, readable, rounded
-from attnwidget.widgets.pages.part import Holding
+from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import held_around, held_note
 from attnwidget.widgets.shared.relation_choice import ALL, best_on, refuse_other_model
 from attnwidget.widgets.wire.values import to_wire

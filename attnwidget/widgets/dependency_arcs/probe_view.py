@@ -9,7 +9,7 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.probes.dependency.dependency_answers import ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -18,7 +18,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.dependency_probe_answerer import DependencyProbeAnswerer
 from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
 from attnwidget.widgets.dependency_arcs.structural_probe_answerer import StructuralProbeAnswerer
-from attnwidget.widgets.shared.code import code_of
+from attnwidget.widgets.shared.widget_code import code_of
 
 #: Heads that are selected by their votes for a word.
 _SELECTED = 3

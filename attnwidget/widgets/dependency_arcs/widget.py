@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.words.governors import GovernorPredictions
 from attnwidget.studies.words.relation_results import RelationAccuracies
@@ -16,7 +16,6 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
 from attnwidget.widgets.dependency_arcs.heads_answerer import HeadsAnswerer
 from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
-from attnwidget.widgets.shared.code import chosen_options
 from attnwidget.widgets.shared.relation_choice import (
     ROOT,
     DirectionChoice,
@@ -25,6 +24,7 @@ from attnwidget.widgets.shared.relation_choice import (
     refuse_other_heads,
     refuse_other_model,
 )
+from attnwidget.widgets.shared.widget_code import chosen_options
 
 
 class DependencyArcs(SentenceArcs, DirectionChoice):

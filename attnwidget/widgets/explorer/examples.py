@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.demonstrations import DemoText, demo_texts
@@ -133,7 +134,7 @@ def sharpest_head(attention: Attention) -> Story | None:
         'L2 H9: of all heads the one that looks most sharply from words to other words'
     """
     name, stack = next(iter(attention.stacks.items()))
-    thumbnails = attention.thumbnails(name)
+    thumbnails = draw_thumbnails(attention, name)
     shares = np.square(thumbnails.values / np.float32(255))
     weights = shares * thumbnails.maxima[..., None, None]  # [L, H, R, C]
     rows, columns = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.pages.part import Page
+from attnwidget.widgets.pages.page_part import Page
 from attnwidget.widgets.pages.registry import page_of
 
 

@@ -18,10 +18,11 @@ from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
-from attnwidget.widgets.prediction_view.question import can_be_asked
+from attnwidget.widgets.prediction_view.shown_question import can_be_asked
 from attnwidget.widgets.prediction_view.widget import PredictionView
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
 from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.computed import when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.linking import FigureLink, link
 from attnwidget.widgets.shared.metric_table import Metrics
@@ -199,22 +200,21 @@ class LinkedPanels(TokenSize, AttentionWidget):
         widgets = self.children.values()
         return [child for child in widgets if isinstance(child, AttentionWidget)]
 
-    @traitlets.observe("attention")
-    def _read_another(self, change: dict[str, Any]) -> None:
-        if self.grid is not None:
-            self._problems = {
-                name: said for name, said in self._problems.items() if name not in _OF_TEXT
-            }
-            self._tell_given()
-            for figure in self._of_attention():
-                if figure is self.predictions and not can_be_asked(self.attention):
-                    self._problems = {**self._problems, "predictions": _NOT_ASKED}
-                elif figure.attention is not self.attention:
-                    with figure._together(), figure.hold_trait_notifications():
-                        figure.disabled = self.disabled
-                        figure.method = self.method
-                        figure.attention = self.attention
-            self._measure_text(delay=_PAUSE)
+    @when_open("attention")
+    def _read_another(self, change: object) -> None:
+        self._problems = {
+            name: said for name, said in self._problems.items() if name not in _OF_TEXT
+        }
+        self._tell_given()
+        for figure in self._of_attention():
+            if figure is self.predictions and not can_be_asked(self.attention):
+                self._problems = {**self._problems, "predictions": _NOT_ASKED}
+            elif figure.attention is not self.attention:
+                with figure._together(), figure.hold_trait_notifications():
+                    figure.disabled = self.disabled
+                    figure.method = self.method
+                    figure.attention = self.attention
+        self._measure_text(delay=_PAUSE)
 
     # What is measured
 
@@ -365,8 +365,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     def close(self) -> None:
         """Stop measuring, and free all figures."""
-        # An explorer whose arguments were refused is closed too, and lacks these attributes.
-        if hasattr(self, "_background") and hasattr(self, "_lock"):
+        # An explorer whose arguments were refused is closed too, and has no jobs.
+        if hasattr(self, "_background"):
             self._background.close()
             # The lock waits for a figure that another thread is making; no figure is made after it.
             with self._lock:

@@ -20,7 +20,6 @@ from attnwidget.widgets.relation_table.widget import RelationTable
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, DirectionChoice
 from attnwidget.widgets.shared.relation_words import relation_names, words_of
-from attnwidget.widgets.wire.linked_traits import fitting
 
 _OF_TREEBANK = ("table", "arcs")
 #: Seconds that a search for a sentence may take.
@@ -147,8 +146,7 @@ class RelationPanels(DirectionChoice, LinkedPanels):
             return
         with arcs.hold_sync():
             for name in filter(arcs.has_trait, ("direction", "relation", "selected")):
-                value = getattr(self, name)
-                setattr(arcs, name, fitting(name, value, arcs._shapes(), arcs._relations()))
+                setattr(arcs, name, arcs._fitting(name, getattr(self, name)))
             if arcs.seek_right(_PATIENCE) or words_of(arcs.sentences[arcs.sentence], self.relation):
                 return
             count = len(arcs.sentences)

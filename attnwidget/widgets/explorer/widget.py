@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -11,7 +10,7 @@ import traitlets
 
 from attnwidget.capture.load import load_model
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.comparable import refuse_incomparable
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
 from attnwidget.capture.model import AttentionModel
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.structural.structural_result import StructuralProbe
@@ -28,6 +27,7 @@ from attnwidget.widgets.explorer.examples import (
 )
 from attnwidget.widgets.explorer.relation_panels import RelationPanels
 from attnwidget.widgets.head_grid.widget import CHANGE
+from attnwidget.widgets.shared.computed import computed, when_open
 
 
 def explore(
@@ -145,18 +145,15 @@ class Explorer(RelationPanels):
         help="The name of the shown example, or None. Assign a name to show another example.",
     ).tag(sync=True)
 
-    # All examples, and the sentence about the shown example while its head is shown.
     _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    _look = traitlets.Unicode().tag(sync=True)
+    # How the shown example is told, or None.
+    _story: traitlets.Any[Story | None, Story | None] = traitlets.Any(None)
     # The second text that the model can read: "pair", "target" or "".
     _second = traitlets.Unicode().tag(sync=True)
     # Set by the page when the first figures are drawn.
     _painted = traitlets.Bool(False).tag(sync=True)
     # The number of requests for the sentence of the arcs.
     _sentence_asked = traitlets.Int(0).tag(sync=True)
-
-    # The thread that sets several parts of an input before they are read together.
-    _wishing = 0
 
     def __init__(
         self,
@@ -176,7 +173,6 @@ class Explorer(RelationPanels):
         self._refuse_unknown(traits)
         loaded = model if isinstance(model, AttentionModel) else load_model(model)
         self._demos = examples_for(loaded)
-        self._story: Story | None = None
         name = traits.pop("example", None)
         if text is None:
             name = name or next(iter(self._demos), None)
@@ -188,6 +184,8 @@ class Explorer(RelationPanels):
                 raise ValueError(f"the example {name!r} has a text of its own: pass one of the two")
         shown = {"text": text, "pair": pair, "target": target, "versus_text": versus_text}
         attention = _attention(loaded, shown)
+        self._shown = _input_of(shown)
+        self._of_text = attention
         if versus is not None and not isinstance(versus, AttentionModel):
             versus = load_model(versus)
         self._versus_model: AttentionModel | None = versus
@@ -246,17 +244,17 @@ class Explorer(RelationPanels):
                 "the explorer has no arcs, so there is no sentence to read: pass treebank="
             )
         text = self.arcs.sentences[self.arcs.sentence].text
+        texts = {"text": text, "pair": None, "target": None, "versus_text": None}
         with self._answering():
-            self._wish({"text": text, "pair": None, "target": None, "versus_text": None})
-            self._read()
+            self._show(_attention(self._model, texts), texts)
 
-    @traitlets.observe("_sentence_asked")
+    @when_open("_sentence_asked")
     def _asked_for_sentence(self, change: object) -> None:
         self.read_sentence()
 
-    @traitlets.observe("example")
+    @when_open("example")
     def _read_example(self, change: object) -> None:
-        if not self._shown or self.example is None:
+        if self.example is None:
             return
         with self._answering():
             before = self._asked()
@@ -268,37 +266,19 @@ class Explorer(RelationPanels):
             if before == self._asked():
                 self._show(attention, texts)
 
-    @traitlets.observe("text", "pair", "target", "versus_text")
+    @when_open("text", "pair", "target", "versus_text")
     def _read_again(self, change: object) -> None:
-        if self._shown and self._wishing != threading.get_ident():
-            with self._answering():
-                self._read()
-
-    def _read(self) -> None:
-        """Read the requested input and show it."""
-        # The request is read once: a request during the pass is handled after it.
-        texts = self._asked()
-        if texts != self._shown:
-            attention = _attention(self._model, texts)
-            if texts == self._asked():
-                self._show(attention, texts)
-
-    def _wish(self, texts: Mapping[str, Any]) -> None:
-        """Request all parts of an input at once."""
-        self._wishing = threading.get_ident()
-        try:
-            for name, value in texts.items():
-                setattr(self, name, value)
-        finally:
-            self._wishing = 0
+        with self._answering():
+            # The request is read once: a request during the pass is handled after it.
+            texts = self._asked()
+            if texts != self._shown:
+                attention = _attention(self._model, texts)
+                if texts == self._asked():
+                    self._show(attention, texts)
 
     def _asked(self) -> dict[str, str | None]:
         """Return the requested input."""
-        texts = {"text": self.text, "pair": self.pair, "target": self.target}
-        return {name: text or None for name, text in texts.items()} | {
-            "text": self.text,
-            "versus_text": self.versus_text or None,
-        }
+        return _input_of({name: getattr(self, name) for name in self._shown})
 
     def show(
         self,
@@ -320,7 +300,7 @@ class Explorer(RelationPanels):
         """
         with self._answering():
             shown = {"text": text, "pair": pair, "target": target, "versus_text": None}
-            self._show(attention, shown)
+            self._show(attention, _input_of(shown))
 
     def _show(self, attention: Attention, shown: dict[str, Any]) -> None:
         """Change all figures together, with one computation and one message per figure.
@@ -343,7 +323,6 @@ class Explorer(RelationPanels):
             # nothing.
             self._shown = shown
             self._of_text = attention
-            self._wish(shown)
             before, self._story = self._story, None
             self._choose_scale(attention)
             self.attention = attention
@@ -360,15 +339,15 @@ class Explorer(RelationPanels):
                 self.hidden = list(story.hidden)
             else:
                 self.tokens = []
-            self._tell()
+            # Another thread may have requested another input meanwhile, which is read here.
+            with self.hold_trait_notifications():
+                for name, value in shown.items():
+                    setattr(self, name, value)
 
-    @traitlets.observe("selected", "hidden")
-    def _tell_again(self, change: object) -> None:
-        if self._shown:
-            self._tell()
-
-    def _tell(self) -> None:
-        self._look = self._story.told(self.head, self.hidden) if self._story else ""
+    @computed("selected", "hidden", "_story")
+    def _look(self) -> str:
+        """The sentence about the shown example while its head is shown, else ""."""
+        return self._story.told(self.head, self.hidden) if self._story else ""
 
     def _choose_scale(self, attention: Attention) -> None:
         """Change the default scale with the length: weights in long inputs are small."""
@@ -376,24 +355,18 @@ class Explorer(RelationPanels):
         if self.scale == defaults[self.attention.is_long]:
             self.scale = defaults[attention.is_long]
 
-    @traitlets.observe("attention")
+    @when_open("attention")
     def _show_assigned(self, change: object) -> None:
         """Show an assigned attention. Its text is not known."""
-        if self._shown and self.attention.intact is not self._of_text.intact:
+        if self.attention.intact is not self._of_text.intact:
             self.show(self.attention)
-
-    def _compute(self) -> None:
-        if not self._shown:
-            self._shown = self._asked()
-            self._of_text = self.attention
-            self._tell()
 
     @traitlets.observe("_painted")
     def _begin_measuring(self, change: object) -> None:
         self._background.start()
 
     def _code(self) -> str:
-        from attnwidget.widgets.explorer.code import code_of_explorer
+        from attnwidget.widgets.explorer.explorer_code import code_of_explorer
 
         return code_of_explorer(self, self._shown)
 
@@ -416,7 +389,7 @@ class Explorer(RelationPanels):
             >>> again.close(), explorer.close()
             (None, None)
         """
-        from attnwidget.widgets.explorer.state import state_of
+        from attnwidget.widgets.explorer.saved_state import state_of
 
         return state_of(self, self._shown)
 
@@ -448,7 +421,7 @@ class Explorer(RelationPanels):
                 treebank, a probe or metrics are missing or do not fit the state.
             OSError: A passed model or treebank cannot be read.
         """
-        from attnwidget.widgets.explorer.state import restored
+        from attnwidget.widgets.explorer.saved_state import restored
 
         return restored(cls, state, model, versus, treebank, probe, metrics)
 
@@ -482,6 +455,11 @@ def _compared_with(
         )
     refuse_incomparable(attention.stacks, other.stacks)
     return other
+
+
+def _input_of(texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an input whose further texts are None where they are empty."""
+    return {name: text if name == "text" else text or None for name, text in texts.items()}
 
 
 def _attention(model: AttentionModel, texts: Mapping[str, Any]) -> Attention:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.encoding import readable, state_of
-from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.shared.metric_table import metrics_to_wire
 from attnwidget.widgets.wire.values import to_wire
 

@@ -9,21 +9,22 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
+from attnwidget.capture.maps.thumbnails import draw_thumbnails
 from attnwidget.text.alignment import SharedAxis
 from attnwidget.widgets.shared.attention_widget import attention_shapes
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.metric_choice import MetricChoice, checked_metrics
 from attnwidget.widgets.shared.metric_table import Metrics
-from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.shared.versus import Versus, as_the_page_has_it
-from attnwidget.widgets.wire.values import axes_to_wire, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 #: The number of a head that says how far its maps are from those compared with.
 CHANGE = "change"
 OF_TWO = ("difference", "first", "second")
 
 
-class HeadGrid(MetricChoice, StackChoice, Versus):
+class HeadGrid(MetricChoice, Versus):
     """Layers x heads of thumbnails: click to select a head, step through the layers, compare.
 
     Each thumbnail is a head's map, max-pooled to at most 64 x 64 cells: no strong weight is lost,
@@ -73,9 +74,6 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
         'or the "second".',
     ).tag(sync=True)
 
-    # A dict once there is something to draw, else None.
-    _thumbnails = traitlets.Any(None).tag(sync=True)
-
     # What was off when the metrics were given.
     _metrics_of = traitlets.Unicode().tag(sync=True)
 
@@ -108,48 +106,42 @@ class HeadGrid(MetricChoice, StackChoice, Versus):
             for name in stacks
         }
 
-    def _compute_metrics(self) -> None:
-        if isinstance(self.versus, Attention):
-            self._metrics = None  # of two others, maybe
-        super()._compute_metrics()
-
-    @traitlets.observe("versus")
-    def _measure_changes(self, change: object) -> None:
-        if self._answers:
-            self._other_metrics(change)
-
-    @traitlets.observe("stack", "quantity", "unit", "hidden", "versus", "of_two")
-    def _other_maps(self, change: object) -> None:
-        if self._answers:
-            with self._answering():
-                self._compute()
-
-    @traitlets.observe("metrics")
+    @when_open("metrics")
     def _name_what_metrics_are_of(self, change: object) -> None:
-        self._metrics_of = self._edits if self._stacks else ""
+        self._metrics_of = self._edits
 
-    def _compute(self) -> None:
-        self._keep_a_stack()
-        other = self._compare()
-        self._drop_unfitting_metrics()
-        self._compute_metrics()
-        minus = other if self.of_two == "difference" else None
-        shown = other if other is not None and self.of_two == "second" else self.attention
-        thumbnails = shown.thumbnails(
+    @computed("metrics", "attention", "versus", sync=False)
+    def _shown_metrics(self) -> dict[str, Metrics]:
+        return self._measured
+
+    def _shown_attention(self) -> Attention:
+        """The attention of the thumbnails: the second of two, if it was chosen."""
+        other = self._other() if self.of_two == "second" else None
+        return self.attention if other is None else other
+
+    @computed("attention", "versus", "of_two", "stack", "unit")
+    def _axes(self) -> dict[str, Any]:
+        return axes_to_wire(self._shown_attention().stacks[self.stack], self.unit)
+
+    # `disabled` and `method` change the attention.
+    @computed("attention", "versus", "of_two", "stack", "unit", "hidden", "quantity")
+    def _thumbnails(self) -> dict[str, Any]:
+        minus = self._other() if self.of_two == "difference" else None
+        shown = self._shown_attention()
+        thumbnails = draw_thumbnails(
+            in_unit(shown, self.unit),
             self.stack,
-            unit=self.unit,
             hidden=self.hidden,
             quantity=self.quantity,
-            minus=minus,
+            minus=None if minus is None else in_unit(minus, self.unit),
         )
         off = self._off(self.stack)
         if minus is not None:
             # What stands in the place of a head is no change of that head.
             thumbnails.values[off] = 128
             thumbnails.maxima[off] = 0
-        self._axes = axes_to_wire(shown.stacks[self.stack], self.unit)
         compares = self._reference() is not self.attention
-        self._thumbnails = {
+        return {
             "stack": self.stack,
             "quantity": self.quantity,
             "unit": self.unit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.pages.encoding import state_of
-from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.page_part import Page, Part
 
 
 def page(head_map: HeadMap) -> Page:

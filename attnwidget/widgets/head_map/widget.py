@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import traitlets
 from numpy.typing import ArrayLike, NDArray
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
-from attnwidget.widgets.shared.code import chosen_options, code_of
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.widget_code import chosen_options, code_of
 from attnwidget.widgets.wire.values import to_wire
 
 #: Behaviours of Clark et al., Figure 6, in the order of their marks: each looks the same on every
@@ -63,6 +65,25 @@ class HasDistances(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Positions of heads, and what a caption must say of them.
+
+    Attributes:
+        positions: float64 [layers, heads, 2]; NaN for layers without attention.
+        stack: The stack of the heads.
+        model_name: The name of the model; "" if it is not known.
+        source: Where the positions come from, in words.
+        note: How the positions were computed; "" if it is not known.
+    """
+
+    positions: NDArray[np.float64]
+    stack: str
+    model_name: str
+    source: str
+    note: str
+
+
 class HeadMap(HeadWidget):
     """Heads in the plane, close together if they attend alike; click or drag to select.
 
@@ -91,16 +112,10 @@ class HeadMap(HeadWidget):
         ["layer", "behaviour"], "layer", help="What colours and shapes of the marks stand for."
     ).tag(sync=True)
 
-    _heads = traitlets.Any(None).tag(sync=True)
-    _source = traitlets.Dict().tag(sync=True)
-
-    # What the positions come from, in words.
-    _of: str
+    _placed = traitlets.Instance(Placed)
 
     def __init__(self, distances: HasDistances, behaviours: ArrayLike | None = None, **traits: Any):
-        positions, note = _embedded(distances)
-        self._of = _MEASURED
-        self._place(positions, distances.stack, distances.model_name, note, behaviours, traits)
+        self._place(_embedded(distances), behaviours, traits)
 
     @classmethod
     def from_positions(
@@ -125,23 +140,13 @@ class HeadMap(HeadWidget):
             'layer'
         """
         head_map = cls.__new__(cls)
-        head_map._of = "positions given"
-        head_map._place(positions, stack, model_name, note, behaviours, traits)
+        placed = Placed(_finite(positions), stack, model_name, "positions given", note)
+        head_map._place(placed, behaviours, traits)
         return head_map
 
-    def _place(
-        self,
-        positions: ArrayLike,
-        stack: str,
-        model_name: str,
-        note: str,
-        behaviours: ArrayLike | None,
-        traits: dict[str, Any],
-    ) -> None:
-        self._positions = _finite(positions)
-        self._stack = stack
-        self._of_model = model_name
-        self._note = note
+    def _place(self, placed: Placed, behaviours: ArrayLike | None, traits: dict[str, Any]) -> None:
+        # The heads that can be selected are known by their positions, before any option is set.
+        self._placed = placed
         if behaviours is not None:
             traits = {"color": "behaviour", **traits}
         super().__init__(behaviours=behaviours, **traits)
@@ -153,50 +158,47 @@ class HeadMap(HeadWidget):
             TypeError: no distances between heads.
             traitlets.TraitError: behaviours that do not fit them.
         """
-        positions, note = _embedded(distances)
-        with self._lock, self.hold_sync():
+        placed = _embedded(distances)
+        with self._together():
             self.behaviours = None
-            self._positions = _finite(positions)
-            self._of = _MEASURED
-            self._stack = distances.stack
-            self._of_model = distances.model_name
-            self._note = note
+            self._placed = placed
             self.selected = [head for head in self.selected if self.has(head)]
             self.layer = min(self.layer, self.n_layers - 1)
             self.behaviours = behaviours
-            self._refresh()
 
     @property
     def positions(self) -> NDArray[np.float64]:
         """Where the heads are, float64 [layers, heads, 2]; a copy."""
-        return self._positions.copy()
+        return self._placed.positions.copy()
 
     def _code(self) -> str:
         labels = YOURS if self.behaviours is not None else None
         colour = "layer" if labels is None else "behaviour"
         options = chosen_options(self, always=("color",))
         options["color"] = None if self.color == colour else self.color
-        if self._of == _MEASURED:
+        placed = self._placed
+        if placed.source == _MEASURED:
             return code_of("HeadMap", {"distances": YOURS, "behaviours": labels}, options)
-        about = {"model_name": self._of_model or None, "note": self._note or None}
-        about["stack"] = None if self._stack == "self" else self._stack
+        about = {"model_name": placed.model_name or None, "note": placed.note or None}
+        about["stack"] = None if placed.stack == "self" else placed.stack
         arguments = {"positions": YOURS, "behaviours": labels}
         return code_of("HeadMap.from_positions", arguments, {**about, **options})
 
     def _shapes(self) -> Shapes:
-        n_layers, n_heads, _ = self._positions.shape
-        return {self._stack: (n_layers, n_heads)}
+        n_layers, n_heads, _ = self._placed.positions.shape
+        return {self._placed.stack: (n_layers, n_heads)}
 
     def _layers(self, stack: str) -> LayerNumbers:
-        unplaced = np.flatnonzero(np.isnan(self._positions).all((1, 2)))
-        return LayerNumbers.without(unplaced.tolist(), len(self._positions))
+        positions = self._placed.positions
+        unplaced = np.flatnonzero(np.isnan(positions).all((1, 2)))
+        return LayerNumbers.without(unplaced.tolist(), len(positions))
 
     @traitlets.validate("behaviours")
     def _check_behaviours(self, proposal: dict[str, Any]) -> NDArray[Any] | None:
         if proposal["value"] is None:
             return None
         labels = np.asarray(proposal["value"])
-        expected = self._positions.shape[:2]
+        expected = self._placed.positions.shape[:2]
         if labels.shape != expected:
             raise traitlets.TraitError(
                 f"'behaviours' has the shape {list(labels.shape)}; expected one label a head, "
@@ -217,34 +219,36 @@ class HeadMap(HeadWidget):
             )
         return str(proposal["value"])
 
-    @traitlets.observe("behaviours")
-    def _other_behaviours(self, change: object) -> None:
-        if self._heads:
-            with self.hold_sync():
-                if self.behaviours is None:
-                    self.color = "layer"
-                self._refresh()
+    @when_open("behaviours")
+    def _colour_by_layer(self, change: object) -> None:
+        if self.behaviours is None:
+            self.color = "layer"
 
-    def _compute(self) -> None:
+    @computed("_placed")
+    def _source(self) -> dict[str, Any]:
+        placed = self._placed
+        return {"model": placed.model_name, "quantity": placed.source, "note": placed.note}
+
+    @computed("_placed", "behaviours")
+    def _heads(self) -> dict[str, Any]:
         names, group = groups_of(self.behaviours)
-        n_layers, n_heads = self._positions.shape[:2]
-        self._source = {"model": self._of_model, "quantity": self._of, "note": self._note}
-        self._heads = {
-            "stack": self._stack,
-            "positions": to_wire(self._positions.astype(np.float32)),
+        positions = self._placed.positions
+        n_layers, n_heads = positions.shape[:2]
+        return {
+            "stack": self._placed.stack,
+            "positions": to_wire(positions.astype(np.float32)),
             "groups": names,
             "group": to_wire(group if group.size else np.zeros((n_layers, n_heads), np.int32)),
         }
 
     def __repr__(self) -> str:
-        n_layers, n_heads = self._positions.shape[:2]
+        n_layers, n_heads = self._placed.positions.shape[:2]
         chosen = ", ".join(map(str, self.selected)) or "none"
-        source = f"{self._of_model}, " if self._of_model else ""
-        return f"HeadMap({source}{self._stack} {n_layers}×{n_heads}, selected: {chosen})"
+        source = f"{self._placed.model_name}, " if self._placed.model_name else ""
+        return f"HeadMap({source}{self._placed.stack} {n_layers}×{n_heads}, selected: {chosen})"
 
 
-def _embedded(distances: HasDistances) -> tuple[NDArray[np.float64], str]:
-    """Positions, and what a caption must say of them."""
+def _embedded(distances: HasDistances) -> Placed:
     if not callable(getattr(distances, "embed", None)):
         raise TypeError(
             f"HeadMap shows distances between heads, got {type(distances).__name__}. Measure "
@@ -256,7 +260,8 @@ def _embedded(distances: HasDistances) -> tuple[NDArray[np.float64], str]:
         f"metric MDS of Jensen-Shannon distances, {counted(distances.n_tokens, 'token')} · "
         f"stress {embedding.stress:.3g}"
     )
-    return embedding.positions, note
+    positions = _finite(embedding.positions)
+    return Placed(positions, distances.stack, distances.model_name, _MEASURED, note)
 
 
 def _finite(positions: ArrayLike) -> NDArray[np.float64]:

@@ -1,43 +1,39 @@
-"""Long inputs in a HeadView: the requests of its page, and the options without effect."""
+"""Long inputs in a HeadView: what its page gets in place of whole maps, and what it asks for."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import traitlets
 
-from attnwidget.widgets.head_view.long_input import (
-    Part,
-    head_to_wire,
-    next_of,
-    places_of,
-    row_to_wire,
-    tile_to_wire,
-    whole,
-    window_to,
-)
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.head_view.highlighted import highlighted
+from attnwidget.widgets.head_view.long_maps import LongMaps, next_of, places_of, shown_places
+from attnwidget.widgets.head_view.map_cells import MapCells, axes_in, cells_of
+from attnwidget.widgets.head_view.parted_map import HeadParts, PartedMap, ShownParts
+from attnwidget.widgets.head_view.several import MOST_HEADS, heads_together
+from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.versus import Versus
+from attnwidget.widgets.wire.values import axes_to_wire
 
-#: Options that need whole maps, and what they are without.
-SHORT_ONLY: dict[str, Any] = {
-    "quantity": "weights",
-    "unit": "tokens",
-    "hidden": [],
-    "arrangement": "one",
-    "of": "selected",
-    "sentences": "all",
-    "renormalise": False,
-    "top_mass": 1.0,
-    "highlight": [],
-    "versus": None,
+#: What no part of a map can be computed of, and why: the only options that a long input lacks.
+NOT_BY_PARTS = {
+    "norms": "a long input is read without its transformed values",
+    "gradients": "the loss is followed back through the whole map",
 }
+# Maps whose maxima of blocks are remembered: all heads of two layers that are drawn together.
+_REMEMBERED = 2 * MOST_HEADS["overlay"]
 
 
 class LongInput(Versus):
-    """A figure of one head that receives only the visible part of a map that is too long."""
+    """A figure that receives the visible parts of maps that are too long."""
 
-    # A head as a whole, what is in sight of it and the row of the locked query; None of a short
-    # input.
+    # The drawn maps as a whole, what is in sight of them and the row of the locked query; None of a
+    # short input.
     _long = traitlets.Any(None).tag(sync=True)
     _tile = traitlets.Any(None).tag(sync=True)
     _row = traitlets.Any(None).tag(sync=True)
@@ -47,78 +43,152 @@ class LongInput(Versus):
 
     _settles = False
 
+    def __init__(self, attention: Attention, **traits: Any) -> None:
+        self._by_parts: LongMaps | None = None
+        self._remembered: OrderedDict[object, PartedMap] = OrderedDict()
+        super().__init__(attention, **traits)
+
     def _takes(self, name: str) -> bool:
-        return super()._takes(name) and not (self.attention.is_long and name in SHORT_ONLY)
+        other = self.attention.is_long and len(self.attention.quantities) == 1
+        return super()._takes(name) and not (name == "quantity" and other)
 
-    @traitlets.validate(*(name for name in SHORT_ONLY if name not in ("highlight", "versus")))
-    def _check_option(self, proposal: dict[str, Any]) -> Any:
-        return self._refuse_long(proposal["trait"].name, proposal["value"])
-
-    @traitlets.validate("versus")
-    def _check_versus(self, proposal: dict[str, Any]) -> object:
-        return self._refuse_long("versus", super()._check_versus(proposal))
-
-    def _refuse_long(self, name: str, value: Any) -> Any:
-        """The value of an option, which a long input may not have."""
-        usual = SHORT_ONLY[name]
-        if self.attention.is_long and value != usual:
+    @traitlets.validate("quantity")
+    def _check_quantity(self, proposal: dict[str, Any]) -> Any:
+        value = proposal["value"]
+        if self._lacks(value):
             raise traitlets.TraitError(
-                f"{name!r} needs the whole map, which is not made of an input of "
-                f"{len(self.attention.tokens):,} tokens: it stays {usual!r}, got {value!r}. "
-                "Shorten the text for it"
+                f"'quantity' cannot be {value!r} of an input of {len(self.attention.tokens):,} "
+                f"tokens, whose maps are computed by parts: {NOT_BY_PARTS[value]}. Shorten the "
+                "text, or read it with attend(text, long=False)"
             )
         return value
+
+    def _lacks(self, quantity: str) -> bool:
+        has = quantity in self.attention.quantities
+        return self.attention.is_long and not has and quantity in NOT_BY_PARTS
+
+    def _two(self) -> TwoMaps | None:
+        other = self._other()
+        return None if other is None else TwoMaps(self.attention, other)
+
+    def _axes_of(self, stack: str) -> tuple[Tokens, Tokens]:
+        """Queries and keys of the maps that are drawn of a stack."""
+        if two := self._two():
+            query, key = two.axes(stack, self.unit)
+            return query.tokens, key.tokens
+        return axes_in(self.attention.stacks[stack], self.unit)
 
     def _compute_long(self) -> bool:
         """Set what the page draws of a long input; False of a short one."""
         if not self.attention.is_long:
-            self._long = self._tile = self._row = None
+            self._long = self._tile = self._row = self._by_parts = None
+            self._remembered.clear()
             self._jumped = {}
             return False
-        if not self._settles:
-            # Options of short inputs that long inputs do not have.
+        if self._lacks(self.quantity):
             self._settles = True
             try:
-                for name, value in SHORT_ONLY.items():
-                    setattr(self, name, value)
+                self.quantity = "weights"
             finally:
                 self._settles = False
-        self._axes = {"stack": self.head.stack, "unit": "tokens"} if self.head else {}
         self._map = self._maps = None
-        self._long = head_to_wire(self.attention, self.head) if self.head else {}
+        head = self.head
+        if head is None:
+            self._axes = {}
+            self._long = {"heads": []}
+            self._tile = self._row = self._by_parts = None
+            return True
+        two = self._two()
+        if two is None:
+            stack = self.attention.stacks[head.stack]
+            self._axes = axes_to_wire(stack, self.unit, self.attention.n_prompt)
+            self._highlighted = highlighted(stack, self.unit, self.highlight)
+        else:
+            self._axes = two.axes_to_wire(head.stack, self.unit)
+            self._highlighted = two.highlighted(head.stack, self.unit, self.highlight)
+        self._by_parts = maps = self._drawn_maps(head, two)
+        self._long = maps.overview_to_wire() | {
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "hidden": list(self.hidden),
+            "sentences": self.sentences,
+            "renormalise": self.renormalise,
+        }
         self._compute_tile()
         self._compute_row()
         return True
 
+    def _drawn_maps(self, head: Head, two: TwoMaps | None) -> LongMaps:
+        """The maps of the heads that are drawn together, or of one head in two attentions."""
+        rows, columns, hidden = shown_places(self._axes_of(head.stack), self.hidden, self.sentences)
+        sizes = [len(axis) for axis in self._axes_of(head.stack)]
+        everything = [len(rows), len(columns)] == sizes
+        # Shares of one are a property of weights: other quantities stay as they were measured.
+        renormalise = bool(
+            self.renormalise and self.quantity == "weights" and len(columns) < sizes[1]
+        )
+        plain = everything and self.unit == "tokens" and self.quantity == "weights"
+
+        def shown(cells: MapCells, *of: object) -> PartedMap:
+            choice = (*self.hidden, self.sentences, renormalise, self.quantity, self.unit)
+            return self._remember(
+                (*of, choice), ShownParts(cells, rows, columns, hidden, renormalise)
+            )
+
+        if two is not None:
+            heads = [head, head]
+            both = two.cells(self.quantity, head, self.unit)
+            maps = [
+                shown(cells, id(two.first), id(two.second), head, side)
+                for side, cells in enumerate(both)
+            ]
+        else:
+            heads = self._heads_together()
+            maps = [
+                HeadParts(self.attention, one)
+                if plain and one.layer not in self.attention.stacks[one.stack].without_attention
+                else shown(
+                    cells_of(self.attention, one, self.quantity, self.unit),
+                    id(self.attention),
+                    one,
+                )
+                for one in heads
+            ]
+        return LongMaps(heads, maps, rows, columns, is_cross=head.stack == "cross")
+
+    def _heads_together(self) -> list[Head]:
+        stack = self.attention.stacks[self.selected[-1].stack]
+        return heads_together(self.selected, self.arrangement, self.of, stack.n_heads)
+
+    def _remember(self, key: object, made: PartedMap) -> PartedMap:
+        """The map of this key, whose maxima may be known by now."""
+        known = self._remembered.pop(key, made)
+        self._remembered[key] = known
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+        return known
+
     def _compute_tile(self) -> None:
-        head = self.head
-        if head is None:
-            self._tile = None
-            return
-        _, n_query, _, n_key = whole(self.attention, head.stack)
-        window: Part | None = self.window
-        # The stacks of one model can have different lengths.
-        if window and (window[0] >= n_query or window[2] >= n_key):
-            window = None
-        elif window:
-            window = window[0], min(window[1], n_query), window[2], min(window[3], n_key)
-        self._tile = tile_to_wire(self.attention, head, window, lines=self.mode == "lines") | {
-            "asked": self.window
-        }
+        maps = self._by_parts
+        lines = self.mode == "lines"
+        self._tile = maps and maps.tile_to_wire(self.window, lines=lines, top_mass=self.top_mass)
 
     def _compute_row(self) -> None:
-        queries = [index for side, index in self.tokens if side == "query"]
-        head = self.head
-        if head is None or not queries or queries[-1] >= whole(self.attention, head.stack)[1]:
-            self._row = None
-        else:
-            self._row = row_to_wire(self.attention, head, queries[-1])
+        queries: Sequence[int] = [index for side, index in self.tokens if side == "query"]
+        maps = self._by_parts
+        self._row = maps.row_to_wire(queries[-1]) if maps and queries else None
 
     @property
     def _shows_long(self) -> bool:
         return self._answers and self.attention.is_long and not self._settles
 
-    @traitlets.observe("window", "mode")
+    @traitlets.observe("hidden", "sentences", "renormalise")
+    def _other_parts(self, change: object) -> None:
+        if self._shows_long:
+            with self._answering():
+                self._compute()
+
+    @traitlets.observe("window", "mode", "top_mass")
     def _other_tile(self, change: object) -> None:
         if self._shows_long:
             with self._answering():
@@ -133,14 +203,16 @@ class LongInput(Versus):
     @traitlets.observe("_jump")
     def _find(self, change: object) -> None:
         """The next place of a token that the page looks for: locked, and brought into sight."""
-        head = self.head
+        maps = self._by_parts
         jump = self._jump
-        if not self._shows_long or head is None:
+        if not self._shows_long or maps is None:
             return
         side = jump["side"]
         step = jump["step"]
-        stack = self.attention.stacks[head.stack]
-        places = places_of(stack.query if side == "query" else stack.key, jump["text"])
+        query, key = self._axes_of(maps.heads[-1].stack)
+        tokens, shown = (query, maps.rows) if side == "query" else (key, maps.columns)
+        there = set(shown.tolist())
+        places = [place for place in places_of(tokens, jump["text"]) if place in there]
         locked = [index for at, index in self.tokens if at == side]
         with self._answering():
             answer: dict[str, Any] = {"n": jump["n"], "count": len(places)}
@@ -148,5 +220,5 @@ class LongInput(Versus):
                 at = next_of(places, locked[-1] if locked else -1, step)
                 answer |= {"at": at, "nth": places.index(at) + 1}
                 self.tokens = [(side, at)]
-                self.window = window_to(self.attention, head, side, at)
+                self.window = maps.window_to(side, at)
             self._jumped = answer

@@ -11,7 +11,7 @@ from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.pages.attention_maps import UNITS, all_maps, heads_of, in_bytes, maps_of
 from attnwidget.widgets.pages.encoding import AS_TEXT, state_of
-from attnwidget.widgets.pages.part import Holding, Page, Part
+from attnwidget.widgets.pages.page_part import Holding, Page, Part
 
 
 def page(view: HeadView) -> Page:
@@ -45,18 +45,20 @@ def page(view: HeadView) -> Page:
 
 
 def _in_sight(view: HeadView) -> Page:
-    """Of a long input what the page has of it: the head as a whole, and the part in sight."""
+    """Of a long input what the page has of it: the maps as a whole, and the part in sight."""
     head = view.head
+    maps = view._by_parts
     tile = view._tile
     shapes = {name: shape for name, shape in view._shapes().items() if head and name == head.stack}
     part = Part(title="Attention heads", state=state_of(view), shapes=shapes or view._shapes())
-    if tile is None:
+    if maps is None or tile is None or 0 in maps.size:
         return Page({"head_view": part})
     (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
     blocks = f" in blocks of {tile['step']}" if tile["step"] > 1 else ""
+    of = ", ".join(map(str, dict.fromkeys(maps.heads)))
     said = (
-        f"long input: holds an overview of {head}, and queries {q0}–{q1 - 1} and keys "
-        f"{k0}–{k1 - 1}{blocks}"
+        f"long input: holds an overview of {of}, and queries {maps.rows[q0]}–{maps.rows[q1 - 1]} "
+        f"and keys {maps.columns[k0]}–{maps.columns[k1 - 1]}{blocks}"
     )
     return Page({"head_view": part}, notes=(said,))
 

@@ -38,10 +38,29 @@ def drawn_heads(
         >>> [str(head) for head in drawn_heads([Head(2, 7)], "beside", "layer", 12, 81)]
         ['L2 H6', 'L2 H7', 'L2 H8', 'L2 H9', 'L2 H10', 'L2 H11']
     """
+    most = max(1, min(MOST_HEADS[arrangement], _MOST_CELLS // max(1, cells)))
+    return heads_together(selected, arrangement, of, n_heads, most)
+
+
+def heads_together(
+    selected: Sequence[Head], arrangement: str, of: str, n_heads: int, most: int | None = None
+) -> list[Head]:
+    """The heads that are drawn together, `most` of them; None = as many as can be told apart.
+
+    For the other arguments see `drawn_heads`; with the arrangement "one" it is the last head.
+
+    Example:
+        >>> from attnwidget import Head
+        >>> from attnwidget.widgets.head_view.several import heads_together
+        >>> len(heads_together([Head(2, 7)], "overlay", "layer", 12))
+        12
+    """
     if not selected:
         return []
     last = selected[-1]
-    most = max(1, min(MOST_HEADS[arrangement], _MOST_CELLS // max(1, cells)))
+    if arrangement == "one":
+        return [last]
+    most = MOST_HEADS[arrangement] if most is None else most
     if of == "selected":
         return [head for head in selected if head.stack == last.stack][-most:]
     first = last.head - last.head % most

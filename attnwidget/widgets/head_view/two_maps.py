@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,22 @@ from numpy.typing import NDArray
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.alignment import SharedAxis
+from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.highlighted import highlighted
+from attnwidget.widgets.head_view.map_cells import (
+    DifferenceCells,
+    MapCells,
+    SharedCells,
+    axes_in,
+    cells_of,
+)
 from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
+
+
+@lru_cache(maxsize=16)
+def _shared(first: Tokens, second: Tokens) -> SharedAxis:
+    """Both axes as one: aligned once, and not for every part that is asked for."""
+    return SharedAxis(first, second)
 
 
 @dataclass(frozen=True)
@@ -27,12 +42,9 @@ class TwoMaps:
 
     def axes(self, stack: str, unit: str) -> tuple[SharedAxis, SharedAxis]:
         """Queries and keys of a stack, in tokens or in words."""
-        pair = [attention.stacks[stack] for attention in (self.first, self.second)]
-        sides = [(axes_pair.query, axes_pair.key) for axes_pair in pair]
-        if unit == "words":
-            sides = [(query.to_words(), key.to_words()) for query, key in sides]
+        sides = [axes_in(of.stacks[stack], unit) for of in (self.first, self.second)]
         (query, key), (other_query, other_key) = sides
-        return SharedAxis(query, other_query), SharedAxis(key, other_key)
+        return _shared(query, other_query), _shared(key, other_key)
 
     def is_same(self, unit: str) -> bool:
         """Whether all axes of the two are the same."""
@@ -48,6 +60,20 @@ class TwoMaps:
             cells = np.ix_(query.places[side], key.places[side])
             values[side][cells] = masked_map(attention, quantity, head, unit)
         return values
+
+    def cells(self, quantity: str, head: Head, unit: str) -> list[MapCells]:
+        """Both maps and their difference by parts, on the common axes."""
+        axes = self.axes(head.stack, unit)
+        size = len(axes[0].tokens), len(axes[1].tokens)
+        both = [
+            SharedCells(
+                cells_of(attention, head, quantity, unit),
+                size,
+                (axes[0].places[side], axes[1].places[side]),
+            )
+            for side, attention in enumerate((self.first, self.second))
+        ]
+        return [*both, DifferenceCells(*both)]
 
     def axes_to_wire(self, stack: str, unit: str) -> dict[str, Any]:
         """The axes for the page, with the tokens that belong to only one text."""

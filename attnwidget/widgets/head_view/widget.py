@@ -13,11 +13,12 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInput
+from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
-from attnwidget.widgets.wire.values import axes_to_wire, masked_map, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to_wire
 
 #: Above so many tokens a view opens as a matrix.
 MOST_AS_LINES = 60
@@ -29,9 +30,9 @@ class HeadView(TokenSize, LongInput):
     Up to 60 tokens it opens as lines, longer inputs as a matrix, unless `mode` is given. `window`
     is the part of a matrix that is in sight: zooming on the page sets it, and pictures show it.
 
-    Above 1,024 tokens its page gets no whole map: an overview, and the exact weights of what is in
-    sight, down to single tokens. Long inputs open with a logarithmic `scale`, unless one is given;
-    options that need whole maps raise traitlets.TraitError.
+    Above 1,024 tokens its page gets no whole map: an overview, and the exact values of what is in
+    sight, down to single tokens. Long inputs open with a logarithmic `scale`, unless one is given.
+    They have no gradients, and norms only where their parts can be computed.
 
     `layer` and `head` (0-based), with `stack` in an encoder-decoder, choose the head; a view linked
     to a `HeadGrid` shows the head selected in the grid. With `arrangement="beside"` or `"overlay"`
@@ -141,7 +142,9 @@ class HeadView(TokenSize, LongInput):
         if self.head is None:
             return None
         layer, head, stack = self.head
-        return self.attention.map(quantity, layer, head, stack=stack, unit=self.unit)
+        if self.attention.is_long and self.unit == "words":
+            return np.nan_to_num(whole_of(cells_of(self.attention, self.head, quantity, "words")))
+        return in_unit(self.attention, self.unit).map(quantity, layer, head, stack=stack)
 
     @property
     def difference(self) -> NDArray[np.float32] | None:
@@ -153,13 +156,11 @@ class HeadView(TokenSize, LongInput):
         two = self._two()
         if self.head is None or two is None:
             return None
+        if self.attention.is_long:
+            return whole_of(two.cells(self.quantity, self.head, self.unit)[-1])
         first, second = two.values(self.quantity, self.head, self.unit)
         minus: NDArray[np.float32] = first - second
         return minus
-
-    def _two(self) -> TwoMaps | None:
-        other = self._other()
-        return None if other is None else TwoMaps(self.attention, other)
 
     def _takes(self, name: str) -> bool:
         # On common axes tokens have other places than in either text.
@@ -186,9 +187,10 @@ class HeadView(TokenSize, LongInput):
 
     @traitlets.observe("arrangement", "of")
     def _other_heads(self, change: object) -> None:
-        if self._stacks and not self._settles:
+        if self._stacks:
             with self._answering():
-                self._compute_several()
+                if not self._compute_long():
+                    self._compute_several()
 
     def _refresh(self) -> None:
         self._maps = None
@@ -281,13 +283,7 @@ class HeadView(TokenSize, LongInput):
 
     def _sizes(self, stack: Stack) -> tuple[int, int]:
         """Queries and keys of a stack's maps."""
-        if two := self._two():
-            query, key = (axis.tokens for axis in two.axes(stack.name, self.unit))
-        else:
-            query = stack.query
-            key = stack.key
-            if self.unit == "words":
-                query, key = query.to_words(), key.to_words()
+        query, key = self._axes_of(stack.name)
         return len(query), len(key)
 
     def _words(self) -> set[str]:
@@ -305,7 +301,7 @@ class HeadView(TokenSize, LongInput):
                 "'highlight' names words of the input; not among them: "
                 + ", ".join(map(repr, missing))
             )
-        return list(self._refuse_long("highlight", proposal["value"]))
+        return list(proposal["value"])
 
 
 def _mode_for(attention: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.encoding import readable, state_of
-from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.shared.metric_table import metrics_to_wire
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import traitlets
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.metric_table import Metrics, metrics_to_wire, read_metrics
 
@@ -39,8 +40,6 @@ class MetricStrip(HeadWidget):
 
     metrics = traitlets.Any(help="Metrics, float64 [layers, heads], by stack and title.")
 
-    _metrics = traitlets.Any(None).tag(sync=True)
-
     def __init__(self, metrics: object, **traits: Any) -> None:
         # The heads that can be selected are known by their shapes, before any trait is set.
         super().__init__(metrics=_read(metrics), **traits)
@@ -59,21 +58,18 @@ class MetricStrip(HeadWidget):
             for values in titles.values()
         }
 
-    @traitlets.observe("metrics")
-    def _other_metrics(self, change: object) -> None:
-        if self._metrics:
-            with self.hold_sync():
-                self.selected = [head for head in self.selected if self.has(head)]
-                self.layer = min(self.layer, self.n_layers - 1)
-                self._refresh()
+    @when_open("metrics")
+    def _keep_heads(self, change: object) -> None:
+        self.selected = [head for head in self.selected if self.has(head)]
+        self.layer = min(self.layer, self.n_layers - 1)
 
-    @traitlets.observe("selected")
-    def _other_stack(self, change: object) -> None:
-        if self._metrics and self._metrics["stack"] != self._stepped_stack():
-            self._refresh()
+    @computed("metrics", "selected", sync=False)
+    def _stack(self) -> str:
+        return self._stepped_stack()
 
-    def _compute(self) -> None:
-        self._metrics = metrics_to_wire(self.metrics, self._stepped_stack())
+    @computed("metrics", "_stack")
+    def _metrics(self) -> dict[str, Any] | None:
+        return metrics_to_wire(self.metrics, self._stack)
 
     def to_frame(self) -> pd.DataFrame:
         """The shown head's numbers, a row a metric: metric, value, percentile.

@@ -12,7 +12,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.pages.encoding import AS_TEXT, as_text, rounded
-from attnwidget.widgets.pages.part import Holding
+from attnwidget.widgets.pages.page_part import Holding
 from attnwidget.widgets.pages.size_limit import megabytes
 from attnwidget.widgets.wire.values import axes_to_wire, masked_map
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnwidget.widgets.pages.document import as_json, code_size
-from attnwidget.widgets.pages.part import Holding, Part
+from attnwidget.widgets.pages.page_document import as_json, code_size
+from attnwidget.widgets.pages.page_part import Holding, Part
 from attnwidget.widgets.pages.registry import FIGURES
 from attnwidget.widgets.pages.size_limit import NEIGHBOURS_SHARE, Sized, refuse_above
 from attnwidget.widgets.wire.linked_traits import SHARED, fitting

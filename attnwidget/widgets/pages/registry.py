@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from attnwidget.widgets.pages.part import Page
+from attnwidget.widgets.pages.page_part import Page
 
 #: Each figure's module and style sheet, under the figure's name.
 STATIC = Path(__file__).parents[1] / "static"

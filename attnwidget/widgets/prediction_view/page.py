@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attnwidget.widgets.pages.encoding import state_of
-from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.prediction_view.widget import PredictionView
 
 

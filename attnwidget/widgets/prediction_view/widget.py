@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import traitlets
@@ -13,7 +13,8 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.widgets.prediction_view.question import (
+from attnwidget.capture.tapping.head import Head
+from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ShownQuestion,
     ask,
@@ -25,6 +26,7 @@ from attnwidget.widgets.prediction_view.question import (
     to_wire,
 )
 from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.wire.values import axes_to_wire
 from attnwidget.widgets.wire.values import to_wire as array_to_wire
@@ -35,6 +37,36 @@ if TYPE_CHECKING:
 #: Seconds after an answer in which the model is left to whoever asks next.
 _PAUSE = 0.2
 _NO_MASK = "The text has no mask token: choose a token above, and the model says what stands there."
+
+
+class Wanted(NamedTuple):
+    """The effects that are computed: what each head changes in the probability of an answer.
+
+    Attributes:
+        attention: The attention to the input.
+        name: The answer in words.
+        question: The position, and the answer.
+        heads: The heads that are off already.
+        method: What stands in the place of heads that are off.
+        stack: The stack of the heads.
+        effects_by: "passes" or "gradient".
+    """
+
+    attention: Attention
+    name: str
+    question: ShownQuestion
+    heads: tuple[Head, ...]
+    method: str
+    stack: str
+    effects_by: str
+
+
+class Found(NamedTuple):
+    """Computed effects: `values` [layers, heads], and whether they are an estimate."""
+
+    wanted: Wanted
+    values: NDArray[np.float64]
+    is_estimate: bool
 
 
 class PredictionView(StackChoice):
@@ -93,11 +125,8 @@ class PredictionView(StackChoice):
         '"gradient" (the estimate alone, for large models).',
     ).tag(sync=True)
 
-    # Dicts once there is something to draw, else None.
-    _predictions = traitlets.Any(None).tag(sync=True)
-    _effects = traitlets.Any(None).tag(sync=True)
-    # What to do where there is no question; why there are no effects.
-    _message = traitlets.Unicode().tag(sync=True)
+    _found: traitlets.Any[Found | None, Found | None] = traitlets.Any(None)
+    # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -110,12 +139,7 @@ class PredictionView(StackChoice):
     ) -> None:
         if isinstance(attention, Attention):
             reading_of(attention)
-        self._answered: Answered | None = None
-        self._found: tuple[NDArray[np.float64], bool] | None = None
-        self._before: tuple[Reading, int | None, Predictions] | None = None
-        # The source of the effects, with which the computing thread compares its result.
-        self._wanted: object = None
-        self._of: Attention | None = None
+        self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
         self._background = Background(("effects",), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
@@ -138,12 +162,14 @@ class PredictionView(StackChoice):
         Heads of `stack`; heads that are already off have effect 0. None until the effects are
         known; `is_estimate` says whether they are estimates.
         """
-        return self._found[0].copy() if self._found else None
+        found = self._known()
+        return found.values.copy() if found else None
 
     @property
     def is_estimate(self) -> bool | None:
         """Whether `effects` are a first-order estimate; None before there are any."""
-        return self._found[1] if self._found else None
+        found = self._known()
+        return found.is_estimate if found else None
 
     @property
     def effect_metric(self) -> dict[str, Any]:
@@ -152,12 +178,16 @@ class PredictionView(StackChoice):
         By their title, "effect on “her”", which says where they are estimates; in a model of
         several stacks by the stack first.
         """
-        if self._found is None or self._answered is None:
+        found = self._known()
+        if found is None:
             return {}
-        values, estimate = self._found
-        title = f"effect on “{self._answered.name}”{' (estimate)' if estimate else ''}"
-        metric = {title: values.copy()}
+        title = f"effect on “{found.wanted.name}”{' (estimate)' if found.is_estimate else ''}"
+        metric = {title: found.values.copy()}
         return {self.stack: metric} if len(self.attention.stacks) > 1 else metric
+
+    def _known(self) -> Found | None:
+        """The effects for the shown question; None until they are known."""
+        return self._found if self._wanted is not None else None
 
     def to_frame(self) -> pd.DataFrame:
         """The answers shown: answer, token (as the vocabulary has it), id, before, after, change.
@@ -180,10 +210,8 @@ class PredictionView(StackChoice):
 
     # Traits
 
-    @traitlets.validate("attention")
-    def _check_attention(self, proposal: dict[str, Any]) -> Attention:
-        """The intact one: heads that are off are named by `disabled` alone."""
-        attention: Attention = proposal["value"]
+    def _edited(self, attention: Attention) -> Attention:
+        """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
             reading_of(attention)
         except (TypeError, ValueError) as error:
@@ -216,24 +244,15 @@ class PredictionView(StackChoice):
                 raise traitlets.TraitError(f"'answer': {error}") from None
         return token
 
-    @traitlets.observe("disabled", "method")
-    def _read_without(self, change: object) -> None:
-        """One pass, for the answer alone: no maps are read again."""
-        self._ask_again(change)
+    @when_open("attention")
+    def _ask_about_another(self, change: object) -> None:
+        self.position = None
+        self.answer = None
 
-    @traitlets.observe("tokens")
+    @when_open("tokens")
     def _ask_locked(self, change: object) -> None:
-        if self._stacks:
-            with self._answering():
-                if self._locked() is not None:
-                    self.position = None
-                self._ask_again(change)
-
-    @traitlets.observe("position", "answer", "top", "stack", "unit", "effects_by")
-    def _ask_again(self, change: object) -> None:
-        if self._answers:
-            with self._answering():
-                self._compute()
+        if self._locked() is not None:
+            self.position = None
 
     def _locked(self) -> int | None:
         """The position that the last locked query asks about."""
@@ -254,42 +273,57 @@ class PredictionView(StackChoice):
 
     # What is answered
 
-    def _compute(self) -> None:
-        self._keep_a_stack()
-        if self._of is not self.attention:
-            # Before the first result, position and answer are the requested ones.
-            if self._of is not None:
-                waits, self._waits = self._waits, True
-                self.position = self.answer = None
-                self._waits = waits
-            self._of = self.attention
+    @computed("attention")
+    def _axes(self) -> dict[str, Any]:
+        return axes_to_wire(stack_of_answers(self.attention), "tokens")
+
+    @computed(
+        "attention",
+        "position",
+        "answer",
+        "tokens",
+        "unit",
+        "stack",
+        "top",
+        "disabled",
+        "method",
+        sync=False,
+    )
+    def _answered(self) -> Answered | None:
+        """The question with its answers; None without a question."""
         reading, task = reading_of(self.attention)
-        self._axes = axes_to_wire(stack_of_answers(self.attention), "tokens")
-        masks = masks_of(reading) if task == "masked" else []
         position = self.position if self.position is not None else self._locked()
         if position is None and task == "masked":
-            position = next(iter(masks), None)
+            position = next(iter(masks_of(reading)), None)
             if position is None:
-                self._answered = self._predictions = None
-                self._message = _NO_MASK
-                self._want_effects(None)
-                return
+                return None
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
         question = ShownQuestion(before.positions[0], answer)
         after = ask(reading, question.position, self.disabled, self.method, before)
-        self._answered = Answered(before, after, question)
-        self._message = ""
-        self._predictions = to_wire(
+        return Answered(before, after, question)
+
+    @computed("_answered")
+    def _message(self) -> str:
+        """What to do if there is no question; else ""."""
+        return "" if self._answered else _NO_MASK
+
+    @computed("_answered", "top", "disabled", "method")
+    def _predictions(self) -> dict[str, Any] | None:
+        """The answers as the page draws them; None without a question."""
+        if self._answered is None:
+            return None
+        reading, task = reading_of(self.attention)
+        masks = masks_of(reading) if task == "masked" else [self._answered.question.position]
+        return to_wire(
             self._answered,
             self._answered.rows(self.top),
             off=[list(head) for head in self.disabled],
             method=self.method,
-            masks=task == "masked" and question.position not in masks,
+            masks=self._answered.question.position not in masks,
         )
-        self._want_effects(question)
 
-    def _ask_intact(self, reading: Reading, position: int | None) -> Predictions:
+    def _ask_intact(self, reading: Reading[Attention], position: int | None) -> Predictions:
         """What the model answers with all heads on, asked once."""
         if self._before is None or self._before[:2] != (reading, position):
             at = None if position is None else [position]
@@ -298,51 +332,60 @@ class PredictionView(StackChoice):
 
     # Effects
 
-    def _want_effects(self, question: ShownQuestion | None) -> None:
-        wanted = None
-        if question is not None and self._answered is not None:
-            heads = tuple(self.disabled)
-            name = self._answered.name
-            asked = (question, heads, self.method, self.stack, self.effects_by)
-            wanted = (self.attention, name, *asked)
-        if wanted == self._wanted:
-            return
-        self._wanted = wanted
+    @computed("_answered", "stack", "effects_by", sync=False)
+    def _wanted(self) -> Wanted | None:
+        """The effects to compute for the shown question; None without a question."""
+        answered = self._answered
+        return answered and Wanted(
+            self.attention,
+            answered.name,
+            answered.question,
+            tuple(self.disabled),
+            self.method,
+            self.stack,
+            self.effects_by,
+        )
+
+    @computed("_found")
+    def _effects(self) -> dict[str, Any] | None:
+        """The effects as the page draws them; None until they are known."""
+        found = self._found
+        return found and {
+            "stack": found.wanted.stack,
+            "name": found.wanted.name,
+            "estimate": found.is_estimate,
+            "values": array_to_wire(found.values.astype(np.float32)),
+        }
+
+    @traitlets.observe("_wanted")
+    def _find_effects(self, change: object) -> None:
         self._found = None
-        self._effects = None
         self._problem = ""
-        if wanted is not None:
-            self._background.add("effects", self._effects_job(wanted), delay=_PAUSE)
+        if self._wanted is not None:
+            self._background.add("effects", self._effects_job(self._wanted), delay=_PAUSE)
             self._background.start()
 
-    def _effects_job(self, wanted: tuple[Any, ...]) -> Job:
-        attention, name, question, heads, method, stack, by = wanted
-        reading, _ = reading_of(attention)
+    def _effects_job(self, wanted: Wanted) -> Job:
+        reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
-            return self._wanted is not wanted or self._background.closed
+            return self._wanted != wanted or self._background.closed
 
-        for exact in (False, True) if by == "passes" else (False,):
+        for exact in (False, True) if wanted.effects_by == "passes" else (False,):
             values = effects_of(
                 reading,
-                question.answer,
-                question.position,
-                heads,
-                method,
-                stack=stack,
+                wanted.question.answer,
+                wanted.question.position,
+                wanted.heads,
+                wanted.method,
+                stack=wanted.stack,
                 exact=exact,
                 stopped=stopped,
             )
-            with self._lock, self.hold_sync():
+            with self._lock:
                 if values is None or stopped():
                     return
-                self._found = values, not exact
-                self._effects = {
-                    "stack": stack,
-                    "name": name,
-                    "estimate": not exact,
-                    "values": array_to_wire(values.astype(np.float32)),
-                }
+                self._found = Found(wanted, values, not exact)
             yield
 
     def _failed(self, job: str, error: Exception) -> None:

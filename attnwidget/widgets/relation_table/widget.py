@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import traitlets
 
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.studies.words.relation_results import DIRECTIONS, RelationAccuracies
 from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import (
     DirectionChoice,
@@ -67,10 +68,6 @@ class RelationTable(DirectionChoice):
     sort = traitlets.Enum(COLUMNS, "n", help="The column that orders the rows.").tag(sync=True)
     descending = traitlets.Bool(True, help="The largest first.").tag(sync=True)
 
-    # A dict once there is something to draw, else None.
-    _numbers = traitlets.Any(None).tag(sync=True)
-    _source = traitlets.Dict().tag(sync=True)
-
     def __init__(self, accuracies: RelationAccuracies, **traits: Any) -> None:
         # What relations and heads can be chosen is known before any trait is set.
         checked_accuracies(accuracies, type(self).__name__)
@@ -91,15 +88,12 @@ class RelationTable(DirectionChoice):
         names = self.accuracies.relations
         return tuple(names[r] for r in shown_relations(self.accuracies))
 
-    @traitlets.observe("accuracies")
-    def _show_another(self, change: object) -> None:
-        if self._numbers:
-            with self.hold_sync():
-                self.selected = [head for head in self.selected if self.has(head)]
-                self.layer = min(self.layer, self.n_layers - 1)
-                if not self.has_relation(self.relation):
-                    self.relation = "all"
-                self._refresh()
+    @when_open("accuracies")
+    def _keep_choices(self, change: object) -> None:
+        self.selected = [head for head in self.selected if self.has(head)]
+        self.layer = min(self.layer, self.n_layers - 1)
+        if not self.has_relation(self.relation):
+            self.relation = "all"
 
     def choose(self, relation: str) -> None:
         """Choose a row: its relation, and its best head in its direction.
@@ -118,17 +112,21 @@ class RelationTable(DirectionChoice):
         best = self.accuracies.best(min_count=1, skip=("root",))
         return best.assign(gain=best["accuracy"] - best["baseline"])
 
-    def _compute(self) -> None:
+    @computed("accuracies")
+    def _source(self) -> dict[str, Any]:
+        return {
+            "model": self.accuracies.model_name,
+            "note": _note(self.accuracies),
+            "without_attention": list(self.accuracies.without_attention),
+        }
+
+    @computed("accuracies")
+    def _numbers(self) -> dict[str, Any]:
         relations = self.accuracies
         shown = shown_relations(self.accuracies)
         best = self._best()
-        self._source = {
-            "model": relations.model_name,
-            "note": _note(relations),
-            "without_attention": list(relations.without_attention),
-        }
         direction = best["direction"].map(DIRECTIONS.index)
-        self._numbers = {
+        return {
             "stack": relations.stack,
             "relations": [relations.relations[r] for r in shown],
             "counts": to_wire(relations.counts[shown].astype(np.int32)),

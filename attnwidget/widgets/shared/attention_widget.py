@@ -9,11 +9,13 @@ from typing import Any
 import traitlets
 
 from attnwidget.capture.hub_model.advised_error import on_page
-from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, QUANTITIES, Attention
+from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
+from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.tapping.edits import STANDING_ALONE
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
 from attnwidget.widgets.shared.traits import Heads, Subset, TokenMarks
 from attnwidget.widgets.wire.values import loss_to_wire, stacks_to_wire
@@ -59,15 +61,13 @@ class AttentionWidget(HeadWidget):
         '(nothing) or "first" (all weight on the first token).',
     ).tag(sync=True)
 
-    _stacks: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
-    _axes = traitlets.Dict().tag(sync=True)
-    _quantities: traitlets.List[str] = traitlets.List().tag(sync=True)
-    _source = traitlets.Dict().tag(sync=True)
+    _axes: traitlets.TraitType[Any, Any] = traitlets.Dict().tag(sync=True)
     # Why what was asked for last could not be done; what was shown stays.
     _refused = traitlets.Unicode().tag(sync=True)
 
+    # The heads that are off in the shown attention, and the method.
+    _edit: tuple[list[Head], str] = [], "uniform"
     _waits = False
-    _takes_back = False
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -104,51 +104,46 @@ class AttentionWidget(HeadWidget):
 
     @traitlets.validate("attention")
     def _check_attention(self, proposal: dict[str, Any]) -> Attention:
-        """What is off stays off in another input."""
-        attention: Attention = proposal["value"]
+        edited = self._edited(proposal["value"])
+        self._edit = self.disabled, self.method
+        return edited
+
+    def _edited(self, attention: Attention) -> Attention:
+        """Return an attention as the figure shows it: heads that are off stay off."""
         return attention.without(self.disabled, self.method) if self.disabled else attention
 
-    @traitlets.observe("disabled", "method")
+    @when_open("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:
-        if not self._stacks or self._takes_back:
-            return
-        with self._lock, self.hold_sync():
+        with self._lock:
+            if self._edit == (self.disabled, self.method):
+                return
             try:
-                edited = self.attention.without(self.disabled, self.method)
+                edited = self._edited(self.attention.intact)
             except Exception as error:
-                # Back to what is shown, which is not read again.
-                self._takes_back = True
-                try:
-                    setattr(self, change["name"], change["old"])
-                finally:
-                    self._takes_back = False
+                setattr(self, change["name"], change["old"])
                 self._refused = on_page(error)
                 raise
             self._refused = ""
-            with self._answering():
-                self.attention = edited
+            self.attention = edited
 
-    @traitlets.observe("attention")
+    @when_open("attention")
     def _show_another(self, change: dict[str, Any]) -> None:
-        if isinstance(change["old"], Attention):
-            with self.hold_sync():
-                if change["old"].intact is not self.attention.intact:
-                    self.tokens = []
-                self.selected = [head for head in self.selected if self.has(head)]
-                shown = self._stepped_stack()
-                # The new attention may have other stacks.
-                stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
-                self.layer = self._layers(stack).nearest(self.layer)
-                if not self._waits:
-                    self._refresh()
+        if change["old"].intact is not self.attention.intact:
+            self.tokens = []
+        self.selected = [head for head in self.selected if self.has(head)]
+        shown = self._stepped_stack()
+        # The new attention may have other stacks.
+        stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
+        self.layer = self._layers(stack).nearest(self.layer)
+        if not self._waits:
+            self._refresh()
 
     @contextmanager
     def _together(self) -> Iterator[None]:
-        """Several changes, answered once: nothing is computed before the last of them."""
         if self._waits:
             yield
             return
-        with self._lock, self.hold_sync():
+        with super()._together():
             self._waits = True
             try:
                 yield
@@ -164,21 +159,29 @@ class AttentionWidget(HeadWidget):
     @property
     def _answers(self) -> bool:
         """Whether a change is answered at once: the figure is open, and no other change follows."""
-        return bool(self._stacks) and not self._waits
+        return self._is_open and not self._waits
 
-    def _refresh(self) -> None:
-        """Everything that depends on the attention, in one message."""
-        with self._answering():
-            self._stacks = stacks_to_wire(self.attention)
-            self._quantities = list(self.attention.quantities)
-            self._source = {
-                "model": self.attention.model_name,
-                "note": self.attention.note,
-                "loss": loss_to_wire(self.attention),
-                "edits": self._edits,
-                "fixed": "" if self.attention.intact.reading else NO_MODEL,
-            }
-            self._compute()
+    @computed("attention")
+    def _stacks(self) -> list[dict[str, Any]]:
+        return stacks_to_wire(self.attention)
+
+    @computed("attention")
+    def _quantities(self) -> list[str]:
+        return list(self.attention.quantities)
+
+    @computed("attention")
+    def _source(self) -> dict[str, Any]:
+        return self._about()
+
+    def _about(self) -> dict[str, Any]:
+        """Return what a caption says about the attention."""
+        return {
+            "model": self.attention.model_name,
+            "note": self.attention.note,
+            "loss": loss_to_wire(self.attention),
+            "edits": self._edits,
+            "fixed": "" if self.attention.intact.reading else NO_MODEL,
+        }
 
     def __repr__(self) -> str:
         stacks = ", ".join(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnwidget.drawing.engine import ThemeName
-from attnwidget.widgets.shared.options import options
+from attnwidget.widgets.shared.session_options import options
 
 if TYPE_CHECKING:
     import threading
@@ -135,7 +135,7 @@ class Exporting:
                 ".svg, .pdf and .png"
             )
         if page:
-            from attnwidget.widgets.pages.write import write_page
+            from attnwidget.widgets.pages.write_page import write_page
 
             with self._lock:
                 return write_page(self, path, limit_mb=limit_mb, theme=theme)

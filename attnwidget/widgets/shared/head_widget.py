@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import secrets
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,12 +16,14 @@ from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.widgets.pages.registry import STATIC as STATIC
 from attnwidget.widgets.pages.registry import figure as figure_named
-from attnwidget.widgets.shared.code import chosen_options, code_of
+from attnwidget.widgets.shared.computed import ComputedTraits
+from attnwidget.widgets.shared.engine_start import warm_up
 from attnwidget.widgets.shared.exporting import Exporting
-from attnwidget.widgets.shared.options import options
 from attnwidget.widgets.shared.save_menu import answer_page
+from attnwidget.widgets.shared.session_options import options
 from attnwidget.widgets.shared.traits import Heads
-from attnwidget.widgets.shared.warm import warm_up
+from attnwidget.widgets.shared.widget_code import chosen_options, code_of
+from attnwidget.widgets.wire.linked_traits import fitting
 
 #: What the page says of itself in traits that are no options, and a `_view_count` of Jupyter's.
 _FROM_PAGE = frozenset(
@@ -32,7 +33,7 @@ _FROM_PAGE = frozenset(
 Shapes = Mapping[str, tuple[int, int]]
 
 
-class HeadWidget(Exporting, anywidget.AnyWidget):
+class HeadWidget(Exporting, ComputedTraits):
     """A figure of the heads of a model, whatever it shows of them.
 
     Assign a new list to change a list trait: changes inside one are not seen.
@@ -47,7 +48,6 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         help="The stepped layer, 0-based; the selection follows to the same head of that layer.",
     ).tag(sync=True)
 
-    _error = traitlets.Unicode().tag(sync=True)
     # A name shared by all figures that are linked, also indirectly; "" for a figure without links.
     _circle = traitlets.Unicode().tag(sync=True)
     # The figure's name on pages, by which its picture in the notebook recognises the live figure.
@@ -64,8 +64,6 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **traits: Any) -> None:
-        # Callbacks run in a second kernel thread beside the running cell (comm subshells).
-        self._lock = threading.RLock()
         self._ties: list[Any] = []
         self._refuse_unknown(traits)
         super().__init__(**traits)
@@ -75,6 +73,7 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
         """Open the figure. The opening message has everything that the page draws first."""
         if options.static_fallback:
             warm_up()
+        self._compute_stale()
         self._refresh()
         super().open()
 
@@ -89,6 +88,11 @@ class HeadWidget(Exporting, anywidget.AnyWidget):
     def _takes(self, name: str) -> bool:
         """Whether the figure takes the value of a trait from a linked figure."""
         return bool(self.has_trait(name))
+
+    def _fitting(self, name: str, value: Any) -> Any:
+        """Return the part of a linked figure's value that this figure accepts."""
+        shapes = self._shapes()
+        return fitting(name, value, shapes, layers={stack: self._layers(stack) for stack in shapes})
 
     def _named(self, value: Head | Sequence[Any]) -> Head:
         """The head that (layer, head) or (layer, head, stack) names; ValueError without one."""

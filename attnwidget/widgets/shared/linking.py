@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from attnwidget.widgets.shared.circle import circle_of, tie, untie
 from attnwidget.widgets.shared.head_widget import HeadWidget
-from attnwidget.widgets.shared.relation_choice import RelationChoice
-from attnwidget.widgets.wire.linked_traits import SHARED, fitting
+from attnwidget.widgets.shared.linked_figures import circle_of, tie, untie
+from attnwidget.widgets.wire.linked_traits import SHARED
 
 #: How often a value is set again while other threads change it.
 _ROUNDS = 10
@@ -62,30 +61,22 @@ class FigureLink:
         if getattr(self._giving, "now", False) or name not in self.names:
             return
         self._giving.now = True
+        having = [widget for widget in self.widgets if widget._takes(name)]
         try:
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
-                    if widget is source:
-                        continue
-                    if widget._takes(name):
-                        setattr(widget, name, _fitting(widget, name, value))
-                    else:
+                    if widget in having and widget is not source:
+                        setattr(widget, name, widget._fitting(name, value))
+                    elif widget is not source:
                         for other in widget._ties:
                             other._give(widget, name, value)
                 # Look again after writing: if two threads write at once, both end with one value.
-                if source._takes(name):
+                if source in having:
                     value = getattr(source, name)
-                if self._all_have(name, value):
+                if all(getattr(w, name) == w._fitting(name, value) for w in having):
                     return
         finally:
             self._giving.now = False
-
-    def _all_have(self, name: str, value: Any) -> bool:
-        return all(
-            getattr(widget, name) == _fitting(widget, name, value)
-            for widget in self.widgets
-            if widget._takes(name)
-        )
 
     def unlink(self) -> None:
         """End the link."""
@@ -98,14 +89,6 @@ class FigureLink:
 
     def __exit__(self, *exc: object) -> None:
         self.unlink()
-
-
-def _fitting(widget: HeadWidget, name: str, value: Any) -> Any:
-    chooses = isinstance(widget, RelationChoice) and name == "relation"
-    relations = widget._relations() if chooses else None
-    shapes = widget._shapes()
-    layers = {stack: widget._layers(stack) for stack in shapes}
-    return fitting(name, value, shapes, relations, layers)
 
 
 def link(*widgets: HeadWidget, names: Sequence[str] | None = None) -> FigureLink:

@@ -11,7 +11,8 @@ import traitlets
 from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.widgets.shared.head_widget import HeadWidget, Shapes
+from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.metric_table import (
     N_SIMILAR,
     Metrics,
@@ -19,9 +20,10 @@ from attnwidget.widgets.shared.metric_table import (
     nearest_heads,
     read_metrics,
 )
+from attnwidget.widgets.shared.stack_choice import StackChoice
 
 
-class MetricChoice(HeadWidget):
+class MetricChoice(StackChoice):
     """A figure that shows a metric for each head, and sorts and filters the heads by it."""
 
     metrics = traitlets.Any(
@@ -47,10 +49,8 @@ class MetricChoice(HeadWidget):
         ["dim", "remove"], "dim", help="What becomes of heads outside the filter."
     ).tag(sync=True)
 
-    # What the caption names; of every widget of an attention.
-    _source = traitlets.Dict().tag(sync=True)
-    # A dict once the stack has metrics, else None.
-    _metrics = traitlets.Any(None).tag(sync=True)
+    # What the caption says about metrics of another model, until another attention is shown.
+    _left_out = traitlets.Unicode()
 
     @traitlets.validate("metrics")
     def _check_metrics(self, proposal: dict[str, Any]) -> dict[str, Metrics]:
@@ -137,25 +137,33 @@ class MetricChoice(HeadWidget):
         if change["old"] is not None:
             self.filter = None
 
-    @traitlets.observe("metrics")
-    def _other_metrics(self, change: object) -> None:
-        with self._lock, self.hold_sync():
-            if not any(self.metric in titles for titles in self._measured.values()):
-                self.metric = None
-            self._metrics = metrics_to_wire(self._measured, self._stepped_stack())
+    @computed("metrics", sync=False)
+    def _shown_metrics(self) -> dict[str, Metrics]:
+        return self._measured
 
-    def _compute_metrics(self) -> None:
-        """Send the metrics of the stack shown, where the page does not have them."""
-        shown = self._metrics["stack"] if self._metrics else None
-        if shown != self._stepped_stack():
-            self._metrics = metrics_to_wire(self._measured, self._stepped_stack())
+    @computed("_shown_metrics", "stack")
+    def _metrics(self) -> dict[str, Any] | None:
+        """The metrics of the shown stack as the page draws them; None without metrics."""
+        return metrics_to_wire(self._shown_metrics, self.stack)
 
-    def _drop_unfitting_metrics(self) -> None:
+    @when_open("_shown_metrics")
+    def _choose_existing_metric(self, change: object) -> None:
+        if not any(self.metric in titles for titles in self._shown_metrics.values()):
+            self.metric = None
+
+    @computed("attention", "_left_out")
+    def _source(self) -> dict[str, Any]:
+        about = self._about()
+        return about | {"note": " · ".join(filter(None, [about["note"], self._left_out]))}
+
+    @when_open("attention")
+    def _drop_unfitting_metrics(self, change: object) -> None:
         """Metrics belong to a model: metrics of another shape are dropped, with a message."""
+        self._left_out = ""
         shapes = self._shapes()
         dropped = {
             stack: titles
-            for stack, titles in self._measured.items()
+            for stack, titles in self.metrics.items()
             if any(values.shape != shapes.get(stack) for values in titles.values())
         }
         if not dropped:
@@ -165,10 +173,8 @@ class MetricChoice(HeadWidget):
             f"{type(self).__name__} leaves out {said}. Assign `metrics` of the new model",
             stacklevel=2,
         )
-        # The caption of the figure says so until another attention is shown.
         named = ", ".join(title for titles in dropped.values() for title in titles)
-        notes = [self._source.get("note", ""), f"left out, of another model: {named}"]
-        self._source = {**self._source, "note": " · ".join(filter(None, notes))}
+        self._left_out = f"left out, of another model: {named}"
         self.metrics = {s: titles for s, titles in self.metrics.items() if s not in dropped}
 
 

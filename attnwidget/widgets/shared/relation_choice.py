@@ -35,6 +35,11 @@ class RelationChoice(HeadWidget):
         """Whether the figure has such a relation."""
         return name in self._relations()
 
+    def _fitting(self, name: str, value: Any) -> Any:
+        if name == "relation" and not self.has_relation(value):
+            return ALL
+        return super()._fitting(name, value)
+
     @traitlets.validate("relation")
     def _check_relation(self, proposal: dict[str, Any]) -> str:
         name = str(proposal["value"])

@@ -7,6 +7,7 @@ from typing import Any
 import traitlets
 
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.computed import when_open
 
 
 class StackChoice(AttentionWidget):
@@ -36,7 +37,8 @@ class StackChoice(AttentionWidget):
         if self.head:
             self.stack = self.head.stack
 
-    def _keep_a_stack(self) -> None:
+    @when_open("attention")
+    def _keep_a_stack(self, change: object) -> None:
         """Show the first stack if another attention lacks the shown stack."""
         if self.stack not in self.attention.stacks:
             self.stack = next(iter(self.attention.stacks))

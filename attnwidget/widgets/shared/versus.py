@@ -7,10 +7,11 @@ from typing import Any
 import traitlets
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.comparable import refuse_incomparable
-from attnwidget.capture.maps.made_by import YOURS
+from attnwidget.capture.maps.comparable_maps import refuse_incomparable
+from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.computed import computed, when_open
 
 #: What the page calls an attention that it cannot name.
 OTHER = "other"
@@ -37,9 +38,6 @@ class Versus(AttentionWidget):
         "while they are; None for nothing.",
     ).tag(sync=True, to_json=as_the_page_has_it, from_json=_from_page)
 
-    # What the two that are compared are called; () while there is one.
-    _compared: traitlets.List[str] = traitlets.List().tag(sync=True)
-
     def __init__(self, attention: Attention, **traits: Any) -> None:
         # Before options that follow from it: traits are checked in no particular order.
         if isinstance(attention, Attention):
@@ -56,19 +54,23 @@ class Versus(AttentionWidget):
         _check_pair(self.attention, value)
         return value
 
-    def _compare(self) -> Attention | None:
-        """Tell the page the names of both sides of the comparison, and return the other attention.
+    @when_open("attention")
+    def _stop_comparing(self, change: object) -> None:
+        """Drop the comparison if the new attention cannot be compared."""
+        self._compare()
 
-        Drop the comparison if the new attention cannot be compared.
-        """
+    def _compare(self) -> None:
         if isinstance(self.versus, Attention):
             try:
                 refuse_incomparable(self.attention.stacks, self.versus.stacks)
             except ValueError:
                 self.versus = None
+
+    @computed("attention", "versus")
+    def _compared(self) -> list[str]:
+        """The names of both sides of a comparison; [] without a comparison."""
         other = self._other()
-        self._compared = [] if other is None else list(names_of_two(self.attention, other))
-        return other
+        return [] if other is None else list(names_of_two(self.attention, other))
 
     def _other(self) -> Attention | None:
         """The attention that the one shown is compared with; None for none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnwidget.widgets.pages.attention_maps import all_maps
 from attnwidget.widgets.pages.encoding import state_of
-from attnwidget.widgets.pages.part import Page, Part
+from attnwidget.widgets.pages.page_part import Page, Part
 from attnwidget.widgets.token_lens.widget import TokenLens
 
 

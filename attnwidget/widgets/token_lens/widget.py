@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.shared.computed import computed
 from attnwidget.widgets.shared.stack_choice import StackChoice
 from attnwidget.widgets.token_lens.three_digits import three_digits
-from attnwidget.widgets.wire.values import axes_to_wire, to_wire
+from attnwidget.widgets.wire.values import axes_to_wire, in_unit, to_wire
 
 # More numbers than these are sent to three digits, in a byte and a half each.
 _MOST_IN_FULL = 6000
@@ -55,9 +56,6 @@ class TokenLens(StackChoice):
         help="Heads by their number, or by their largest weight, the largest first.",
     ).tag(sync=True)
 
-    # A dict once there is something to draw, else None.
-    _lens = traitlets.Any(None).tag(sync=True)
-
     @property
     def query(self) -> int | None:
         """The attending token (or word) shown; None where all are."""
@@ -97,18 +95,6 @@ class TokenLens(StackChoice):
         heads = [Head(int(i), int(j), self.stack) for i, j in np.argwhere(goes)]
         return sorted(heads, key=lambda head: -weights[head.layer, head.head])
 
-    @traitlets.observe("tokens", "of", "stack", "quantity", "unit", "hidden")
-    def _other_token(self, change: object) -> None:
-        if self._answers:
-            with self._answering():
-                self._compute()
-
-    @traitlets.observe("layer")
-    def _other_layer(self, change: object) -> None:
-        if self._answers and self._lens and self._lens["layer"] not in (None, self._shown_layer()):
-            with self._answering():
-                self._compute()
-
     def _shown_layer(self) -> int:
         return self.attention.stacks[self.stack].layers.nearest(self.layer)
 
@@ -131,13 +117,8 @@ class TokenLens(StackChoice):
         return locked["query"], locked["key"]
 
     def _of(self, side: str, index: int, layer: int | None = None) -> NDArray[np.float32]:
-        return self.attention.of_token(
-            side,
-            index,
-            layer=layer,
-            stack=self.stack,
-            unit=self.unit,
-            quantity=self.quantity,
+        return in_unit(self.attention, self.unit).of_token(
+            side, index, layer=layer, stack=self.stack, quantity=self.quantity
         )
 
     def _pair(self, query: int, key: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -148,13 +129,22 @@ class TokenLens(StackChoice):
         largest = np.nanmax(np.where(hidden, -1, rows), axis=-1)
         return values, values >= largest
 
-    def _compute(self) -> None:
-        self._keep_a_stack()
+    @computed("attention", "stack", "unit")
+    def _axes(self) -> dict[str, Any]:
+        return axes_to_wire(self.attention.stacks[self.stack], self.unit)
+
+    @computed("attention", "tokens", "of", "stack", "unit", "hidden", "layer", sync=False)
+    def _lens_layer(self) -> int | None:
+        """The layer whose heads are shown; None if heads of all layers are shown."""
+        is_pair = None not in self._asked()
+        return self._shown_layer() if self.of == "layer" and not is_pair else None
+
+    @computed("attention", "tokens", "of", "stack", "quantity", "unit", "hidden", "_lens_layer")
+    def _lens(self) -> dict[str, Any] | None:
+        """The values as the page draws them; None if all tokens are hidden."""
         query, key = self._asked()
-        self._axes = axes_to_wire(self.attention.stacks[self.stack], self.unit)
         if query is None and key is None:
-            self._lens = None
-            return
+            return None
         lens: dict[str, Any] = {
             "stack": self.stack,
             "quantity": self.quantity,
@@ -174,10 +164,10 @@ class TokenLens(StackChoice):
             shown = self.values
             assert shown is not None
             values = shown
-            lens["layer"] = self._shown_layer() if self.of == "layer" else None
+            lens["layer"] = self._lens_layer
             if values.size > _MOST_IN_FULL:
                 packed, lens["decade"] = three_digits(values)
                 lens["values"] = to_wire(packed)
             else:
                 lens["values"] = to_wire(values)
-        self._lens = lens | {"shape": list(values.shape)}
+        return lens | {"shape": list(values.shape)}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
 
@@ -35,20 +36,23 @@ def to_wire(array: NDArray[Any]) -> dict[str, Any]:
     return {"shape": list(array.shape), "dtype": array.dtype.str, "view": view}
 
 
+def in_unit(attention: Attention, unit: str) -> Attention | WordAttention:
+    """The attention itself, or its view between words if `unit` is "words"."""
+    return attention.words if unit == "words" else attention
+
+
 def masked_map(attention: Attention, quantity: str, head: Head, unit: str) -> NDArray[np.float32]:
     """One head's map, float32 [query, key] with NaN where a query may not see a key.
 
     The maps of layers without attention are NaN everywhere.
     """
     layer, number, stack = head
-    axes = attention.stacks[stack]
+    shown = in_unit(attention, unit)
+    axes = shown.stacks[stack]
     if layer in axes.without_attention:
-        sides = (axes.query, axes.key)
-        shape = [len(side.to_words() if unit == "words" else side) for side in sides]
-        return np.full(shape, np.nan, np.float32)
-    read = attention.word_visible if unit == "words" else attention.visible
-    values = attention.map(quantity, layer, number, stack=stack, unit=unit)
-    visible = read(layer, number, stack=stack)
+        return np.full((len(axes.query), len(axes.key)), np.nan, np.float32)
+    values = shown.map(quantity, layer, number, stack=stack)
+    visible = shown.visible(layer, number, stack=stack)
     if visible is not None:
         values[~visible] = np.nan
     return values

@@ -1,8 +1,8 @@
+import { bytesOf } from "../shared/page/embedded_arrays.js";
 import { wire } from "../shared/page/embedded_maps.js";
 import { nextHeld, shownIn } from "../shared/page/held_texts.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel, Text64 } from "../shared/page/page_data.js";
-import { bytesOf } from "../shared/page/revive.js";
 import { type CoreferenceState, type DrawnWindow, sceneOf, VARIANTS } from "./scene.js";
 
 /** A window of E evaluated mentions with every head's choices. */

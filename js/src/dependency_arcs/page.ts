@@ -1,8 +1,8 @@
+import { bytesOf } from "../shared/page/embedded_arrays.js";
 import { decodedBytes, wire } from "../shared/page/embedded_maps.js";
 import { nextHeld, shownIn } from "../shared/page/held_texts.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Kernel, PageFigure, Text64 } from "../shared/page/page_data.js";
-import { bytesOf } from "../shared/page/revive.js";
 import { type ArcsState, DIRECTIONS, type DrawnSentence } from "../shared/relation_types.js";
 import type { Head, Model } from "../shared/types.js";
 import { asFloat32, asInt32, type WireArray } from "../shared/wire.js";

@@ -1,101 +1,108 @@
-import { colourBar } from "../shared/colour_bar.js";
-import { choice, controlRow, hideTicks, tick } from "../shared/controls.js";
-import { element, listening } from "../shared/dom.js";
+import { html, type TemplateResult } from "lit-html";
+import { barView } from "../shared/colour_bar_view.js";
+import { hiddenTicks, rangeInput, select, signButton, tickBox } from "../shared/controls.js";
 import { specialName } from "../shared/labels.js";
+import type { Mounted } from "../shared/mount.js";
 import { save } from "../shared/snapshot.js";
 import { type RenderContext, SCALES } from "../shared/types.js";
 import { legendOf, ofTwoText } from "./grid_text.js";
 import type { Scene } from "./scene.js";
 import { type GridState, OF_TWO, type OfTwo } from "./state.js";
-import { type Switching, switchControls } from "./switch_controls.js";
+import { headSwitch, type Switching } from "./switch_controls.js";
 
 const PLAY_MS = 700;
 
-/** The rows under the grid; returns how to bring them up to date with the model. */
-export function gridControls(
-  parent: HTMLElement,
+/** Steps through the layers on its own, until it is paused or the page lets go of the figure. */
+function player(
   { model, signal }: RenderContext<GridState>,
   step: (layer: number) => void,
-  switching: Switching,
+  schedule: () => void,
 ) {
-  const { row, help } = controlRow(parent, signal);
-  row.classList.add("attnw-grid-controls");
-  const on = listening(signal);
-  const trait = (name: "stack" | "quantity" | "unit" | "scale") =>
-    choice<string>(row, name, signal, (value) => save(model, { [name]: value }));
-
-  const stepper = element(row, "span", { class: "attnw-grid-stepper", "data-label": "layer" });
-  const label = element(stepper, "label", {}, "layer ");
-  const slider = element(label, "input", { type: "range", min: 0, step: 1 });
-  const shown = element(stepper, "output");
-  const play = element(stepper, "button", { type: "button", class: "attnw-button" });
-  const layers = () => Number(slider.max) + 1;
-  on(slider, "input", () => step(Number(slider.value)));
   let timer: ReturnType<typeof setInterval> | undefined;
-  const setPlaying = (playing: boolean) => {
+  const stop = () => {
     clearInterval(timer);
+    timer = undefined;
+  };
+  signal.addEventListener("abort", stop);
+  return (layers: number) => {
     const next = () => {
       const before = model.get("layer");
-      step((before + 1) % layers());
+      step((before + 1) % layers);
       // The layers after the last one with attention are passed by.
       if (model.get("layer") === before) step(0);
     };
-    timer = playing ? setInterval(next, PLAY_MS) : undefined;
-    play.textContent = playing ? "❚❚" : "▶";
-    play.title = playing ? "pause" : "play through the layers";
-    play.setAttribute("aria-label", play.title);
+    const isPlaying = timer !== undefined;
+    const turn = () => {
+      if (isPlaying) stop();
+      else timer = setInterval(next, PLAY_MS);
+      schedule();
+    };
+    const name = isPlaying ? "pause" : "play through the layers";
+    return signButton(isPlaying ? "❚❚" : "▶", name, turn, layers < 2);
   };
-  setPlaying(false);
-  on(play, "click", () => setPlaying(timer === undefined));
-  signal.addEventListener("abort", () => clearInterval(timer));
+}
 
-  const switches = switchControls(row, parent, model, signal, switching);
-  const more = element(row, "button", { type: "button", class: "attnw-grid-more attnw-button" });
-  const setOpen = (open: boolean) => {
-    parent.classList.toggle("attnw-grid-open", open);
-    more.setAttribute("aria-expanded", String(open));
-    more.textContent = `controls ${open ? "▾" : "▸"}`;
+/** The row of controls under the grid. */
+export function gridControls(
+  context: RenderContext<GridState>,
+  { schedule }: Pick<Mounted, "schedule">,
+  step: (layer: number) => void,
+  switching: Switching,
+) {
+  const { model } = context;
+  const playButton = player(context, step, schedule);
+  let isOpen = false;
+  const fold = () => {
+    isOpen = !isOpen;
+    schedule();
   };
-  setOpen(false);
-  on(more, "click", () => setOpen(more.getAttribute("aria-expanded") !== "true"));
-
-  const pick = (of_two: OfTwo) => save(model, { of_two });
-  const ofTwo = choice<OfTwo>(row, "maps", signal, pick, (choiceName) =>
-    ofTwoText(choiceName, model.get("_compared")),
-  );
-  const stack = trait("stack");
-  const quantity = trait("quantity");
-  const unit = trait("unit");
-  const hide = hideTicks(row, model, signal);
-  const scale = trait("scale");
-  const shared = tick(row, "shared by all heads", signal, (shared_scale) =>
-    save(model, { shared_scale }),
-  );
-  const legend = element(row, "span", { class: "attnw-grid-legend" });
-  const bar = colourBar(legend);
-  const inUse = element(legend, "span");
+  const trait = (name: "stack" | "quantity" | "unit" | "scale", values: readonly string[]) =>
+    select<string>({
+      name,
+      values,
+      value: model.get(name),
+      pick: (value) => save(model, { [name]: value }),
+    });
 
   return {
-    keys: help(),
-    update(scene: Scene): void {
-      const { state, maps, stack: current, theme, look } = scene;
-      switches(scene);
-      slider.max = String(Math.max(0, (current?.n_layers ?? 1) - 1));
-      slider.value = String(state.layer);
-      shown.textContent = slider.value;
-      play.disabled = layers() < 2;
-      const stacks = state._stacks.map(({ name }) => name);
-      stack(stacks, state.stack);
-      ofTwo(state._compared?.length ? OF_TWO : [], state.of_two);
-      quantity(state._quantities, state.quantity);
-      unit(["tokens", "words"], state.unit);
-      scale(SCALES, state.scale);
-      shared.input.checked = state.shared_scale;
-      shared.label.hidden = maps?.signed ?? false;
-      hide((kind) => specialName(state._axes, kind));
+    /** Whether all controls of a narrow grid are shown. */
+    isOpen: () => isOpen,
+    view({ state, maps, stack, theme, look }: Scene, keysButton: TemplateResult) {
+      const layers = Math.max(1, stack?.n_layers ?? 1);
       const { texts, words } = legendOf(state, maps);
-      bar(theme, texts, look.table);
-      inUse.textContent = words;
+      return html`<div class="attnw-controls attnw-grid-controls">
+        <span class="attnw-grid-stepper" data-label="layer">
+          <label>layer ${rangeInput({ max: layers - 1, value: state.layer, slide: step })}</label>
+          <output>${Math.max(0, Math.min(state.layer, layers - 1))}</output>
+          ${playButton(layers)}
+        </span>
+        ${headSwitch(state, switching)}
+        <button type="button" class="attnw-grid-more attnw-button" aria-expanded=${isOpen}
+          @click=${fold}>${`controls ${isOpen ? "▾" : "▸"}`}</button>
+        ${select<OfTwo>({
+          name: "maps",
+          values: state._compared?.length ? OF_TWO : [],
+          value: state.of_two,
+          pick: (of_two) => save(model, { of_two }),
+          print: (of) => ofTwoText(of, state._compared),
+        })}
+        ${trait(
+          "stack",
+          state._stacks.map(({ name }) => name),
+        )}
+        ${trait("quantity", state._quantities)}
+        ${trait("unit", ["tokens", "words"])}
+        ${hiddenTicks(model, (kind) => specialName(state._axes, kind))}
+        ${trait("scale", SCALES)}
+        ${tickBox({
+          name: "shared by all heads",
+          checked: state.shared_scale,
+          tick: (shared_scale) => save(model, { shared_scale }),
+          hidden: maps?.signed ?? false,
+        })}
+        <span class="attnw-grid-legend">${barView(theme, texts, look.table)}<span>${words}</span></span>
+        ${keysButton}
+      </div>`;
     },
   };
 }

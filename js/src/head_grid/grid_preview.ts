@@ -1,8 +1,10 @@
-import { type Cell, corner } from "../shared/cells.js";
-import { element } from "../shared/dom.js";
+import { html, nothing } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import { type Cell, corner, type GridLayout } from "../shared/cells.js";
+import { painted } from "../shared/painted.js";
 import { fresh, paintRaster } from "../shared/pen.js";
 import { type Head, headName, paperName } from "../shared/types.js";
-import { drawHead } from "./grid_pixels.js";
+import { drawHead, type SmallMaps } from "./grid_pixels.js";
 import { editText, metricText, strongest } from "./grid_text.js";
 import { headIn } from "./head_order.js";
 import type { Scene } from "./scene.js";
@@ -43,85 +45,80 @@ export function placeOutside(
   return outside.find(fits) ?? [isLeft ? bounds.right - width : bounds.left, y];
 }
 
+/** What a preview says of a head. */
+function contents(scene: Scene, maps: SmallMaps, at: Cell) {
+  const { layout, look, stack, metric, state } = scene;
+  const paint = (canvas: HTMLCanvasElement) => {
+    const size = Math.round(SIDE * layout.dpr);
+    const words = new Uint32Array(size * size);
+    drawHead(words, size, 0, size, maps, at, look);
+    const pen = fresh(canvas, SIDE, SIDE);
+    if (pen) paintRaster(pen, { across: size, down: size, words }, 0, 0, SIDE, SIDE);
+  };
+  const head: Head = [at[0], at[1], state.stack];
+  const sharing = stack ? stack.n_heads / stack.n_key_heads : 1;
+  const of = maps.quantity === "weights" ? [] : [maps.quantity];
+  if (maps.signed) of.push("difference");
+  const most = strongest(maps, state._axes, at);
+  const number = [metricText(metric, at, maps.cols), editText(scene, at)].filter(Boolean);
+  return html`<canvas ${painted(paint, scene, at[0], at[1])}></canvas>
+    <div class="attnw-grid-name">
+      <span>${[headName(head), paperName(head), ...of].join(" · ")}</span>
+      <span>${sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : ""}</span>
+    </div>
+    <div class="attnw-grid-pair" ?hidden=${!most}>
+      <span class="attnw-grid-token">${most?.query}</span> →
+      <span class="attnw-grid-token">${most?.key}</span><b>${most?.weight}</b>
+    </div>
+    <div class="attnw-grid-number" ?hidden=${!number.length}>${number.join(" · ")}</div>`;
+}
+
 /**
  * An enlarged thumbnail beside the grid. It is a popover: the output areas of notebooks clip
  * whatever leaves them.
  */
-export function gridPreview(parent: HTMLElement) {
-  const look = { class: "attnw-grid-preview", popover: "manual", "aria-hidden": "true" };
-  const box = element(parent, "div", { ...look, hidden: true });
-  const enlarged = element(box, "canvas");
-  const title = element(box, "div", { class: "attnw-grid-name" });
-  const name = element(title, "span");
-  const group = element(title, "span");
-  const pair = element(box, "div", { class: "attnw-grid-pair" });
-  const query = element(pair, "span", { class: "attnw-grid-token" });
-  pair.append(" → ");
-  const key = element(pair, "span", { class: "attnw-grid-token" });
-  const weight = element(pair, "b");
-  const number = element(box, "div", { class: "attnw-grid-number" });
-  const floats = typeof box.showPopover === "function";
+export function gridPreview() {
+  const box = createRef<HTMLElement>();
+  return {
+    /** The head that is shown, if there is one with a map. */
+    view(scene: Scene, cell: Cell | undefined) {
+      const at = cell && headIn(scene.order, cell);
+      const { maps } = scene;
+      return html`<div class="attnw-grid-preview" popover="manual" aria-hidden="true"
+        ?hidden=${!at || !maps} ${ref(box)}>${at && maps ? contents(scene, maps, at) : nothing}</div>`;
+    },
 
-  function hide(): void {
-    box.hidden = true;
-    if (floats && box.matches(":popover-open")) box.hidePopover();
-  }
-
-  /** Show the head of a cell, if there is a cell with a head and a map of this head. */
-  return (
-    grid: HTMLElement,
-    canvas: HTMLCanvasElement,
-    scene: Scene,
-    cell: Cell | undefined,
-  ): void => {
-    const { layout, maps, state, stack, metric } = scene;
-    const at = cell && headIn(scene.order, cell);
-    if (!cell || !at || !maps) {
-      hide();
-      return;
-    }
-    const size = Math.round(SIDE * layout.dpr);
-    const words = new Uint32Array(size * size);
-    drawHead(words, size, 0, size, maps, at, scene.look);
-    const pen = fresh(enlarged, SIDE, SIDE);
-    if (pen) paintRaster(pen, { across: size, down: size, words }, 0, 0, SIDE, SIDE);
-
-    const head: Head = [at[0], at[1], state.stack];
-    const sharing = stack ? stack.n_heads / stack.n_key_heads : 1;
-    const of = maps.quantity === "weights" ? [] : [maps.quantity];
-    if (maps.signed) of.push("difference");
-    name.textContent = [headName(head), paperName(head), ...of].join(" · ");
-    group.textContent = sharing > 1 ? `keys ${Math.floor(at[1] / sharing)}` : "";
-    const most = strongest(maps, state._axes, at);
-    pair.hidden = !most;
-    query.textContent = most?.query ?? "";
-    key.textContent = most?.key ?? "";
-    weight.textContent = most?.weight ?? "";
-    number.textContent = [metricText(metric, at, maps.cols), editText(scene, at)]
-      .filter(Boolean)
-      .join(" · ");
-    number.hidden = !number.textContent;
-
-    box.hidden = false;
-    if (floats && !box.matches(":popover-open")) box.showPopover();
-    const view = parent.ownerDocument.documentElement;
-    const origin = canvas.getBoundingClientRect();
-    const seen = grid.getBoundingClientRect();
-    const { left: start, top: over, bottom: under } = seen;
-    const around = {
-      left: start,
-      top: over,
-      bottom: under,
-      right: Math.min(seen.right, origin.right),
-    };
-    const [x, y] = corner(layout, cell);
-    const left = origin.left + x;
-    const top = origin.top + y;
-    const anchor = { left, top, right: left + layout.cell, bottom: top + layout.cell };
-    const right = view.clientWidth - EDGE;
-    const bottom = view.clientHeight - EDGE;
-    const bounds = { left: EDGE, top: EDGE, right, bottom };
-    const place = placeOutside(around, anchor, box.offsetWidth, box.offsetHeight, bounds);
-    box.style.translate = place.map((at) => `${Math.round(at)}px`).join(" ");
+    /** Put the preview beside its cell, over everything else on the page. */
+    place(grid: HTMLElement, canvas: HTMLCanvasElement, layout: GridLayout, cell?: Cell): void {
+      const node = box.value;
+      if (!node) return;
+      // Not every browser, and no test, has popovers.
+      const floats = typeof node.showPopover === "function";
+      const isOpen = floats && node.matches(":popover-open");
+      if (node.hidden || !cell) {
+        if (isOpen) node.hidePopover();
+        return;
+      }
+      if (floats && !isOpen) node.showPopover();
+      const view = node.ownerDocument.documentElement;
+      const origin = canvas.getBoundingClientRect();
+      const seen = grid.getBoundingClientRect();
+      const { left: start, top: over, bottom: under } = seen;
+      const around = {
+        left: start,
+        top: over,
+        bottom: under,
+        right: Math.min(seen.right, origin.right),
+      };
+      const [x, y] = corner(layout, cell);
+      const left = origin.left + x;
+      const top = origin.top + y;
+      const anchor = { left, top, right: left + layout.cell, bottom: top + layout.cell };
+      const right = view.clientWidth - EDGE;
+      const bottom = view.clientHeight - EDGE;
+      const bounds = { left: EDGE, top: EDGE, right, bottom };
+      const place = placeOutside(around, anchor, node.offsetWidth, node.offsetHeight, bounds);
+      node.style.translate = place.map((at) => `${Math.round(at)}px`).join(" ");
+    },
   };
 }

@@ -1,14 +1,16 @@
+import { html, nothing } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
 import { captionText } from "../shared/caption.js";
-import { gridCursor } from "../shared/cell_cursor.js";
-import { cellInput } from "../shared/cell_input.js";
+import { elementIds, gridCell } from "../shared/cell_cursor.js";
+import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
-import { element, listening } from "../shared/dom.js";
-import { commonKey, keyHelp } from "../shared/key_list.js";
-import { liveRegion } from "../shared/live.js";
+import { commonKey, keyList } from "../shared/key_list.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh, type Raster } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
 import { remembered } from "../shared/remembered.js";
+import { captioned } from "../shared/save_menu.js";
 import {
   announcement,
   chosenHeads,
@@ -31,7 +33,7 @@ import { metricControls, similarHeads } from "./metric_controls.js";
 import { paintGrid } from "./paint.js";
 import { areCurrent, composed, type Scene, sceneOf } from "./scene.js";
 import { type GridState, nextOfTwo, WATCHED } from "./state.js";
-import { offText } from "./switch_controls.js";
+import { offControls, offText, type Switching } from "./switch_controls.js";
 
 /** Below this width controls wait behind a button. */
 const NARROW = 560;
@@ -56,34 +58,26 @@ type Choice = Pick<GridState, "selected" | "disabled">;
 
 function render(context: RenderContext<GridState>): void {
   const { model, signal } = context;
-  const { root, inner, schedule } = mount(context, "head-grid", WATCHED, {
+  const mounted = mount(context, "head-grid", WATCHED, {
     update,
+    view,
     paint,
-    keys: (event) => commonKey(event, toggleKeys, stepBy) || switchKey(event) || input.key(event),
+    keys: (event) => commonKey(event, keys.toggle, stepBy) || switchKey(event) || input.key(event),
   });
-  const progress = element(inner, "div", { class: "attnw-progress", hidden: true });
-  const box = element(inner, "div", {
-    class: "attnw-grid-box attnw-drawn",
-    role: "grid",
-    tabindex: 0,
-    "aria-multiselectable": "true",
-    "aria-label": "attention heads, a row a layer; question mark lists the keys",
-  });
-  const canvas = element(box, "canvas", { class: "attnw-grid", "aria-hidden": "true" });
-  const setCursor = gridCursor(box);
-  const controls = gridControls(inner, context, step, {
+  const { root, inner, schedule } = mounted;
+  const switching: Switching = {
     toggle: (head) => switchOff([head]),
     clear: () => switchTo([]),
-  });
-  const measured = metricControls(inner, context, selectSimilar);
-  const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
-  const line = element(inner, "p", { class: "attnw-grid-caption", "data-caption": true });
+  };
+  const controls = gridControls(context, mounted, step, switching);
+  const keys = keyList(KEYS, mounted, signal);
+  const idOf = elementIds();
   const chosenNow = (): Choice => ({
     selected: model.get("selected"),
     disabled: model.get("disabled"),
   });
-  const live = liveRegion(inner, chosenNow());
-  const preview = gridPreview(inner);
+  const live = announcer(chosenNow());
+  const preview = gridPreview();
   const peek = gridPeek(signal, () => model.get("_circle"));
 
   let scene: Scene | undefined;
@@ -92,6 +86,8 @@ function render(context: RenderContext<GridState>): void {
   let rasterOf: unknown[] = [];
   let revealed: Cell | undefined;
   let passedBy: Cell | undefined;
+  /** A head that is to be scrolled to. */
+  let hidden: Cell | undefined;
   let before = "";
   let off = model.get("disabled");
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
@@ -103,7 +99,7 @@ function render(context: RenderContext<GridState>): void {
   const { undo } = history;
   const select = (selected: Head[]) => history.choose({ ...chosenNow(), selected });
 
-  const input = cellInput(box, canvas, signal, {
+  const input = cellGestures(signal, {
     choose,
     undo,
     moved: schedule,
@@ -111,12 +107,10 @@ function render(context: RenderContext<GridState>): void {
     fixedLabels: true,
     selected: () => scene?.selected ?? [],
   });
-  const on = listening(signal);
-  on(box, "scroll", schedule);
-  on(canvas, "dblclick", (event) => {
+  const doubleClicked = (event: MouseEvent) => {
     const cell = input.under(event);
     if (cell) choose(cell, false);
-  });
+  };
 
   const stepBy = (layers: number) => step(model.get("layer") + layers);
 
@@ -195,66 +189,97 @@ function render(context: RenderContext<GridState>): void {
     history.notice(Boolean(model.get("_refused")));
     maps = mapsOf(state._thumbnails);
     // Where other figures share the screen, the style sheet leaves it less height.
-    const highest = Number.parseFloat(getComputedStyle(box).maxHeight) - SCROLL_BAR;
+    const most = getComputedStyle(root).getPropertyValue("--attnw-grid-height");
+    const highest = Number.parseFloat(most) - SCROLL_BAR;
     scene = sceneOf(state, maps, look, highest || undefined);
     compose(scene);
-    canvas.dataset.layout = JSON.stringify(scene.layout);
     // What was in sight may be so no longer.
-    const place = canvas.dataset.layout + highest;
+    const place = JSON.stringify(scene.layout) + highest;
     if (place !== before) revealed = undefined;
     before = place;
-    const stale = !areCurrent(maps, state);
-    progress.hidden = !stale;
-    root.classList.toggle("attnw-grid-stale", stale);
-    box.setAttribute("aria-busy", String(stale));
-    measured(look.theme, scene.metric);
-    controls.update(scene);
+    root.classList.toggle("attnw-grid-stale", !areCurrent(maps, state));
     root.classList.toggle("attnw-grid-narrow", look.width < NARROW);
-    line.textContent = captionText(captionOf(scene));
     const switched = JSON.stringify(off) !== JSON.stringify(state.disabled);
     live.say(chosenNow(), switched ? offText(state.disabled) : announcement(state.selected));
     off = state.disabled;
   }
 
-  function paint(): void {
-    if (!scene) return;
-    const { layout, order, selected, metric, state } = scene;
+  function view(): unknown {
+    if (!scene) return nothing;
+    inner.classList.toggle("attnw-grid-open", controls.isOpen());
+    const { state } = scene;
+    return html`<div class="attnw-progress" ?hidden=${areCurrent(maps, state)}></div>
+      ${boxView(scene)}
+      ${controls.view(scene, keys.button())}
+      ${offControls(model, state, switching)}
+      ${metricControls(model, scene, selectSimilar)}
+      ${keys.list()}
+      ${captioned(
+        mounted.save,
+        html`<p class="attnw-grid-caption" data-caption>${captionText(captionOf(scene))}</p>`,
+      )}
+      ${live.view()}${preview.view(scene, previewed(scene))}`;
+  }
+
+  /** The box of the canvas, with the cell that the keyboard is on. */
+  function boxView(now: Scene) {
+    const { layout, order, selected, metric, state } = now;
     const { rows, cols } = layout;
     const { place } = input;
-    const { hovered, byKeyboard } = place;
-    const focused = inside(place.focused, rows, cols);
-    place.focused = focused;
-    const shown = byKeyboard ? focused : undefined;
-    const pen = fresh(canvas, scene.width, scene.height);
+    place.focused = inside(place.focused, rows, cols);
+    const cell = place.focused;
+    const id = idOf(cell.join("-"));
+    const head = headIn(order, cell);
+    const isSelected = selected.some((at) => sameCell(at, cell));
+    const name = describe(
+      head,
+      maps && head ? strongest(maps, state._axes, head) : undefined,
+      head ? metricText(metric, head, cols) : "",
+      isSelected,
+      head && editText(now, head),
+    );
+    return html`<div class="attnw-grid-box attnw-drawn" role="grid" tabindex="0"
+      aria-multiselectable="true" aria-busy=${!areCurrent(maps, state)} aria-rowcount=${rows}
+      aria-colcount=${cols} aria-activedescendant=${id}
+      aria-label="attention heads, a row a layer; question mark lists the keys"
+      @scroll=${schedule} ${ref(input.attach)}>
+      <canvas class="attnw-grid" aria-hidden="true" data-layout=${JSON.stringify(layout)}
+        @dblclick=${doubleClicked}></canvas>
+      ${gridCell({ id, cell, name, selected: isSelected })}
+    </div>`;
+  }
+
+  /** The cell that is pointed at, where no linked figure shows its head. */
+  function previewed({ order, selected }: Scene): Cell | undefined {
+    const { hovered, focused, byKeyboard } = input.place;
     const last = selected.at(-1);
-    const pointed = hovered ?? shown;
+    const pointed = hovered ?? (byKeyboard ? focused : undefined);
     if (last && !sameCell(last, revealed)) {
-      input.reveal(layout, last);
+      hidden = last;
       // What is chosen by a key is shown, though the pointer stays on another head.
       passedBy = pointed && !sameCell(pointed, last) ? pointed : undefined;
     }
     if (!sameCell(pointed, passedBy)) passedBy = undefined;
     revealed = last;
+    const peeked = passedBy ? undefined : pointed;
+    return peek(maps, peeked && headIn(order, peeked)) ? undefined : peeked;
+  }
+
+  function paint(): void {
+    const box = input.box();
+    const canvas = input.canvas();
+    if (!scene || !box || !canvas) return;
+    const { hovered, focused, byKeyboard } = input.place;
+    const pen = fresh(canvas, scene.width, scene.height);
+    if (hidden) input.reveal(scene.layout, hidden);
+    hidden = undefined;
     if (pen)
       paintGrid(pen, scene, raster, {
         hovered,
-        focused: shown,
+        focused: byKeyboard ? focused : undefined,
         scrolled: [box.scrollLeft, box.scrollTop],
       });
-    const focusedHead = headIn(order, focused);
-    const pair = maps && focusedHead ? strongest(maps, state._axes, focusedHead) : undefined;
-    const isSelected = selected.some((at) => sameCell(at, focused));
-    const words = describe(
-      focusedHead,
-      pair,
-      focusedHead ? metricText(metric, focusedHead, cols) : "",
-      isSelected,
-      focusedHead && editText(scene, focusedHead),
-    );
-    setCursor(focused, rows, cols, words, isSelected);
-    const peeked = passedBy ? undefined : pointed;
-    const elsewhere = peek(maps, peeked && headIn(order, peeked));
-    preview(box, canvas, scene, elsewhere ? undefined : peeked);
+    preview.place(box, canvas, scene.layout, hovered ?? (byKeyboard ? focused : undefined));
   }
 }
 

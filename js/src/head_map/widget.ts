@@ -5,7 +5,7 @@ import { captionText } from "../shared/caption.js";
 import { elementIds } from "../shared/cell_cursor.js";
 import type { MapState } from "../shared/head_types.js";
 import { commonKey } from "../shared/key_list.js";
-import { announcer } from "../shared/live.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";

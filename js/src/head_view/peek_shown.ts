@@ -1,6 +1,6 @@
 import type { Peeked } from "../shared/peek.js";
 import type { Axes, Axis } from "../shared/types.js";
-import { isTwo } from "./several.js";
+import { isTwo } from "./several/several.js";
 import type { ViewState } from "./state.js";
 import type { Shown } from "./view_shown.js";
 

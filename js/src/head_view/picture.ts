@@ -5,11 +5,14 @@ import { rampTo } from "../shared/colour_levels.js";
 import { LABEL_SIZE, tableRuler } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
 import { type DrawPicture, FONT, Sheet } from "../shared/picture/sheet.js";
-import { printValue, symbolOf } from "../shared/quantity.js";
+import { symbolOf } from "../shared/quantity.js";
 import { headName, paperName } from "../shared/types.js";
-import { arrangeBeside, paintNames, TITLE } from "./heads_side_by_side.js";
-import { linesRange } from "./lines_focus.js";
-import { HEADING, type LinesLayout, scrollToMiddle } from "./lines_layout.js";
+import { isWhole } from "../shared/window.js";
+import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
+import { curveSize, lockedRow, paintCurve } from "./aside/row_curve.js";
+import { tiledNotes } from "./aside/tiled_text.js";
+import { linesRange } from "./lines/lines_focus.js";
+import { HEADING, type LinesLayout, scrollToMiddle } from "./lines/lines_layout.js";
 import {
   arrangeLines,
   chooseLines,
@@ -19,21 +22,24 @@ import {
   paintAllLines,
   paintHeadings,
   paintOverLines,
-} from "./lines_paint.js";
-import { drawLong } from "./long_picture.js";
-import { paintMatrixLabels } from "./matrix_labels.js";
-import type { MatrixLayout } from "./matrix_layout.js";
-import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix_paint.js";
-import { headKey, paintKey } from "./overlay_key.js";
+} from "./lines/lines_paint.js";
+import { paintMatrixLabels } from "./matrix/matrix_labels.js";
+import type { MatrixLayout } from "./matrix/matrix_layout.js";
+import { arrangeMatrix, matrixNotes, paintMatrix } from "./matrix/matrix_paint.js";
 import { ASIDE, lastLock, leads, roomFor, type Scene, sceneOf, visibleOf } from "./scene.js";
-import { said, severalNotes, severalTable, severalTitle } from "./several_text.js";
+import { arrangeBeside, paintNames, TITLE } from "./several/heads_side_by_side.js";
+import { headKey, paintKey } from "./several/overlay_key.js";
+import { said, severalNotes, severalTable, severalTitle } from "./several/several_text.js";
+import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
+import { isPair } from "./source/target.js";
+import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
-import { isPair } from "./targets.js";
-import { DIFFERENCE, differenceScale } from "./two_maps.js";
+import { barPrint } from "./view_body.js";
 import { shownHeads } from "./view_shown.js";
 import {
   captionOf,
   FIGURE,
+  linksListed,
   NO_SELECTION,
   secondOf,
   strongestOf,
@@ -43,10 +49,11 @@ import {
 
 /** So many tokens are drawn in full; of more only as many as a page has in sight. */
 const MOST_WHOLE = 60;
+/** Of the strongest so many are listed. */
+const LISTED = 8;
 
 /** One head in full, as lines or as a matrix, or several heads. */
 export const drawPicture: DrawPicture<ViewState> = (state, request) => {
-  if (state._long && "values" in state._long) return drawLong(state, request);
   const sheet = new Sheet(request);
   const head = state.selected.at(-1);
   const model = state._source.model;
@@ -74,16 +81,24 @@ export const drawPicture: DrawPicture<ViewState> = (state, request) => {
     active: {},
     density: request.density,
     dense: request.dense,
+    cropped: true,
   });
   const range = linesRange(scene);
   let drawing: string[] = [];
-  if (!map.values.length) sheet.text(ALL_HIDDEN, { size: LABEL_SIZE, colour: request.theme.text });
+  if (map.rows.length * map.cols.length === 0)
+    sheet.text(ALL_HIDDEN, { size: LABEL_SIZE, colour: request.theme.text });
   else {
     drawing = drawHeads(sheet, scene);
+    const row = lockedRow(scene);
+    const { width, height } = curveSize(scene);
+    if (row) sheet.place(width, height, (pen) => paintCurve(pen, scene, row));
     if (room < sheet.room) sheet.aside(ASIDE);
+    // A full-size picture would differ from the visible part.
+    if (hasMinimap(scene) && !isWhole(sizeOf(map), scene.part))
+      sheet.place(MINIMAP, MINIMAP, (pen) => paintMinimap(pen, scene));
     readOut(sheet, scene);
     const words = [symbolOf(shown.quantity), state.scale, range.of].filter(Boolean);
-    const texts = barTexts(state.scale, range.maximum, printValue(shown.quantity));
+    const texts = barTexts(state.scale, range.maximum, barPrint(scene, shown.quantity));
     sheet.colourBar(
       texts,
       words.join(" · "),
@@ -113,10 +128,20 @@ function readOut(sheet: Sheet, scene: Scene): void {
     sheet.text(text, style);
     sheet.gap();
   }
-  const strongest = scene.several ? undefined : strongestOf(scene);
-  if (!strongest) return;
+  for (const strongest of [scene.several ? undefined : strongestOf(scene), linksListed(scene)])
+    if (strongest) readList(sheet, scene, strongest);
+}
+
+/** Weights under a heading. */
+function readList(
+  sheet: Sheet,
+  scene: Scene,
+  strongest: NonNullable<ReturnType<typeof linksListed>>,
+): void {
+  const style = { size: LABEL_SIZE, colour: scene.theme.text, line: 16 };
   sheet.text(strongest.of);
-  const listed = strongest.listed.map(({ label, weight }) => `${label} ${weight}`);
+  const first = strongest.listed.slice(0, LISTED);
+  const listed = first.map(({ label, weight }) => `${label} ${weight}`);
   // A narrow column has a line for each.
   for (const text of sheet.room <= ASIDE ? listed : [listed.join(" · ") || "nothing"])
     sheet.text(text, style);
@@ -146,7 +171,7 @@ function drawHeads(sheet: Sheet, scene: Scene): string[] {
       sight(scene, (...at) => arrangeLines(scene, ...at)),
     );
   sheet.figure(drawing.width, drawing.height, drawing.paint);
-  return [...severalNotes(scene), ...drawing.notes];
+  return [...severalNotes(scene), ...drawing.notes, ...tiledNotes(scene)];
 }
 
 /** What is arranged where the last locked token is in sight. */
@@ -168,10 +193,16 @@ function linesDrawing(sheet: Sheet, scene: Scene, at: LinesLayout): Drawing {
   const paint = (pen: Pen) => {
     paintHeadings(pen, at, scene);
     pen.translate(0, HEADING);
-    if (at.fullHeight > at.height) sheet.pen.clipped(at.width, at.height, () => lines(pen));
+    if (at.part || at.fullHeight > at.height)
+      sheet.pen.clipped(at.width, at.height, () => lines(pen));
     else lines(pen);
   };
-  return { width: at.width, height: HEADING + at.height, paint, notes: linesNotes(at, chosen.all) };
+  return {
+    width: at.width,
+    height: HEADING + at.height,
+    paint,
+    notes: linesNotes(at, chosen.all, scene),
+  };
 }
 
 function matrixDrawing(scene: Scene, at: MatrixLayout): Drawing {

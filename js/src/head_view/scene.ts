@@ -1,15 +1,19 @@
-import { TOKEN_PIXELS } from "../shared/labels.js";
+import type { Plot } from "../shared/gestures.js";
+import { labelFont, TOKEN_PIXELS, widestLabel } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
-import { type Print, printer } from "../shared/quantity.js";
+import type { Print } from "../shared/quantity.js";
 import type { Theme } from "../shared/theme.js";
 import type { Axes, Axis, Side } from "../shared/types.js";
-import { headColours } from "./head_colours.js";
-import { inSightOf } from "./matrix_window.js";
-import { type Several, severalMap } from "./several.js";
+import type { Part } from "../shared/window.js";
+import { isMany, printerOf } from "./aside/token_name.js";
+import { headColours } from "./several/head_colours.js";
+import { type Several, severalMap, togetherMap } from "./several/several.js";
+import { isPair, type Target } from "./source/target.js";
+import { tiledMaps } from "./source/tiled_map.js";
+import { type VisibleMap, visibleMap } from "./source/visible_map.js";
+import { partOf, positionOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
-import { type InSight, isPair, type Target } from "./targets.js";
 import type { Shown } from "./view_shown.js";
-import { type VisibleMap, visibleMap } from "./visible_map.js";
 
 /** From this width on the legend stands beside the figure. */
 export const WIDE = 840;
@@ -36,6 +40,10 @@ export interface Ground extends Omit<Look, "width"> {
   active: Target;
   /** Lines become pixels here, for a reader that takes seconds for thousands of strokes. */
   dense: boolean;
+  /** Only what is in sight is drawn: a picture is as large as all that it holds. */
+  cropped?: boolean;
+  /** In sight while a hand moves it; else the window tells. */
+  moved?: Part | undefined;
 }
 
 /** All that a figure of one map draws. */
@@ -43,8 +51,8 @@ export interface Scene extends Ground {
   state: ViewState;
   map: VisibleMap;
   axes: Axes;
-  /** The part of the map that a matrix shows. */
-  inSight: InSight;
+  /** In sight of the map. */
+  part: Part;
   /** Of the letters of tokens, in pixels. */
   size: number;
   /** Prints a weight. */
@@ -80,6 +88,8 @@ export interface Figure {
   isCut(scene: Scene, side: Side, text: string): boolean;
   /** What the caption must say about the drawing. */
   notes(): string[];
+  /** What of the map lies where on the page, under a point or first; undefined of no window. */
+  plot?(at?: Pick<MouseEvent, "clientX" | "clientY">): Plot | undefined;
 }
 
 /** The token of each side whose weights are printed: the active one, else the last locked. */
@@ -94,7 +104,7 @@ export function leads(scene: Scene): Target {
 /** Positions on the visible axes of indices on the full ones. */
 export function positions(map: VisibleMap, query: number[], key: number[]): Positions {
   const places = (visible: number[], wanted: number[]) =>
-    new Set(wanted.map((index) => visible.indexOf(index)).filter((place) => place >= 0));
+    new Set(wanted.map((index) => positionOf(visible, index)).filter((place) => place >= 0));
   return { query: places(map.rows, query), key: places(map.cols, key) };
 }
 
@@ -110,8 +120,19 @@ export const writtenFrom = ({ prompt = 0 }: Axis, shown: number[]): number =>
 /** What decides which part of the map is shown: to know when it is another. */
 export const choices = (of: ViewState) => [of.hidden.join(), of.sentences, of.renormalise];
 
+/**
+ * Whether what is drawn has a window: a matrix, and lines of a map that is not whole, whose columns
+ * would be longer than can be scrolled.
+ */
+export const isZoomable = ({ mode }: Pick<ViewState, "mode">, map: VisibleMap): boolean =>
+  mode === "matrix" || map.tiles !== undefined;
+
 /** The part of the map that is shown, by what is hidden and filtered. */
 export function visibleOf({ hidden, sentences, renormalise }: ViewState, shown: Shown): VisibleMap {
+  if (shown.tiled) {
+    const members = tiledMaps(shown.tiled, shown.axes, Boolean(shown.several?.names));
+    return shown.several ? togetherMap(shown.several, members) : (members[0] as VisibleMap);
+  }
   const visible = (values: Float32Array) =>
     visibleMap(values, shown.axes, {
       hidden,
@@ -120,6 +141,22 @@ export function visibleOf({ hidden, sentences, renormalise }: ViewState, shown: 
       renormalise: renormalise && shown.quantity === "weights",
     });
   return shown.several ? severalMap(shown.several, visible) : visible(shown.values);
+}
+
+const widths = new WeakMap<number[], Map<string, number>>();
+
+/** The widest label of a side in bold letters, measured once however often the scene is drawn. */
+export function widestOf({ map, axes, font, ruler, density }: Scene, side: Side, size: number) {
+  const shown = side === "query" ? map.rows : map.cols;
+  const known = widths.get(shown) ?? new Map<string, number>();
+  widths.set(shown, known);
+  const key = `${side} ${font} ${size} ${density}`;
+  const measure = ruler(labelFont(font, true, size));
+  // Of many tokens some are named by their positions.
+  const last = isMany(axes[side]) ? measure(String(shown.at(-1) ?? 0)) : 0;
+  const width = known.get(key) ?? Math.max(last, widestLabel(measure, axes[side], shown));
+  known.set(key, width);
+  return width;
 }
 
 /** The last locked token among the visible tokens. */
@@ -139,8 +176,8 @@ export function sceneOf(state: ViewState, shown: Shown, map: VisibleMap, ground:
     map,
     axes: shown.axes,
     size: TOKEN_PIXELS[state.token_size],
-    inSight: inSightOf(map, state.mode === "matrix" ? state.window : null),
-    print: printer(shown.exact, shown.quantity),
+    part: ground.moved ?? partOf(map, isZoomable(state, map) ? state.window : null),
+    print: printerOf(shown.exact, shown.quantity, shown.axes.key),
     locked: positions(map, side("query"), side("key")),
     highlighted: positions(map, query, key),
     ...together(shown.several, ground.theme),

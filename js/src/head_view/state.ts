@@ -1,14 +1,14 @@
 import type { TokenSize } from "../shared/labels.js";
 import type { AttentionMap, SharedState, Side } from "../shared/types.js";
-import type { LongHead, Row, Tile } from "./long_types.js";
-import type { Arrangement, Maps } from "./map_types.js";
+import type { Arrangement, Maps } from "./several/map_types.js";
+import type { LongMaps, NoHead, Sentences, Tile, TileRow } from "./source/tile_types.js";
 
 /** The traits of `HeadView`. */
 export interface ViewState extends SharedState {
   mode: "lines" | "matrix";
   top_mass: number;
   renormalise: boolean;
-  sentences: "all" | "aa" | "ab" | "ba" | "bb";
+  sentences: Sentences;
   token_size: TokenSize;
   /**
    * The part of a matrix that is in sight, [query from, query to, key from, key to) on the full
@@ -25,12 +25,12 @@ export interface ViewState extends SharedState {
   /** What the two are called; empty while nothing is compared. */
   _compared: string[];
   /**
-   * Of a long input, in place of maps: the head as a whole, what is in sight, the row of the locked
-   * query; else null.
+   * Of a long input, in place of maps: all of them in blocks, what is in sight, the row of the
+   * locked query; else null.
    */
-  _long: LongHead | null;
+  _long: LongMaps | NoHead | null;
   _tile: Tile | null;
-  _row: Row | null;
+  _row: TileRow | null;
   /** A search: `n` counts them, -1 goes backwards; and its answer. */
   _jump: { n?: number; text?: string; side?: Side; step?: 1 | -1 };
   _jumped: { n?: number; count?: number; at?: number; nth?: number };

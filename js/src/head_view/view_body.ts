@@ -4,24 +4,28 @@ import { rampTo } from "../shared/colour_levels.js";
 import { element } from "../shared/dom.js";
 import { printValue, symbolOf } from "../shared/quantity.js";
 import type { Head } from "../shared/types.js";
-import { chipRow } from "./chips.js";
-import { linesFigure } from "./lines_figure.js";
-import type { Range } from "./lines_focus.js";
-import { matrixFigure } from "./matrix_figure.js";
+import { tooltip } from "./aside/tooltip.js";
+import { linesFigure } from "./lines/lines_figure.js";
+import type { Range } from "./lines/lines_focus.js";
+import { matrixFigure } from "./matrix/matrix_figure.js";
 import { ASIDE, roomFor, type Scene } from "./scene.js";
-import type { Several } from "./several.js";
-import { besideFigure } from "./side_by_side_figure.js";
-import { tooltip } from "./tooltip.js";
-import { DIFFERENCE, differenceScale } from "./two_maps.js";
+import { chipRow } from "./several/chips.js";
+import type { Several } from "./several/several.js";
+import { besideFigure } from "./several/side_by_side_figure.js";
+import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
 
 const UNATTACHED = 640;
 /** About the time to read the text of a head. */
 const READ_WIDTH = 150;
 const READ_LINE = 16;
 const HINT = "Point at a token for its values, click to lock it.";
-/** Of a matrix: how it is zoomed, and how to get lines. */
-export const MATRIX_HINT =
-  "Point at a cell for its weight, click to lock it, drag to zoom in; m shows lines.";
+/** Of what is zoomed: how, and how to get lines. */
+export const ZOOM_HINT =
+  "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
+
+/** Prints the ends of a colour bar. */
+export const barPrint = ({ map, print }: Scene, quantity: string) =>
+  map.tiles ? print : printValue(quantity);
 
 /**
  * The figure with what stands beside or under it: the values pointed at, the colour bar, the
@@ -47,9 +51,14 @@ export function viewBody(
     figure.element.setAttribute("role", "group");
     figure.element.setAttribute("aria-roledescription", "attention map");
   }
+  const canvas = (name: string, at: HTMLElement) =>
+    element(at, "canvas", { class: name, "aria-hidden": "true", hidden: true });
+  const curve = canvas("attnw-curve", plate);
   const aside = element(body, "div", { class: "attnw-aside" });
   const readout = element(aside, "p", { class: "attnw-readout" });
+  const minimap = canvas("attnw-minimap", aside);
   const listing = element(aside, "div");
+  const links = element(aside, "div", { class: "attnw-links" });
   const legend = element(aside, "div", { class: "attnw-legend" });
   const bar = colourBar(legend);
   const inUse = element(legend, "span");
@@ -68,8 +77,12 @@ export function viewBody(
     plate,
     figures,
     chips,
-    /** What is listed of a locked token. */
+    /** What is listed of a locked token, and of a map that is not read cell by cell. */
     listing,
+    links,
+    /** All of a zoomed map, and all of a locked query's weights. */
+    minimap,
+    curve,
     /** Put legend and caption beside or under the figure; returns the width left for it. */
     arrange(several: Several | undefined): number {
       const width = parent.clientWidth || UNATTACHED;
@@ -108,7 +121,7 @@ export function viewBody(
         signedBar(theme, differenceScale(scene.map, quantity).texts, diverging(theme));
       bar(
         theme,
-        barTexts(state.scale, maximum, printValue(quantity)),
+        barTexts(state.scale, maximum, barPrint(scene, quantity)),
         colours && rampTo(theme, theme.text),
       );
       setText(inUse, [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · "));

@@ -2,11 +2,12 @@ import { choice, hideTicks, slider, tick } from "../shared/controls.js";
 import { element } from "../shared/dom.js";
 import { save } from "../shared/snapshot.js";
 import { type Axes, type Model, SCALES, type Scale } from "../shared/types.js";
-import { ARRANGEMENTS, type Arrangement } from "./map_types.js";
+import { findForm } from "./aside/find_form.js";
+import { ARRANGEMENTS, type Arrangement } from "./several/map_types.js";
+import { hideable, twoSentences } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
 import { viewHead } from "./view_head.js";
 import { sentencesName } from "./view_text.js";
-import { hideable, twoSentences } from "./visible_map.js";
 
 const UNITS: ViewState["unit"][] = ["tokens", "words"];
 const NAMES: Record<Arrangement, string> = {
@@ -60,8 +61,11 @@ export function viewControls(
     save(model, { of: on ? "layer" : "selected" }),
   );
 
+  const find = findForm(row, model, signal);
+
   return {
     keys: head.keys,
+    find: find.focus,
     /** With no head there is nothing to control. */
     clear(): void {
       head.hide(true);
@@ -72,10 +76,12 @@ export function viewControls(
       row.hidden = false;
       head.name(text, note);
     },
+    /** What zooms: whether what is drawn can be zoomed, and whether it is. */
+    zoom: (can: { zoom: boolean; zoomed: boolean }) => head.update(model.get("mode"), can),
     /** `axes` are those of the map shown; `leavesOut` is whether any of its keys is left out. */
     update(axes: Axes, leavesOut: boolean): void {
       const mode = model.get("mode");
-      head.update(mode, { zoom: mode === "matrix", zoomed: model.get("window") !== null });
+      find.update();
       const pair = twoSentences(axes);
       quantity(model.get("_quantities"), model.get("quantity"));
       unit(UNITS, model.get("unit"));

@@ -1,7 +1,7 @@
 import type { Side } from "../shared/types.js";
+import type { Target } from "./source/target.js";
+import type { VisibleMap } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
-import type { Target } from "./targets.js";
-import type { VisibleMap } from "./visible_map.js";
 
 type Marks = ViewState["tokens"];
 
@@ -72,8 +72,10 @@ export const KEYS = [
   ["s", "one head, heads side by side, or one over another"],
   ["a", "of several heads: all of the layer, or those selected"],
   ["Shift + Enter, twice click on a head", "only this head"],
-  ["+ −, Ctrl or ⌘ + wheel, drag", "zoom a matrix; Shift + drag moves what is in sight"],
-  ["0, double click", "show the whole matrix"],
+  ["+ −, Ctrl or ⌘ + wheel, pinch", "zoom a matrix, and lines of a long input"],
+  ["drag, Shift + arrows", "move what is in sight; Shift + drag zooms to a part"],
+  ["0, double click", "show all of it"],
+  ["f", "find a token of a long input"],
   ["[ and ]", "step to the layer before / after"],
   ["?", "show or hide this list"],
 ] as const;

@@ -1,9 +1,10 @@
-import type { Axes, Head } from "../shared/types.js";
+import { type Axes, type Head, sameHead } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
-import { drawnHeads, isTwo, type Several, severalOf } from "./several.js";
+import { drawnHeads, isTwo, type Several, severalOf, severalTiled } from "./several/several.js";
+import { aloneText, ownPart } from "./several/two_maps.js";
+import type { Tiled } from "./source/tiled_map.js";
+import { maskName, rowSumRange } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
-import { aloneText, ownPart } from "./two_maps.js";
-import { maskName, rowSumRange } from "./visible_map.js";
 
 /** A map with the axes it belongs to, as last seen to agree. */
 export interface Shown {
@@ -20,6 +21,8 @@ export interface Shown {
   several?: Several | undefined;
   /** A note about a head that another figure points at; empty for a selected head. */
   peek?: string;
+  /** Of a long input, in place of values: the parts that are there. */
+  tiled?: Tiled;
   /** What it was made from: to know the next one from it. */
   source: unknown[];
 }
@@ -34,6 +37,7 @@ const isTogether = (state: ViewState) =>
  * not there.
  */
 export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
+  if (state._long) return shownTiled(state, head, last);
   if (!isTogether(state)) return shownMap(state, head, last);
   const {
     _maps: maps,
@@ -73,6 +77,46 @@ export function shownHeads(state: ViewState, head: Head, last: Shown | null) {
     source,
     rowSums: [Math.min(...sums.map(([low]) => low)), Math.max(...sums.map(([, high]) => high))],
     mask: [aloneText(axes), maskName(part.values, part.nKeys)].filter(Boolean).join(" · "),
+  };
+  return { shown, busy: false };
+}
+
+/** Parts of the maps of a long input; `last` while those that are there are of other choices. */
+function shownTiled(state: ViewState, head: Head, last: Shown | null) {
+  const { _long: long, _tile: tile, _row: row, _axes: axes, _highlighted: highlighted } = state;
+  const { quantity, unit, arrangement, sentences, renormalise } = state;
+  const before = { shown: last, busy: true };
+  if (!long || !("values" in long) || axes?.stack !== long.stack || axes.unit !== long.unit)
+    return before;
+  const agrees =
+    long.quantity === quantity &&
+    long.unit === unit &&
+    String(long.hidden) === String(state.hidden) &&
+    long.sentences === sentences &&
+    long.renormalise === renormalise;
+  const together = isTogether(state);
+  const several = together ? severalTiled(state, long) : undefined;
+  const isThere = together
+    ? several !== undefined
+    : long.heads.length === 1 && sameHead(long.heads[0] as Head, head);
+  if (!agrees || !isThere) return before;
+  const names = several?.names?.join();
+  const source = [long, tile, row, axes, highlighted, arrangement, several?.heads.join(), names];
+  if (last && source.every((value, i) => value === last.source[i]))
+    return { shown: last, busy: false };
+  const shown: Shown = {
+    head,
+    quantity,
+    unit,
+    axes,
+    values: new Float32Array(),
+    exact: true,
+    highlighted,
+    several,
+    tiled: { long, tile, row },
+    source,
+    rowSums: [1, 1],
+    mask: several?.names ? aloneText(axes) : "",
   };
   return { shown, busy: false };
 }

@@ -6,20 +6,24 @@ import {
   SCALE_WORDS,
   type Table,
 } from "../shared/caption.js";
+import { barTexts } from "../shared/colour_bar.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
-import { type Print, printer, quantityName } from "../shared/quantity.js";
-import type { Axes, Head, Side, StackInfo } from "../shared/types.js";
+import { type Print, quantityName } from "../shared/quantity.js";
+import type { Axes, Head, StackInfo } from "../shared/types.js";
 import { headName, paperName } from "../shared/types.js";
-import { namesOf } from "./head_list_text.js";
-import type { Range } from "./lines_focus.js";
+import { lengthOf } from "./aside/tiled_text.js";
+import { isMany, listName, printerOf, tokenName } from "./aside/token_name.js";
+import type { Range } from "./lines/lines_focus.js";
 import { leads, type Scene } from "./scene.js";
+import { namesOf } from "./several/head_list_text.js";
+import { differenceScale } from "./several/two_maps.js";
+import type { Pair } from "./source/map_source.js";
+import { sourceOf, weightAt } from "./source/source_of.js";
+import { isBlock, type Target } from "./source/target.js";
+import { hideable, twoSentences, type VisibleMap } from "./source/visible_map.js";
 import type { ViewState } from "./state.js";
-import type { InSight } from "./targets.js";
-import { type Target, weightAt } from "./targets.js";
-import { differenceScale } from "./two_maps.js";
 import type { Shown } from "./view_shown.js";
-import { hideable, twoSentences, type VisibleMap } from "./visible_map.js";
 
 export const title = (head: Head, quantity: string, unit: string) =>
   [headName(head), paperName(head), quantity, unit].join(" · ");
@@ -41,6 +45,8 @@ export const NO_SELECTION =
 const MOST_NAMED = 6;
 /** Of a locked token so many are listed. */
 const MOST_LISTED = 8;
+/** Links that are listed where not every cell is seen. */
+const MOST_LINKS = 20;
 /** Rows of the table beside a picture. */
 export const MOST_ROWS = 15;
 
@@ -73,18 +79,21 @@ export function captionOf(
   const share = percent(map.hiddenShare);
   const sentences = twoSentences(axes) ? state.sentences : "all";
   const together = shown.several;
+  const print = printerOf(exact, quantity, axes.key);
+  const [lowest] = map.tiles ? barTexts(state.scale, range.maximum, print) : ["0"];
   const figure = together?.names ? COMPARED : together ? SEVERAL : FIGURE;
   return caption(head[2] === "self" ? figure : `${figure}, ${head[2]} attention`, {
     model: source.model,
     head: namesOf(together?.heads ?? [head]),
     quantity: `${quantityName(quantity, source.loss)} · ${
-      map.rows.length === map.cols.length
+      lengthOf(map, shown.unit) ||
+      (map.rows.length === map.cols.length
         ? counted(map.rows.length, shown.unit.slice(0, -1))
-        : `${counts} ${shown.unit}`
+        : `${counts} ${shown.unit}`)
     }`,
     scale:
-      `${SCALE_WORDS[state.scale]} colour scale, 0 to ` +
-      `${printer(exact, quantity)(range.maximum)}, ${range.of}${
+      `${SCALE_WORDS[state.scale]} colour scale, ${lowest} to ` +
+      `${print(range.maximum)}, ${range.of}${
         together?.names ? `; the difference ${differenceScale(map, quantity).range}` : ""
       }`,
     notes: [
@@ -139,42 +148,13 @@ export function secondOf({ highlighted, axes, several }: Shown): string {
 /** The strongest pairs of what is shown, or of the locked tokens. */
 export function tableOf(scene: Scene, quantity: string): Table {
   const { map, axes, print } = scene;
-  const label = (side: Side, position: number) =>
-    labelOf(axes[side], (side === "query" ? map.rows : map.cols)[position] ?? 0);
-  const pairs = strongest(map, leads(scene), MOST_ROWS, scene.inSight);
+  const pairs = sourceOf(map).strongest(leads(scene), MOST_ROWS, scene.part);
   const rows = pairs.map(({ query, key, weight }) => [
-    label("query", query),
-    label("key", key),
+    listName(axes.query, map.rows[query] ?? 0),
+    listName(axes.key, map.cols[key] ?? 0),
     print(weight, pairs.length > 1 ? pairs[0]?.weight : undefined),
   ]);
   return { columns: ["from", "to", quantity.slice(0, -1)], rows };
-}
-
-interface Pair {
-  query: number;
-  key: number;
-  weight: number;
-}
-
-/** The strongest pairs of the map, or of one token; `within` a part of it. */
-export function strongest(map: VisibleMap, of: Target, count: number, within?: InSight): Pair[] {
-  const best: Pair[] = [];
-  const rows = map.rows.length;
-  const cols = map.cols.length;
-  const { query: down = { start: 0, end: rows }, key: along = { start: 0, end: cols } } =
-    within ?? {};
-  const [r0, r1] = of.query === undefined ? [down.start, down.end] : [of.query, of.query + 1];
-  const [c0, c1] = of.key === undefined ? [along.start, along.end] : [of.key, of.key + 1];
-  for (let query = r0; query < r1; query++)
-    for (let key = c0; key < c1; key++) {
-      const weight = weightAt(map, query, key);
-      const least = best.length < count ? 0 : Math.abs(best[count - 1]?.weight ?? 0);
-      if (!(Math.abs(weight) > least)) continue;
-      best.push({ query, key, weight });
-      best.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
-      if (best.length > count) best.pop();
-    }
-  return best;
 }
 
 /** A strong weight of a locked token: the token at the opposite end, and its position. */
@@ -188,10 +168,11 @@ export interface Listed {
 export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | undefined {
   const { map, axes, print } = scene;
   const { query, key } = leads({ ...scene, active: {} });
-  const from = (row: number) => labelOf(axes.query, map.rows[row] ?? 0);
-  const to = (col: number) => labelOf(axes.key, map.cols[col] ?? 0);
+  const from = (row: number) => listName(axes.query, map.rows[row] ?? 0);
+  const to = (col: number) => listName(axes.key, map.cols[col] ?? 0);
+  const source = sourceOf(map);
   const pairs = (of: Target, name: (pair: Pair) => string) =>
-    strongest(map, of, MOST_LISTED).map((pair, _, [first]) => ({
+    source.strongest(of, MOST_LISTED).map((pair, _, [first]) => ({
       label: name(pair),
       weight: print(pair.weight, first?.weight),
       target: { query: pair.query, key: pair.key },
@@ -206,14 +187,50 @@ export function strongestOf(scene: Scene): { of: string; listed: Listed[] } | un
   return undefined;
 }
 
-/** A token with its three largest weights, or a pair with its weight. */
+/** The strongest links of a map of which no reader sees every cell; undefined of others. */
+export function linksListed(scene: Scene): { of: string; listed: Listed[] } | undefined {
+  const { map, axes, print, several } = scene;
+  if (!isMany(axes.key) && !map.tiles) return undefined;
+  const inSight = scene.state.mode === "lines" && map.tiles !== undefined;
+  const source = sourceOf(several ? (map.most ?? map) : map);
+  const pairs = inSight && source.links ? source.links : source.strongest({}, MOST_LINKS);
+  const listed = pairs.slice(0, MOST_LINKS).map(({ query, key, weight }) => ({
+    label: [
+      tokenName(axes.query, map.rows[query] ?? 0),
+      tokenName(axes.key, map.cols[key] ?? 0),
+    ].join(" → "),
+    weight: print(weight, pairs[0]?.weight),
+    target: { query, key },
+  }));
+  const whose = several ? "heads" : "head";
+  return { of: `strongest links ${inSight ? "in sight" : `of the ${whose}`}`, listed };
+}
+
+/** What a block of cells is, from the places of one side on. */
+export function placesOf(shown: number[], from: number, step: number): string {
+  return `${shown[from] ?? 0}–${shown[Math.min(shown.length, from + step) - 1] ?? 0}`;
+}
+
+/** The queries and keys of a block. */
+export const blockName = ({ rows, cols }: VisibleMap, query: number, key: number, step: number) =>
+  `queries ${placesOf(rows, query, step)} → keys ${placesOf(cols, key, step)}`;
+
+/**
+ * A token with its three largest weights, a pair with its weight, or a block with the largest of
+ * its weights.
+ */
 export function describe(map: VisibleMap, axes: Axes, target: Target, print: Print): string {
-  const { query, key } = target;
-  const from = (row: number) => quoted(labelOf(axes.query, map.rows[row] ?? 0));
-  const to = (col: number) => quoted(labelOf(axes.key, map.cols[col] ?? 0));
+  const { query, key, step = 1 } = target;
+  const from = (row: number) => tokenName(axes.query, map.rows[row] ?? 0);
+  const to = (col: number) => tokenName(axes.key, map.cols[col] ?? 0);
+  if (query !== undefined && key !== undefined && isBlock(target)) {
+    const { weight = Number.NaN } = sourceOf(map).at({ query, key }) ?? {};
+    const known = Number.isNaN(weight) ? "masked" : `at most ${print(weight)}`;
+    return `${blockName(map, query, key, step)}: ${known}`;
+  }
   if (query !== undefined && key !== undefined)
     return `${from(query)} → ${to(key)} ${print(weightAt(map, query, key))}`;
-  const pairs = strongest(map, target, 3);
+  const pairs = sourceOf(map).strongest(target, 3);
   const list = (name: (pair: Pair) => string) =>
     pairs.map((pair) => `${name(pair)} ${print(pair.weight, pairs[0]?.weight)}`).join(" · ") ||
     "nothing";
@@ -230,10 +247,13 @@ export function figureName(
   axes: Axes,
   print: Print,
 ): string {
-  const pairs = strongest(map, {}, 3).map((pair) => describe(map, axes, pair, print));
+  const over = map.tiles ? ` over ${lengthOf(map, axes.unit).replace("long input, ", "")}` : "";
+  const pairs = sourceOf(map)
+    .strongest({}, 3)
+    .map((pair) => describe(map, axes, pair, print));
   const of = quantity === "weights" ? "Attention" : `Attention ${quantity}`;
   return (
-    `${of} of ${headNames(heads, MOST_NAMED, headName)}; strongest: ` +
+    `${of} of ${headNames(heads, MOST_NAMED, headName)}${over}; strongest: ` +
     `${pairs.join(", ")}. Question mark lists the keys.`
   );
 }

@@ -1,47 +1,90 @@
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { listening } from "../shared/dom.js";
+import { NEARER, partByKey, placeAt, stepped, windowGestures } from "../shared/gestures.js";
 import { commonKey, keyHelp } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
 import { type Look, mount } from "../shared/mount.js";
 import { onPeek, type Peeked } from "../shared/peek.js";
-import { printer, symbolOf } from "../shared/quantity.js";
+import { fresh } from "../shared/pen.js";
+import { symbolOf } from "../shared/quantity.js";
 import { releasing } from "../shared/release.js";
 import { shownHead, stepTo } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import { type Head, type RenderContext, sameHead } from "../shared/types.js";
-import { chipsOf, drawThese, toggledHeads } from "./chips.js";
-import { linesRange } from "./lines_focus.js";
-import { renderLong } from "./long_widget.js";
-import { matrixZoom } from "./matrix_zoom.js";
+import {
+  around,
+  centred,
+  isWhole,
+  type Part,
+  type Place,
+  samePart,
+  showing,
+  wholeOf,
+  zoomed,
+} from "../shared/window.js";
+import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
+import { curveSize, keyAt, lockedRow, paintCurve } from "./aside/row_curve.js";
+import { targetList } from "./aside/strongest_list.js";
+import { tiledNotes } from "./aside/tiled_text.js";
+import { printerOf } from "./aside/token_name.js";
+import { linesRange } from "./lines/lines_focus.js";
 import { peekShown } from "./peek_shown.js";
-import { choices, type Figure, lastLock, leads, type Scene, sceneOf, visibleOf } from "./scene.js";
-import { isTwo, nextArrangement } from "./several.js";
-import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several_text.js";
+import {
+  choices,
+  type Figure,
+  isZoomable,
+  lastLock,
+  leads,
+  type Scene,
+  sceneOf,
+  visibleOf,
+} from "./scene.js";
+import { chipsOf, drawThese, toggledHeads } from "./several/chips.js";
+import { isTwo, nextArrangement } from "./several/several.js";
+import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several/several_text.js";
+import { sourceOf } from "./source/source_of.js";
+import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
+import { tileRequests } from "./source/tile_requests.js";
+import type { VisibleMap } from "./source/visible_map.js";
+import { partOf, sizeOf, windowOf } from "./source/window_of.js";
 import { type ViewState, WATCHED } from "./state.js";
-import { strongestList } from "./strongest_list.js";
-import { isEmpty, isPair, type Target } from "./targets.js";
-import { MATRIX_HINT, viewBody } from "./view_body.js";
+import { viewBody, ZOOM_HINT } from "./view_body.js";
 import { viewControls } from "./view_controls.js";
 import { KEYS, marksOf, moved, toggled } from "./view_cursor.js";
 import { type Shown, shownHeads } from "./view_shown.js";
-import { captionOf, figureName, keyGroup, NO_SELECTION, secondOf, title } from "./view_text.js";
-import type { VisibleMap } from "./visible_map.js";
+import {
+  captionOf,
+  figureName,
+  keyGroup,
+  linksListed,
+  NO_SELECTION,
+  secondOf,
+  strongestOf,
+  title,
+} from "./view_text.js";
 
-function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
+/** A click on a block, and on the small map of all, brings so much nearer. */
+const INTO = 2 * NEARER;
+
+function render({ model, el, signal }: RenderContext<ViewState>): void {
   const { root, inner, schedule, invalidate } = mount({ model, el, signal }, "view", WATCHED, {
     update,
     paint,
     keys: key,
   });
   const controls = viewControls(inner, model, signal, setMode, {
-    step: (by) => zoom.step(by, active),
-    whole: () => zoom.whole(),
+    step: (by) => {
+      const plot = plotOf(figure());
+      if (plot) show(stepped(plot, by, cursor()));
+    },
+    whole: () => map && show(wholeOf(sizeOf(map))),
   });
   const body = viewBody(inner, signal, (head, alone) =>
     drawThese(model, alone ? [head] : toggledHeads(snapshot(model, WATCHED), head)),
   );
-  const zoom = matrixZoom(body.figures.matrix, model, () => map, signal);
-  const list = strongestList(body.listing, signal, go);
+  const requests = tileRequests(model, () => part, invalidate, signal);
+  const list = targetList(body.listing, signal, strongestOf, go);
+  const linkList = targetList(body.links, signal, linksListed, goTo);
   const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
 
   /**
@@ -55,6 +98,8 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   let mapOf: unknown[] = [];
   let name = "";
   let scene: Scene | undefined;
+  /** In sight of the map, while it can be zoomed. */
+  let part: Part | undefined;
   let active: Target = {};
   let byKeyboard = false;
   /** The locks that were last brought into sight. */
@@ -77,14 +122,17 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       // The cursor stays where it is from one head to the next.
       const moves =
         before?.rows.length !== map.rows.length || before.cols.length !== map.cols.length;
-      if (moves) active = {};
+      if (moves) {
+        active = {};
+        part = undefined;
+      }
       body.point("", 0, 0);
       name = figureName(
         of.several?.heads ?? [of.head],
         of.quantity,
         map,
         of.axes,
-        printer(of.exact, of.quantity),
+        printerOf(of.exact, of.quantity, of.axes.key),
       );
     }
     mapOf = now;
@@ -101,6 +149,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       body.say(NO_SELECTION);
       return;
     }
+    if (requests.isMoved()) part = undefined;
     const shownNow = shownHeads(state, head, selected);
     selected = shownNow.shown;
     const peek = peeked && peekShown(state, selected, peeked);
@@ -111,7 +160,7 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       controls.name(severalTitle(several, state.quantity, state.unit), shareOf(several));
     else controls.name(title(head, state.quantity, state.unit), keyGroup(stackOf(head), head));
     body.say("");
-    body.setBusy(shownNow.busy && !peek);
+    body.setBusy((shownNow.busy || requests.isOpen()) && !peek);
     if (state.arrangement === "one" || isTwo(state)) body.chips([], () => "");
     if (shown) showMap(peek?.state ?? state, shown, look);
     showFigure();
@@ -130,11 +179,14 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       body.say(ALL_HIDDEN);
       return;
     }
+    const zooms = isZoomable(state, now) && of === selected;
+    part = zooms ? (part ?? partOf(now, state.window)) : undefined;
     scene = sceneOf(state, of, now, {
       ...look,
       room: body.arrange(of.several),
       active,
       dense: false,
+      moved: part,
     });
     const { several, colours } = scene;
     const colourOf = (head: Head) =>
@@ -146,25 +198,67 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
 
   function paint(): void {
     if (!scene || !shown) return;
-    scene = { ...scene, active };
+    active = known(scene, active);
+    scene = { ...scene, active, part: part ?? scene.part };
     figure().draw(scene);
+    paintAside(scene);
     if (!peeked) seek(scene);
     body.setLegend(scene, linesRange(scene), shown.quantity);
     const range = linesRange({ ...scene, active: {} });
-    const notes = [...severalNotes(scene), ...figure().notes()];
-    body.setCaption(captionText(captionOf(scene.state, shown, scene.map, notes, range)));
+    const notes = [...severalNotes(scene), ...figure().notes(), ...tiledNotes(scene)];
+    // Words that change with every frame would be laid out with every frame.
+    if (!gestures.some((each) => each.dragging()))
+      body.setCaption(captionText(captionOf(scene.state, shown, scene.map, notes, range)));
     const listed = list(scene.several ? undefined : scene);
+    linkList(peeked ? undefined : scene);
     const target = isEmpty(active) ? leads(scene) : active;
     const text = said(scene, target);
     // What is locked is listed below.
-    const known = listed && isEmpty(active) && !isPair(target);
-    body.read(known ? "" : text, kind() === "matrix" ? MATRIX_HINT : undefined);
+    const isListed = listed && isEmpty(active) && !isPair(target);
+    body.read(isListed ? "" : text, isZoomable(scene.state, scene.map) ? ZOOM_HINT : undefined);
     if (byKeyboard) body.announce(text);
+  }
+
+  /** The small map of all, and all weights of a locked query, where not all is in sight. */
+  function paintAside(now: Scene): void {
+    const zooms = isZoomable(now.state, now.map);
+    controls.zoom({ zoom: zooms, zoomed: zooms && !isWhole(sizeOf(now.map), now.part) });
+    body.minimap.hidden = !hasMinimap(now);
+    const small = body.minimap.hidden ? null : fresh(body.minimap, MINIMAP, MINIMAP);
+    if (small) paintMinimap(small, now);
+    const row = lockedRow(now);
+    body.curve.hidden = !row;
+    const { width, height } = curveSize(now);
+    const bars = row && fresh(body.curve, width, height);
+    if (bars) paintCurve(bars, now, row);
+  }
+
+  /** The cell, or block of cells, that is known by now where the pointer or the cursor is. */
+  function known({ map: now, state }: Scene, at: Target): Target {
+    const { step = 1 } = at;
+    if (!now.tiles || !isPair(at) || state.mode === "lines") return at;
+    const place = { query: at.query + (step - 1) / 2, key: at.key + (step - 1) / 2 };
+    const block = sourceOf(now).at(place);
+    return block ? { query: block.query, key: block.key, step: block.step } : {};
+  }
+
+  /** The middle of the cell under the cursor. */
+  function cursor(): Place | undefined {
+    const { query, key, step = 1 } = active;
+    if (query === undefined || key === undefined || model.get("mode") === "lines") return undefined;
+    return { query: query + step / 2, key: key + step / 2 };
+  }
+
+  function show(next: Part): void {
+    if (!map || (part && samePart(part, next))) return;
+    part = next;
+    requests.show(windowOf(map, next));
+    schedule();
   }
 
   /** Bring a token or a cell into sight. */
   function reveal(target: Target, amid = false): void {
-    if (kind() === "matrix") zoom.keep(target);
+    if (map && part) show(showing(sizeOf(map), part, target, target.step));
     else figure().reveal(target, amid);
   }
 
@@ -180,8 +274,13 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
   }
 
   /** Show one of the strongest of a locked token, with the cursor on it. */
-  function go({ query, key: col }: Target): void {
+  function go(target: Target): void {
     if (!scene) return;
+    if (scene.map.tiles) {
+      goTo(target);
+      return;
+    }
+    const { query, key: col } = target;
     const lead = leads({ ...scene, active: {} });
     active =
       model.get("mode") === "matrix"
@@ -195,9 +294,22 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     schedule();
   }
 
+  /** Show a link where its tokens can be read, locked. */
+  function goTo(target: Target): void {
+    if (!map || !isPair(target)) return;
+    save(model, { tokens: marksOf(map, target) });
+    lockSize = 2;
+    active = model.get("mode") === "matrix" ? target : {};
+    byKeyboard = true;
+    if (part) show(around(sizeOf(map), target));
+    figure().element.focus();
+    schedule();
+  }
+
   function setMode(mode: ViewState["mode"]): void {
     const held = figure().element.contains(root.ownerDocument.activeElement);
     active = {};
+    part = undefined;
     save(model, { mode });
     if (!held) return;
     showFigure(kind(mode));
@@ -215,9 +327,22 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     if (peeked) return;
     const stays = shown?.head[2] === shownHead(model)?.[2] && shown?.unit === model.get("unit");
     if (!scene || !stays || isEmpty(target)) return;
+    if (isBlock(target)) {
+      goInto(target);
+      return;
+    }
     const marks = marksOf(scene.map, target);
     lockSize = marks.length;
     save(model, { tokens: toggled(model.get("tokens"), marks, add) });
+  }
+
+  /** Go nearer to a block of cells, until its tokens are known. */
+  function goInto({ query = 0, key: col = 0, step: size = 1 }: Target): void {
+    const plot = plotOf(figure());
+    if (!plot || !map) return;
+    const middle = { query: query + size / 2, key: col + size / 2 };
+    const near = zoomed(plot.size, plot.part, INTO, middle, plot.room);
+    show(centred(plot.size, near, middle));
   }
 
   function unlock(): boolean {
@@ -230,9 +355,10 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
 
   function key(event: KeyboardEvent): boolean {
     const inFigure = event.target === figure().element;
-    if (event.key === "Escape") return zoom.key(event.key, active) || unlock();
+    if (event.key === "Escape") return gestures.some((each) => each.cancel()) || unlock();
     // A select moves to the option that starts with the letter.
     if (event.target instanceof HTMLSelectElement) return false;
+    if (event.target instanceof HTMLInputElement && event.target.type === "search") return false;
     if (commonKey(event, toggleKeys, step)) return true;
     if (event.metaKey || event.ctrlKey || event.altKey) return false;
     if (event.key === "m") setMode(model.get("mode") === "lines" ? "matrix" : "lines");
@@ -240,15 +366,20 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
       save(model, { arrangement: nextArrangement(model.get("arrangement")) });
     else if (event.key === "a" && model.get("arrangement") !== "one")
       save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
+    else if (event.key === "f" && controls.find()) return true;
     else if (!inFigure || !scene) return false;
-    else if (kind() === "matrix" && zoom.key(event.key, active)) return true;
     else if (event.key === "Enter" || event.key === " ") lock(active, event.shiftKey);
     else {
-      const { rows, cols } = scene.map;
-      const target = moved(event.key, active, model.get("mode"), rows.length, cols.length);
+      const plot = plotOf(figure());
+      const next = plot && partByKey(event, plot, cursor());
+      byKeyboard = true;
+      if (next) {
+        show(next);
+        return true;
+      }
+      const target = movedBy(event.key, scene);
       if (!target) return false;
       active = target;
-      byKeyboard = true;
       reveal(target);
       body.point("", 0, 0);
       schedule();
@@ -256,14 +387,36 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     return true;
   }
 
+  /** Where a key moves the cursor; of blocks from block to block. */
+  function movedBy(pressed: string, { map: now, part: inSight, state }: Scene): Target | undefined {
+    const { rows, cols } = sizeOf(now);
+    const matrix = state.mode === "matrix";
+    const step = matrix && now.tiles ? (sourceOf(now).cells(inSight).at(-1)?.step ?? 1) : 1;
+    const first = { query: Math.floor(inSight[0] / step), key: Math.floor(inSight[2] / step) };
+    const at = isEmpty(active) && !isWhole(sizeOf(now), inSight) && matrix ? first : undefined;
+    // The first key shows the cursor where it is.
+    if (at && pressed.startsWith("Arrow"))
+      return { query: at.query * step, key: at.key * step, step };
+    const blocks = (index: number | undefined) => index && Math.floor(index / step);
+    const from = { query: blocks(active.query), key: blocks(active.key) };
+    const to = moved(pressed, from, state.mode, Math.ceil(rows / step), Math.ceil(cols / step));
+    if (!to || step === 1) return to;
+    return { query: (to.query ?? 0) * step, key: (to.key ?? 0) * step, step };
+  }
+
   function hover(target: Target, event?: PointerEvent): void {
+    if (gestures.some((each) => each.dragging())) {
+      body.point("", 0, 0);
+      return;
+    }
     const quantity = shown?.quantity ?? "weights";
     const text =
       event && scene && isPair(target)
         ? `${pointedAt(scene, target)} ${symbolOf(quantity)}`.trim()
         : fullText(target);
     body.point(text, event?.clientX ?? 0, event?.clientY ?? 0);
-    if (target.query === active.query && target.key === active.key) return;
+    if (["query", "key", "step"].every((side) => target[side as "key"] === active[side as "key"]))
+      return;
     active = target;
     byKeyboard = false;
     schedule();
@@ -291,6 +444,15 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     },
   );
 
+  /** What can be zoomed under a point, with what is in sight by now: painting follows. */
+  function plotOf(each: Figure, at?: Parameters<NonNullable<Figure["plot"]>>[0]) {
+    const plot = each.plot?.(at);
+    return plot && part ? { ...plot, part } : undefined;
+  }
+  const gestures = Object.values(body.figures).map((each) =>
+    windowGestures(each.element, (at) => plotOf(each, at), show, signal),
+  );
+  const isNear = () => Boolean(map && part && !isWhole(sizeOf(map), part));
   for (const each of Object.values(body.figures)) {
     const on = <K extends keyof HTMLElementEventMap>(
       type: K,
@@ -299,39 +461,41 @@ function renderShort({ model, el, signal }: RenderContext<ViewState>): void {
     on("pointermove", (event) => hover(each.hit(event.clientX, event.clientY), event));
     on("pointerleave", () => hover({}));
     on("click", (event) => {
-      if (each === body.figures.matrix && zoom.zoomed()) {
+      if (isNear()) {
         if (event.detail > 1) return;
         before = model.get("tokens");
       }
       lock(each.hit(event.clientX, event.clientY), event.shiftKey);
     });
+    on("dblclick", () => {
+      if (!map || !isNear()) return;
+      save(model, { tokens: before });
+      show(wholeOf(sizeOf(map)));
+    });
     on("blur", () => byKeyboard && hover({}));
     on("scroll", schedule);
   }
-  listening(signal)(body.figures.matrix.element, "dblclick", () => {
-    if (zoom.zoomed()) save(model, { tokens: before, window: null });
-  });
-}
-
-/** Inputs without a whole map have a separate figure, also after a change of the input. */
-function render({ model, el, signal }: RenderContext<ViewState>): void {
-  const isLong = () => Boolean(model.get("_long"));
-  let shown = isLong();
-  let end = new AbortController();
-  const draw = () => (shown ? renderLong : renderShort)({ model, el, signal: end.signal });
-  const follow = () => {
-    if (isLong() === shown) return;
-    end.abort();
-    shown = isLong();
-    end = new AbortController();
-    draw();
+  const on = listening(signal);
+  const toMinimap = (event: PointerEvent) => {
+    if (!map || !part || (event.type === "pointermove" && !event.buttons)) return;
+    const { left, top, width, height } = body.minimap.getBoundingClientRect();
+    const size = sizeOf(map);
+    const all = { size, part: wholeOf(size), left, top, width, height };
+    const plot = plotOf(figure());
+    if (!plot) return;
+    const place = placeAt({ ...plot, ...all }, event);
+    // Of all there is nothing to move: the first click goes nearer.
+    const near = isWhole(size, part) ? zoomed(size, part, INTO, place, plot.room) : part;
+    show(centred(size, near, place));
   };
-  model.on("change:_long", follow);
-  signal.addEventListener("abort", () => {
-    model.off("change:_long", follow);
-    end.abort();
+  on(body.minimap, "pointerdown", toMinimap);
+  on(body.minimap, "pointermove", toMinimap);
+  on(body.curve, "click", (event) => {
+    if (!map || !part || !scene) return;
+    const key = keyAt(scene, event.clientX - body.curve.getBoundingClientRect().left);
+    const query = lockedRow(scene)?.query ?? 0;
+    if (key !== undefined) show(centred(sizeOf(map), part, { query: query + 0.5, key }));
   });
-  draw();
 }
 
 export default () => ({

@@ -1,5 +1,5 @@
 import kernels from "virtual:figures/page";
-import type { Linked } from "../shared/page/link.js";
+import type { Linked } from "../shared/page/linked_models.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Held, PageFigure } from "../shared/page/page_data.js";
 

@@ -6,7 +6,7 @@ import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
 import { select } from "../shared/controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
-import { announcer } from "../shared/live.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";

@@ -3,7 +3,7 @@ import { captionText } from "../shared/caption.js";
 import type { Cell } from "../shared/cells.js";
 import { select } from "../shared/controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
-import { announcer } from "../shared/live.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { DIRECTIONS, type Direction, type TableState } from "../shared/relation_types.js";
 import { releasing } from "../shared/release.js";

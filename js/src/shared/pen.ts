@@ -98,3 +98,23 @@ export function fresh(
   context?.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }
+
+/** A pen that clips in its own way: an SVG element holds what is within. */
+interface ClippingPen extends Pen {
+  clipped(width: number, height: number, draw: () => void): void;
+}
+
+/** Draw within a rectangle, from where the pen is. */
+export function clippedTo(pen: Pen, width: number, height: number, draw: () => void): void {
+  if ("clipped" in pen) {
+    (pen as ClippingPen).clipped(width, height, draw);
+    return;
+  }
+  const context = pen as CanvasRenderingContext2D;
+  context.save();
+  context.beginPath();
+  context.rect(0, 0, width, height);
+  context.clip();
+  draw();
+  context.restore();
+}

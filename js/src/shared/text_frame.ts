@@ -2,7 +2,7 @@ import { html } from "lit-html";
 import { type Outcome, outcomeJumps, stepper } from "./controls.js";
 import type { HeadsState } from "./head_types.js";
 import { keyList } from "./key_list.js";
-import { announcer } from "./live.js";
+import { announcer } from "./live_region.js";
 import type { Mounted } from "./mount.js";
 import { shownHead, stepTo } from "./selection.js";
 import { save } from "./snapshot.js";

@@ -4,9 +4,9 @@ import { hiddenTicks, select, stepper } from "../shared/controls.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { save } from "../shared/snapshot.js";
 import { type Axis, type Model, SCALES } from "../shared/types.js";
-import { type Asked, isHidden } from "./asked.js";
 import { legendOf } from "./lens_text.js";
 import type { Scene } from "./scene.js";
+import { type Asked, isHidden } from "./shown_tokens.js";
 import type { LensState } from "./state.js";
 
 const ALL = "every token";

@@ -11,8 +11,8 @@ import { barTexts } from "../shared/colour_bar.js";
 import { labelOf, specialName } from "../shared/labels.js";
 import { printValue, quantityName, symbolOf } from "../shared/quantity.js";
 import { type Head, headName, paperName, type Side } from "../shared/types.js";
-import { lockedOf } from "./asked.js";
 import { headAt, largestIn, type Scene, valueAt } from "./scene.js";
+import { lockedOf } from "./shown_tokens.js";
 
 export const FIGURE = "Token lens";
 export const HINT =

@@ -11,7 +11,7 @@ import {
   sameHead,
 } from "../shared/types.js";
 import { asUint8 } from "../shared/wire.js";
-import { isHidden, lockedOf } from "./asked.js";
+import { isHidden, lockedOf } from "./shown_tokens.js";
 import type { Lens, LensState } from "./state.js";
 import { leastOf, valuesOf } from "./three_digits.js";
 

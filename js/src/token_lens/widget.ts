@@ -6,7 +6,7 @@ import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, corner, inside, pitches, sameCell } from "../shared/cells.js";
 import { adds, commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
-import { announcer } from "../shared/live.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { fresh } from "../shared/pen.js";
 import { releasing } from "../shared/release.js";
@@ -15,7 +15,6 @@ import { captioned } from "../shared/save_menu.js";
 import { announcement, chosenHeads, stepTo, undoable } from "../shared/selection.js";
 import { save, snapshot } from "../shared/snapshot.js";
 import type { RenderContext } from "../shared/types.js";
-import { type Asked, lockedOf } from "./asked.js";
 import { lensControls, lensScale } from "./lens_controls.js";
 import {
   captionOf,
@@ -29,6 +28,7 @@ import {
 } from "./lens_text.js";
 import { paintLens } from "./paint.js";
 import { decode, headAt, isCurrent, rowAt, type Scene, sceneOf, TALLEST } from "./scene.js";
+import { type Asked, lockedOf } from "./shown_tokens.js";
 import { type Lens, type LensState, WATCHED } from "./state.js";
 
 const KEYS = [

@@ -1,7 +1,7 @@
 import { DamagedError } from "./damage.js";
+import { bytesOf, embedded } from "./embedded_arrays.js";
 import type { EmbeddedMaps } from "./embedded_maps.js";
 import type { Held, PageFigure, StoredMaps } from "./page_data.js";
-import { bytesOf, embedded } from "./revive.js";
 
 /**
  * Most layers or heads that a page may name: larger numbers are damage, and would hang the page.

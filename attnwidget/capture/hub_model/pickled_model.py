@@ -1,0 +1,130 @@
+"""Models for other processes: how to load the model there, and a fingerprint of its weights."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.weight_placement import weight_of
+
+# Number of weights from each parameter, which distinguish models of the same class.
+_SAMPLED = 64
+# The models that this process received and still uses, so that each is loaded once.
+_received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
+
+
+def weights_digest(module: nn.Module) -> str:
+    """Return a fingerprint that distinguishes weights of the same shapes."""
+    digest = blake2b(digest_size=16)
+    for name, _ in module.named_parameters():
+        path, _, attribute = name.rpartition(".")
+        parameter: Any = weight_of(module.get_submodule(path), attribute)
+        # The kind of quantisation: of the weights alone, or also of their inputs.
+        kind = parameter.__tensor_flatten__()[1] if _is_nested(parameter) else ""
+        digest.update(f"{name}{kind}".encode())
+        for numbers in _stored(parameter.detach()):
+            step = max(1, numbers.numel() // _SAMPLED)
+            sample = numbers.flatten()[::step].double().cpu().numpy()
+            digest.update(np.ascontiguousarray(sample).tobytes())
+    for path, part in module.named_modules():
+        if isinstance(off := getattr(part, "disable_adapters", None), bool):  # a layer of peft
+            adapter: Any = part
+            chosen = off, adapter.active_adapters, getattr(adapter, "scaling", None)
+            digest.update(f"{path} {chosen}".encode())
+        elif type(part).__module__.startswith("torch.ao.nn.quantized"):
+            digest.update(path.encode() + repr(part.state_dict()).encode())
+    return digest.hexdigest()
+
+
+def _is_nested(parameter: Any) -> bool:
+    return hasattr(parameter, "__tensor_flatten__")
+
+
+def _stored(parameter: Any) -> Iterator[Tensor]:
+    """Return the plain tensors of a parameter; a quantised parameter has several."""
+    if not _is_nested(parameter):
+        yield parameter
+        return
+    for name in parameter.__tensor_flatten__()[0]:
+        yield from _stored(getattr(parameter, name))
+
+
+class CannotSendError(TypeError):
+    """An object for another process cannot be pickled."""
+
+
+@dataclass(frozen=True)
+class SentModel:
+    """An `AttentionModel` for another process.
+
+    Attributes:
+        load: Function that makes the model from its name or folder, or contains the pickled model.
+        attention: The attention implementation of transformers.
+        weights: A fingerprint of the weights.
+    """
+
+    load: Callable[[], Any]
+    attention: str | None
+    weights: str
+
+    @classmethod
+    def of(cls, model: Any, load: Callable[[], Any]) -> bytes:
+        """Return the pickled form of a model.
+
+        Raises:
+            CannotSendError: the model was passed as an object and cannot be pickled.
+        """
+        hf_model = model.hf_model
+        sent = cls(load, attention_of(hf_model), weights_digest(hf_model))
+        try:
+            return pickle.dumps(sent)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            name = type(hf_model).__name__
+            raise CannotSendError(
+                f"this {name} cannot be sent to another process, since it does not pickle "
+                f"({error}): save it with its tokenizer, save_pretrained(folder), and pass the "
+                "path, load_model(folder)"
+            ) from error
+
+    def loaded(self) -> Any:
+        """Load the model in this process.
+
+        Raises:
+            ValueError: if the model with this name or folder has other weights here.
+            OSError: there is no model with this name or folder.
+        """
+        model = self.load()
+        if self.attention != attention_of(model.hf_model):
+            model.hf_model.set_attn_implementation(self.attention)
+        if weights_digest(model.hf_model) != self.weights:
+            raise ValueError(
+                f"{model.made_by} gives other weights in the worker than the model has that was "
+                "passed: it was changed since it was loaded, or the files differ; save it as it "
+                "is, save_pretrained(folder), and pass the path, load_model(folder)"
+            )
+        return model
+
+
+def attention_of(hf_model: Any) -> str | None:
+    """Return the attention implementation of transformers, such as "sdpa"."""
+    return getattr(hf_model.config, "_attn_implementation", None)
+
+
+def received_model(sent: bytes) -> Any:
+    """Return the model of `SentModel.of`, the same object as long as it is in use.
+
+    Raises:
+        ValueError, OSError: as `SentModel.loaded`.
+    """
+    key = blake2b(sent).digest()
+    model = _received.get(key)
+    if model is None:
+        model = _received[key] = pickle.loads(sent).loaded()
+    return model

@@ -1,0 +1,183 @@
+"""The maps of every head of an attention: which heads there are, and how much may be computed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnwidget.capture.hub_model.free_memory import refuse_no_room
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.capture.maps.map_cache import MapCache
+from attnwidget.capture.maps.stack_axes import Stack, chosen_stack
+from attnwidget.capture.maps.weights_of_token import one_token
+from attnwidget.capture.tapping.head import Head, named_head
+from attnwidget.kernels.arrays import Float32Array
+from attnwidget.text.counted import counted
+
+QUANTITIES = ("weights", "norms", "gradients")
+
+# Bytes that are computed without a look at the free memory.
+_UNCHECKED_BYTES = 2**24
+# Bytes of whole maps of a long input that one request may compute.
+_LARGEST_MAPS = 2**30
+
+
+class HeadMaps(MapCache):
+    """The maps of every head, between tokens. Names, quantities and sizes are checked first.
+
+    Args:
+        layers: The kept layers of each stack by number.
+        stacks: The stacks by name.
+        lock: Held while maps are computed.
+        model_name: Name of the model for error messages.
+        missing: For each quantity that the attention does not have, the reason; "" if it has it.
+    """
+
+    def __init__(
+        self,
+        layers: Mapping[str, Mapping[int, KeptLayer]],
+        stacks: Mapping[str, Stack],
+        lock: threading.RLock,
+        *,
+        model_name: str,
+        missing: Mapping[str, str],
+    ) -> None:
+        super().__init__(layers, lock)
+        self.stacks = dict(stacks)
+        self._model_name = model_name
+        self._missing = dict(missing)
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """The quantities that have maps."""
+        return tuple(name for name in QUANTITIES if not self._missing.get(name))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether no map of the input was ever whole."""
+        return any(layer.is_streamed for layer in self.kept_layers())
+
+    def kept_layers(self) -> Iterator[KeptLayer]:
+        """All layers with attention, in every stack."""
+        for layers in self.layers.values():
+            yield from layers.values()
+
+    def stack(self, name: str | None) -> Stack:
+        """The stack of this name, or the only stack.
+
+        Raises:
+            ValueError: no such stack, or no name although there are several stacks.
+        """
+        return chosen_stack(self.stacks, name, self._model_name)
+
+    def head(self, value: Head | Sequence[Any]) -> Head:
+        """The head that (layer, head) or (layer, head, stack) names.
+
+        Raises:
+            ValueError: no such head, or no stack although there are several stacks.
+        """
+        shapes = {name: (stack.n_layers, stack.n_heads) for name, stack in self.stacks.items()}
+        layers = {name: stack.layers for name, stack in self.stacks.items()}
+        return named_head(value, shapes, layers)
+
+    def head_in(self, stack: str | None, layer: int, head: int) -> Head:
+        """The head of this layer and number; `stack` may be None if there is one stack."""
+        return self.head((layer, head, self.stack(stack).name))
+
+    def layer(self, layer: int, stack: str | None) -> KeptLayer:
+        """The kept layer of this number; `stack` may be None if there is one stack."""
+        number, _, name = self.head_in(stack, layer, 0)
+        return self.layers[name][number]
+
+    def of(
+        self, quantity: str, layer: int | None, head: int | None, stack: str | None
+    ) -> Float32Array:
+        """Copies of maps: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+
+        Raises:
+            ValueError: no such quantity, layer, head or stack; a head without a layer; maps that
+                are too large.
+        """
+        self.check_quantity(quantity)
+        axes = self.stack(stack)
+        if layer is None:
+            if head is not None:
+                raise ValueError(f"head {head} of which layer? pass layer= too, or neither of them")
+            return axes.layers.spread(self.of_all_layers(quantity, axes.name))
+        layer, number, name = self.head((layer, 0 if head is None else head, axes.name))
+        self.refuse_whole(name, axes.n_heads if head is None else 1)
+        return self.get(name, layer, None if head is None else number, quantity).copy()
+
+    def of_all_layers(self, quantity: str, stack: str) -> Float32Array:
+        """The maps of every layer with attention, [layers, H, Q, K]."""
+        axes = self.stacks[stack]
+        self.refuse_whole(stack, axes.n_heads * len(axes.layers.numbers), copies=2)
+        return np.stack([self.of(quantity, layer, None, stack) for layer in axes.layers.numbers])
+
+    def of_tokens(
+        self,
+        side: str,
+        tokens: Sequence[int],
+        quantity: str,
+        layer: int | None,
+        stack: str,
+        words: tuple[torch.Tensor, torch.Tensor] | None = None,
+    ) -> Float32Array:
+        """All values from one query, or to one key: [H, n] of a layer, [L, H, n] of a stack.
+
+        With `words`, `tokens` are the tokens of one word, as `one_token` describes.
+        """
+        axes = self.stacks[stack]
+        kept = self.layers[stack]
+        layers = list(kept.values())
+        if layer is not None:
+            layers = [kept[self.head((layer, 0, stack)).layer]]
+        with self.lock, torch.no_grad():
+            found = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
+        values: Float32Array = found.cpu().numpy()
+        return axes.layers.spread(values) if layer is None else values[0]
+
+    def check_quantity(self, quantity: str) -> None:
+        """Raise ValueError for a quantity that does not exist, or that the attention lacks."""
+        if quantity not in QUANTITIES:
+            listed = ", ".join(map(repr, QUANTITIES))
+            raise ValueError(f"a quantity is one of {listed}, got {quantity!r}")
+        if reason := self._missing.get(quantity):
+            raise ValueError(f"this attention has no {quantity}: {reason}")
+
+    def refuse_whole(self, stack: str, heads: int, copies: int = 1) -> None:
+        """Raise ValueError for whole maps that do not fit; long inputs have a fixed limit."""
+        axes = self.stacks[stack]
+        size = 4 * heads * len(axes.query) * len(axes.key)
+        if self.is_long and size > _LARGEST_MAPS:
+            raise ValueError(
+                f"{counted(heads, 'whole map')} of {len(axes.query):,} queries and "
+                f"{len(axes.key):,} keys would take {size / 1e9:,.1f} GB: request one head, a "
+                "part (`tile`), some queries (`rows`), or a metric of `measure`"
+            )
+        check_room(
+            copies * size,
+            f"the whole maps of {heads:,} heads over {len(axes.query):,} tokens",
+            "ask for one layer or head at a time",
+        )
+
+    def refuse_long(self, what: str) -> None:
+        """Raise ValueError if the input is long; `what` says what long inputs are not."""
+        if self.is_long:
+            raise ValueError(
+                f"long inputs are not {what}: attend(text, long=False) reads one with whole maps, "
+                "where there is the memory"
+            )
+
+
+def check_room(needed: int, what: str, instead: str) -> None:
+    """Raise ValueError if `needed` bytes are not free; small amounts are not checked.
+
+    The error says that `what` does not fit, and what to do `instead`.
+    """
+    if needed > _UNCHECKED_BYTES:
+        refuse_no_room(needed, what, lambda _: instead)

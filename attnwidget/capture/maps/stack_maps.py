@@ -1,0 +1,86 @@
+"""The maps of one stack: its layers, and the axes of their maps in tokens or in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnwidget.capture.maps.kept_layer import KeptLayer
+from attnwidget.kernels.word_maps import word_weights
+from attnwidget.text.tokens import Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class StackMaps:
+    """The maps of one stack.
+
+    Attributes:
+        layers: The layers with attention.
+        query: The attending tokens or words, rows of a map.
+        key: The attended tokens or words, columns of a map.
+        words: For maps between words, the word of each query token and of each key token, int64
+            [Q] and [K]; None for maps between tokens.
+    """
+
+    layers: Sequence[KeptLayer]
+    query: Tokens
+    key: Tokens
+    words: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of one map between tokens."""
+        return self.layers[0].n_query * self.layers[0].n_key
+
+    def part(self, rows: Sequence[int], columns: Sequence[int]) -> MapPart:
+        """The given rows and columns of every map."""
+        device = _device(self.layers[0])
+        return MapPart(
+            self,
+            torch.tensor(rows, dtype=torch.int64, device=device),
+            torch.tensor(columns, dtype=torch.int64, device=device),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MapPart:
+    """Some rows and columns of the maps of a stack.
+
+    Attributes:
+        maps: The whole maps.
+        rows: Indices of the rows, int64.
+        columns: Indices of the columns, int64.
+    """
+
+    maps: StackMaps
+    rows: Tensor
+    columns: Tensor
+
+    def __call__(self, layer: int, heads: slice, quantity: str) -> Tensor:
+        """The part of the maps of some heads, [heads, rows, columns]."""
+        kept = self.maps.layers[layer]
+        all_rows = len(self.rows) == len(self.maps.query)
+        all_columns = len(self.columns) == len(self.maps.key)
+        if self.maps.words is None:  # Rows that are not shown need not be computed.
+            values = kept.maps(quantity, heads, None if all_rows else self.rows.tolist())
+        else:
+            values = word_weights(kept.maps(quantity, heads), *self.maps.words)
+            values = values if all_rows else values.index_select(-2, self.rows)
+        return values if all_columns else values.index_select(-1, self.columns)
+
+
+def word_of_tokens(tokens: Tokens) -> Tensor:
+    """The word of each token of an axis, int64 [n], 0-based and without gaps."""
+    words = torch.empty(len(tokens), dtype=torch.int64)
+    for word, group in enumerate(tokens.word_groups()):
+        words[group] = word
+    return words
+
+
+def _device(layer: KeptLayer) -> torch.device:
+    held = layer.kept if layer.products is None else layer.products.query
+    assert held is not None
+    return held.device

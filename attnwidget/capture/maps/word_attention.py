@@ -1,0 +1,224 @@
+"""WordAttention: the attention of one input between words instead of tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnwidget.capture.maps.head_maps import HeadMaps
+from attnwidget.capture.maps.stack_axes import Stack, check_place
+from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
+from attnwidget.kernels.arrays import Float32Array
+from attnwidget.kernels.word_maps import word_weights
+from attnwidget.text.counted import counted
+
+_BETWEEN_WORDS = "read between words"
+
+
+class WordAttention:
+    """The maps of an `Attention` between words: `attention.words`.
+
+    A value to a word is the sum over the word's tokens, and a value from a word is the mean over
+    its tokens (Clark et al. 2019, section 4.1), so that rows that sum to 1 still do. A special
+    token is a word of its own. The methods are those of `Attention`, with words in place of
+    tokens; long inputs (`Attention.is_long`) have no maps between words.
+
+    Attributes:
+        head_maps: The maps between tokens.
+        stacks: The stacks of layers by name, with words on both axes.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> attention = load_model().attend("The otters purred.")
+        >>> attention.tokens
+        ['[CLS]', 'the', 'otter', '##s', 'pu', '##rre', '##d', '.', '[SEP]']
+        >>> attention.words.tokens
+        ['[CLS]', 'the', 'otters', 'purred', '.', '[SEP]']
+        >>> attention.words.weights(2, 8).shape
+        (6, 6)
+    """
+
+    def __init__(self, head_maps: HeadMaps) -> None:
+        self.head_maps = head_maps
+
+    @cached_property
+    def stacks(self) -> dict[str, Stack]:
+        """The stacks of layers by name, with words on both axes."""
+        return {
+            name: replace(stack, query=stack.query.to_words(), key=stack.key.to_words())
+            for name, stack in self.head_maps.stacks.items()
+        }
+
+    @property
+    def tokens(self) -> list[str]:
+        """The attending words of the first stack."""
+        return list(next(iter(self.stacks.values())).query.text)
+
+    @property
+    def special(self) -> list[str]:
+        """For each of `tokens`: "cls", "sep", "first", "other" or ""."""
+        return list(next(iter(self.stacks.values())).query.special)
+
+    def weights(
+        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+    ) -> Float32Array:
+        """Weights between words: [Q, K] of one head, [H, Q, K] of a layer, [L, H, Q, K] of a stack.
+
+        Raises:
+            ValueError: no such layer, head or stack; a long input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> words = load_model().attend("The otters purred.").words
+            >>> words.weights(2, 8).shape, words.weights(2).shape
+            ((6, 6), (12, 6, 6))
+        """
+        return self._of("weights", layer, head, stack)
+
+    def norms(
+        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+    ) -> Float32Array:
+        """Norms ||a f(x)|| of `Attention.norms` between words, in the forms of `weights`.
+
+        Raises:
+            ValueError: as `Attention.norms`; a long input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> load_model().attend("The otters purred.").words.norms(2, 8).shape
+            (6, 6)
+        """
+        return self._of("norms", layer, head, stack)
+
+    def gradients(
+        self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
+    ) -> Float32Array:
+        """Magnitudes |dL/da| of `Attention.gradients` between words, in the forms of `weights`.
+
+        Raises:
+            ValueError: as `Attention.gradients`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The otters purred.", loss="masked")
+            >>> attention.words.gradients(2, 8).shape
+            (6, 6)
+        """
+        return self._of("gradients", layer, head, stack)
+
+    def map(
+        self, quantity: str, layer: int, head: int, *, stack: str | None = None
+    ) -> Float32Array:
+        """One head's map of "weights", "norms" or "gradients" between words, [Q, K].
+
+        Raises:
+            ValueError: no such layer, head or stack; an unknown quantity; a long input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The otters purred.")
+            >>> attention.words.map("norms", 2, 8).shape
+            (6, 6)
+        """
+        return self._of(quantity, layer, head, stack)
+
+    def visible(
+        self, layer: int, head: int, *, stack: str | None = None
+    ) -> NDArray[np.bool_] | None:
+        """[Q, K] True where a word may see another word; None = every word may see every word.
+
+        A word sees a second word if a token of the first sees a token of the second.
+
+        Raises:
+            ValueError: no such layer, head or stack; a long input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> load_model().attend("The cat sat.").words.visible(2, 8) is None
+            True
+        """
+        self.head_maps.refuse_long(_BETWEEN_WORDS)
+        layer, head, name = self.head_maps.head_in(stack, layer, head)
+        seen = self.head_maps.visible(name, layer, head)
+        if seen is None:
+            return None
+        share = word_weights(torch.from_numpy(seen).float(), *self._words[name])
+        return (share > 0).numpy()
+
+    def of_token(
+        self,
+        side: str,
+        index: int,
+        *,
+        layer: int | None = None,
+        stack: str | None = None,
+        quantity: str = "weights",
+    ) -> Float32Array:
+        """Return the values of every head from one word, or to one word.
+
+        `side` is "query" for values from the word, "key" for values to it, and `index` the place of
+        the word on this side. [H, n] of a layer, [L, H, n] of a stack, NaN where masked. The
+        numbers equal the row or column of `map`, but the rest of each map is not kept.
+
+        Raises:
+            ValueError: no such side, word, layer or stack; an unknown quantity; a long input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> words = load_model().attend("The otters purred.").words
+            >>> words.tokens[2], words.of_token("query", 2).shape
+            ('otters', (6, 12, 6))
+        """
+        self.head_maps.check_quantity(quantity)
+        self.head_maps.refuse_long(_BETWEEN_WORDS)
+        name = self.head_maps.stack(stack).name
+        check_place(self.stacks[name], side, index)
+        tokens = self.head_maps.stacks[name]
+        axis = tokens.query if side == "query" else tokens.key
+        group = axis.word_groups()[index]
+        query_words, key_words = self._words[name]
+        this_word = torch.zeros(len(group), dtype=torch.int64)
+        words = (this_word, key_words) if side == "query" else (query_words, this_word)
+        return self.head_maps.of_tokens(side, group, quantity, layer, name, words)
+
+    def stack_maps(self, stack: str) -> StackMaps:
+        """The layers of a stack with words on both axes.
+
+        Raises:
+            ValueError: a long input.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> maps = load_model().attend("The otters purred.").words.stack_maps("self")
+            >>> len(maps.layers), maps.query.text[2]
+            (6, 'otters')
+        """
+        self.head_maps.refuse_long(_BETWEEN_WORDS)
+        layers = list(self.head_maps.layers[stack].values())
+        axes = self.stacks[stack]
+        return StackMaps(layers, axes.query, axes.key, self._words[stack])
+
+    @cached_property
+    def _words(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """The word of each query token and of each key token, by stack."""
+        return {
+            name: (word_of_tokens(stack.query), word_of_tokens(stack.key))
+            for name, stack in self.head_maps.stacks.items()
+        }
+
+    def _of(
+        self, quantity: str, layer: int | None, head: int | None, stack: str | None
+    ) -> Float32Array:
+        self.head_maps.refuse_long(_BETWEEN_WORDS)
+        name = self.head_maps.stack(stack).name
+        values = self.head_maps.of(quantity, layer, head, name)
+        merged: Float32Array = word_weights(torch.from_numpy(values), *self._words[name]).numpy()
+        return merged
+
+    def __repr__(self) -> str:
+        return f"WordAttention({counted(len(self.tokens), 'word')})"

@@ -1,0 +1,51 @@
+"""The same architecture with random weights: what a probe learns from words and places alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from attnwidget.capture.load import load_model
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+
+def untrained_like(model: AttentionModel, *, seed: int = 0) -> AttentionModel:
+    """A model of the same form whose weights are random, but for word and position embeddings.
+
+    The control of Clark et al. 2019, section 5: a probe on its attention shows how much the probe
+    finds by itself. Weights are drawn as the architecture draws them before training.
+
+    Args:
+        model: what `load_model` gave.
+        seed: of the weights.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.probes.untrained_model import untrained_like
+        >>> untrained_like(load_model())
+        AttentionModel(BertForMaskedLM 'small BERT (in the package), untrained', 6×12 heads, cpu)
+    """
+    trained = model.hf_model
+    config = copy.deepcopy(trained.config)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        drawn = type(trained)(config)
+    words = trained.get_input_embeddings()
+    modules = dict(drawn.named_modules())
+    with torch.no_grad():
+        for path, module in trained.named_modules():
+            if module is words or (isinstance(module, nn.Embedding) and _places(path)):
+                modules[path].weight.copy_(module.weight)
+    drawn.to(model.device, next(trained.parameters()).dtype).eval()
+    return load_model(drawn, model.tokenizer, name=f"{model.own_name}, untrained")
+
+
+def _places(path: str) -> bool:
+    """Whether an embedding is of positions, and not of distances within an attention layer."""
+    last = path.rpartition(".")[2]
+    return "position" in last or last == "wpe"

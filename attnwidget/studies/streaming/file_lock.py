@@ -1,0 +1,89 @@
+"""One run at a time writes a file: a lock file beside it, released when its process ends."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from attnwidget.text.atomic_file import named_errors, remove_unfinished
+
+# Of folders that nothing can be written to, and of file systems without locks.
+_NO_LOCKS = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOLCK,
+    errno.ENOSYS,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+}
+
+
+@contextmanager
+def one_writer(path: str | Path | None) -> Iterator[None]:
+    """A block in which no other run writes the file, in this process or elsewhere.
+
+    The operating system holds the lock on a file `.lock` beside it, and releases the lock if the
+    process is killed. There is no lock in a folder without write permission, or on a file system
+    without locks. Half-written files of a killed run are removed.
+
+    Args:
+        path: The file, which need not exist yet; None = no file is written.
+
+    Raises:
+        FileNotFoundError: its folder does not exist.
+        RuntimeError: another run writes it.
+        OSError: there is no room for a lock.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from attnwidget.studies.streaming.file_lock import one_writer
+        >>> path = Path(tempfile.mkdtemp(), "run.npz")
+        >>> with one_writer(path):
+        ...     [one.name for one in path.parent.iterdir()]
+        ['run.npz.lock']
+        >>> [*path.parent.iterdir()]
+        []
+    """
+    if path is None:
+        yield
+        return
+    path = Path(path)
+    # Before anything is computed that could not be kept.
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(path.absolute().parent)!r} to keep the checkpoint "
+            f"{path.name!r} in: make it first"
+        )
+    beside = Path(f"{path}.lock")
+    lock = FileLock(beside)
+    there_is_one = True
+    try:
+        with named_errors(path):
+            lock.acquire(blocking=False)
+    except Timeout:
+        raise RuntimeError(
+            f"{path} is being written by a second run, in this or a different process: wait for "
+            "its end, stop it, or choose a different file"
+        ) from None
+    except (OSError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
+            raise
+        there_is_one = False
+    if not there_is_one:
+        yield
+        return
+    try:
+        remove_unfinished(path)
+        yield
+    finally:
+        # Delete the lock file before the release: a process that opens it now sees the deletion and
+        # creates a new file.
+        with suppress(OSError):
+            beside.unlink()
+        lock.release()

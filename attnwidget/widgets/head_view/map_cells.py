@@ -1,0 +1,224 @@
+"""Cells of a map between any queries and keys, computed when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.arrays import Float32Array
+from attnwidget.text.tokens import Tokens
+
+#: Places on an axis, in ascending order.
+Places = NDArray[np.int64]
+
+
+class MapCells(Protocol):
+    """A map that is never made whole: float32 [queries, keys] between places, NaN where masked."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Queries and keys of the whole map."""
+
+    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+        """The cells between some places, which are in ascending order and at least one."""
+
+
+@dataclass(frozen=True)
+class TokenCells:
+    """One head's weights, or norms, between tokens.
+
+    Norms ||a f(x)|| are weights times the lengths of transformed values (Kobayashi et al. 2020).
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget import Head, load_model
+        >>> from attnwidget.widgets.head_view.map_cells import TokenCells
+        >>> cells = TokenCells(load_model().attend("The cat sat."), Head(2, 1), "weights")
+        >>> cells(np.array([1, 3]), np.array([0, 2, 4])).shape
+        (2, 3)
+    """
+
+    attention: Attention
+    head: Head
+    quantity: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Queries and keys of the stack."""
+        axes = self.attention.stacks[self.head.stack]
+        return len(axes.query), len(axes.key)
+
+    @cached_property
+    def _lengths(self) -> Float32Array | None:
+        """Lengths of the transformed values [K], by which norms differ from weights."""
+        if self.quantity == "weights":
+            return None
+        layer, head, stack = self.head
+        lengths: Float32Array = self.attention.value_norms(layer, stack=stack)[head]
+        return lengths
+
+    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+        """The cells between some tokens."""
+        layer, head, stack = self.head
+        if layer in self.attention.stacks[stack].without_attention:
+            return np.full((len(queries), len(keys)), np.nan, np.float32)
+        rows, columns = ((int(at[0]), int(at[-1]) + 1) for at in (queries, keys))
+        values = self.attention.tile(layer, head, rows, columns, stack=stack)
+        if len(queries) < rows[1] - rows[0]:
+            values = values[queries - rows[0]]
+        if len(keys) < columns[1] - columns[0]:
+            values = values[:, keys - columns[0]]
+        if self._lengths is not None:
+            values = values * self._lengths[keys]
+        return values
+
+
+@dataclass(frozen=True)
+class WordCells:
+    """A map between words: sums over an attended word's tokens, means over an attending word's.
+
+    A word may see another if one of its tokens may see one of the other's.
+    """
+
+    cells: MapCells
+    query: Tokens
+    key: Tokens
+
+    @cached_property
+    def _starts(self) -> tuple[Places, Places]:
+        """The first token of each word of both axes, and the end."""
+        starts = [
+            np.array([*(group[0] for group in axis.word_groups()), len(axis)], np.int64)
+            for axis in (self.query, self.key)
+        ]
+        return starts[0], starts[1]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Words of both axes."""
+        rows, columns = self._starts
+        return len(rows) - 1, len(columns) - 1
+
+    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+        """The cells between some words."""
+        (rows, row_starts), (columns, column_starts) = (
+            _tokens_of(starts, words)
+            for starts, words in zip(self._starts, (queries, keys), strict=True)
+        )
+        values = self.cells(rows, columns)
+        seen = ~np.isnan(values)
+        sums = np.add.reduceat(np.where(seen, values, 0), column_starts, axis=1)
+        counts = np.diff([*row_starts, len(rows)])[:, None]
+        means = np.add.reduceat(sums, row_starts, axis=0) / counts
+        sees = np.logical_or.reduceat(
+            np.logical_or.reduceat(seen, column_starts, axis=1), row_starts, axis=0
+        )
+        merged: Float32Array = np.where(sees, means, np.nan).astype(np.float32)
+        return merged
+
+
+@dataclass(frozen=True)
+class SharedCells:
+    """A map on axes that it shares with another: NaN for tokens of the other alone.
+
+    `places` are where its queries and keys lie on the common axes of `size`.
+    """
+
+    cells: MapCells
+    size: tuple[int, int]
+    places: tuple[Sequence[int], Sequence[int]]
+
+    @cached_property
+    def _own(self) -> list[Places]:
+        """The own place of each common one, -1 where there is none."""
+        own = [np.full(count, -1, np.int64) for count in self.size]
+        for at, places in zip(own, self.places, strict=True):
+            at[list(places)] = np.arange(len(places))
+        return own
+
+    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+        """The cells between some places of the common axes."""
+        rows = self._own[0][queries]
+        columns = self._own[1][keys]
+        values = np.full((len(rows), len(columns)), np.nan, np.float32)
+        has_row = rows >= 0
+        has_column = columns >= 0
+        if has_row.any() and has_column.any():
+            values[np.ix_(has_row, has_column)] = self.cells(rows[has_row], columns[has_column])
+        return values
+
+
+@dataclass(frozen=True)
+class DifferenceCells:
+    """One map minus another on the same axes; NaN where either has no value."""
+
+    first: MapCells
+    second: MapCells
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Queries and keys of both."""
+        return self.first.size
+
+    def __call__(self, queries: Places, keys: Places) -> Float32Array:
+        """The differences between some places."""
+        difference: Float32Array = self.first(queries, keys) - self.second(queries, keys)
+        return difference
+
+
+def cells_of(attention: Attention, head: Head, quantity: str, unit: str) -> MapCells:
+    """The map of a head between tokens or words.
+
+    Example:
+        >>> from attnwidget import Head, load_model
+        >>> from attnwidget.widgets.head_view.map_cells import cells_of
+        >>> attention = load_model().attend("The otters purred.")
+        >>> cells_of(attention, Head(2, 8), "weights", "words").size
+        (6, 6)
+    """
+    cells = TokenCells(attention, head, quantity)
+    axes = attention.stacks[head.stack]
+    return WordCells(cells, axes.query, axes.key) if unit == "words" else cells
+
+
+def whole_of(cells: MapCells) -> Float32Array:
+    """All cells of a map."""
+    n_query, n_key = cells.size
+    return cells(np.arange(n_query), np.arange(n_key))
+
+
+def axes_in(stack: Stack, unit: str) -> tuple[Tokens, Tokens]:
+    """Queries and keys of a stack, in tokens or in words.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.widgets.head_view.map_cells import axes_in
+        >>> query, key = axes_in(load_model().attend("The otters purred.").stacks["self"], "words")
+        >>> len(query)
+        6
+    """
+    if unit == "tokens":
+        return stack.query, stack.key
+    return _words(stack.query), _words(stack.key)
+
+
+@lru_cache(maxsize=8)
+def _words(tokens: Tokens) -> Tokens:
+    """The words of an axis: spelt once, and not for every part that is asked for."""
+    return tokens.to_words()
+
+
+def _tokens_of(starts: Places, words: Places) -> tuple[Places, Places]:
+    """The tokens of some words, and where each word begins among them."""
+    lengths = starts[words + 1] - starts[words]
+    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    tokens = np.arange(lengths.sum()) + np.repeat(starts[words] - begins, lengths)
+    return tokens, begins

@@ -1,0 +1,245 @@
+"""A map that answers by parts: maxima of blocks, single rows, the strongest links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.arrays import Float32Array
+from attnwidget.widgets.head_view.map_cells import MapCells, Places
+
+#: (from, to) among the shown queries or keys, the end excluded.
+Span = tuple[int, int]
+#: (query from, query to, key from, key to), ends excluded.
+Part = tuple[int, int, int, int]
+#: (query, key, value) among the shown queries and keys.
+Link = tuple[int, int, float]
+
+# Cells that are held at a time.
+_CELLS_AT_ONCE = 1024 * 1024
+# The whole map in blocks of so many places is remembered: larger blocks follow from these.
+_PYRAMID = 8
+
+
+class PartedMap(Protocol):
+    """The shown queries and keys of a map, by parts."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Shown queries and keys."""
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of the shown rows' weight that go to hidden, and to filtered keys."""
+
+    def blocks(self, queries: Span, keys: Span, step: int) -> Float32Array:
+        """The values of blocks of `step` by `step` that are farthest from 0; NaN where masked."""
+
+    def links(self, within: Part, count: int, *, diagonal: bool) -> list[Link]:
+        """The cells of a part that are farthest from 0, in order."""
+
+
+@dataclass(frozen=True)
+class HeadParts:
+    """A head's weights between all tokens: an attention remembers its own maxima of blocks."""
+
+    attention: Attention
+    head: Head
+
+    shares = (0.0, 0.0)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Queries and keys of the stack."""
+        axes = self.attention.stacks[self.head.stack]
+        return len(axes.query), len(axes.key)
+
+    def blocks(self, queries: Span, keys: Span, step: int) -> Float32Array:
+        """The largest weights of blocks."""
+        layer, head, stack = self.head
+        return self.attention.tile(layer, head, queries, keys, step=step, stack=stack)
+
+    def links(self, within: Part, count: int, *, diagonal: bool) -> list[Link]:
+        """The largest weights of a part, in order."""
+        layer, head, stack = self.head
+        return self.attention.top_links(
+            layer, head, count, stack=stack, within=within, diagonal=diagonal
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ShownParts:
+    """Some rows and columns of a map, perhaps with rows that sum to 1 again.
+
+    Attributes:
+        cells: the map.
+        rows: its shown queries, in ascending order.
+        columns: its shown keys, in ascending order.
+        hidden: its keys that are hidden; all others that are not shown are filtered out.
+        renormalise: divide each row by the sum of its shown weights.
+    """
+
+    cells: MapCells
+    rows: Places
+    columns: Places
+    hidden: Places
+    renormalise: bool = False
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Shown queries and keys."""
+        return len(self.rows), len(self.columns)
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of the shown rows' weight that go to hidden, and to filtered keys."""
+        return self._pass.shares
+
+    def blocks(self, queries: Span, keys: Span, step: int) -> Float32Array:
+        """The values of blocks that are farthest from 0."""
+        ends = [
+            end for end, count in zip((queries[1], keys[1]), self.size, strict=True) if end != count
+        ]
+        if step < _PYRAMID or any(at % _PYRAMID for at in (step, queries[0], keys[0], *ends)):
+            parts = [
+                _farthest(self._values(rows, keys), step)
+                for rows in _chunks(queries, keys[1] - keys[0], step)
+            ]
+            return np.concatenate(parts)
+        rows, columns = (
+            slice(low // _PYRAMID, -(-high // _PYRAMID)) for low, high in (queries, keys)
+        )
+        return _farthest(self._pass.blocks[rows, columns], step // _PYRAMID)
+
+    def links(self, within: Part, count: int, *, diagonal: bool) -> list[Link]:
+        """The cells of a part that are farthest from 0, in order."""
+        queries = within[:2]
+        keys = within[2:]
+        parts = [(queries, keys)]
+        if (queries[1] - queries[0]) * (keys[1] - keys[0]) > _CELLS_AT_ONCE:
+            parts = self._strongest_parts(queries, keys, count, diagonal)
+        links: list[Link] = []
+        for rows, columns in parts:
+            for chunk in _chunks(rows, columns[1] - columns[0], 1):
+                values = self._values(chunk, columns)
+                if not diagonal:
+                    values[self._is_diagonal(chunk, columns)] = np.nan
+                links += _largest(values, count, chunk[0], columns[0])
+        links.sort(key=lambda link: (-abs(link[2]), link[0], link[1]))
+        return links[:count]
+
+    def _values(self, queries: Span, keys: Span) -> Float32Array:
+        values = self.cells(self.rows[slice(*queries)], self.columns[slice(*keys)])
+        if self.renormalise:
+            values = values / self._pass.sums[slice(*queries), None]
+        return values
+
+    def _is_diagonal(self, queries: Span, keys: Span) -> NDArray[np.bool_]:
+        rows = self.rows[slice(*queries), None]
+        same: NDArray[np.bool_] = rows == self.columns[None, slice(*keys)]
+        return same
+
+    def _strongest_parts(
+        self, queries: Span, keys: Span, count: int, diagonal: bool
+    ) -> list[tuple[Span, Span]]:
+        """Parts that have the `count` strongest links: no more blocks than that can have one.
+
+        The edges beside whole blocks are among them.
+        """
+        blocks = self._pass.blocks if diagonal else self._pass.off_diagonal
+        (top, bottom), (left, right) = (
+            (-(-low // _PYRAMID), high // _PYRAMID) for low, high in (queries, keys)
+        )
+        size = _PYRAMID
+        parts: list[tuple[Span, Span]] = []
+        for row, column, _ in _largest(blocks[top:bottom, left:right], count, top, left):
+            rows = (size * row, size * row + size)
+            parts.append((rows, (size * column, size * column + size)))
+        inner = (top * size, bottom * size), (left * size, right * size)
+        edges = [
+            ((queries[0], inner[0][0]), keys),
+            ((inner[0][1], queries[1]), keys),
+            (inner[0], (keys[0], inner[1][0])),
+            (inner[0], (inner[1][1], keys[1])),
+        ]
+        return parts + [
+            (rows, columns)
+            for rows, columns in edges
+            if rows[0] < rows[1] and columns[0] < columns[1]
+        ]
+
+    @cached_property
+    def _pass(self) -> _Pass:
+        """What one pass over all rows has found."""
+        n_query, n_key = self.size
+        every = np.arange(self.cells.size[1])
+        sums = np.ones(n_query, np.float32)
+        blocks: list[Float32Array] = []
+        off_diagonal: list[Float32Array] = []
+        total = hidden = kept = 0.0
+        for first, last in _chunks((0, n_query), len(every), _PYRAMID):
+            whole = self.cells(self.rows[first:last], every)
+            values = whole[:, self.columns]
+            shown = np.nansum(np.maximum(values, 0), axis=1)
+            total += float(np.nansum(np.maximum(whole, 0)))
+            hidden += float(np.nansum(np.maximum(whole[:, self.hidden], 0)))
+            kept += float(shown.sum())
+            if self.renormalise:
+                sums[first:last] = np.where(shown > 0, shown, 1)
+                values = values / sums[first:last, None]
+            blocks.append(_farthest(values, _PYRAMID))
+            diagonal = self._is_diagonal((first, last), (0, n_key))
+            off_diagonal.append(_farthest(np.where(diagonal, np.nan, values), _PYRAMID))
+        shares = (hidden / total, max(0.0, 1 - (hidden + kept) / total)) if total else (0.0, 0.0)
+        return _Pass(np.concatenate(blocks), np.concatenate(off_diagonal), sums, shares)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """Blocks with and without links of a token to itself, sums of rows, shares left out."""
+
+    blocks: Float32Array
+    off_diagonal: Float32Array
+    sums: Float32Array
+    shares: tuple[float, float]
+
+
+def _chunks(queries: Span, width: int, step: int) -> Iterator[Span]:
+    """The queries in parts of whole blocks."""
+    count = max(1, _CELLS_AT_ONCE // max(1, width) // step) * step
+    for first in range(*queries, count):
+        yield first, min(first + count, queries[1])
+
+
+def _farthest(values: Float32Array, step: int) -> Float32Array:
+    """Of each block the value farthest from 0; NaN where all of one is masked."""
+    if step == 1:
+        return values
+    rows, columns = (range(0, count, step) for count in values.shape)
+    most: Float32Array = np.fmax.reduceat(np.fmax.reduceat(values, rows, 0), columns, 1)
+    if not np.nanmin(values, initial=0) < 0:
+        return most
+    least = np.fmin.reduceat(np.fmin.reduceat(values, rows, 0), columns, 1)
+    farthest: Float32Array = np.where(-least > most, least, most)
+    return farthest
+
+
+def _largest(values: Float32Array, count: int, query: int, key: int) -> list[Link]:
+    """The cells farthest from 0, of a part that begins at `query` and `key`."""
+    sizes = np.abs(values).ravel()
+    sizes[np.isnan(sizes)] = -1
+    count = min(count, len(sizes))
+    best = np.argpartition(-sizes, count - 1)[:count] if count else []
+    width = values.shape[1]
+    return [
+        (query + int(at) // width, key + int(at) % width, float(values.flat[at]))
+        for at in best
+        if sizes[at] >= 0
+    ]

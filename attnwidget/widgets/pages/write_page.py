@@ -1,0 +1,90 @@
+"""Write a widget as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from attnwidget.drawing.picture import PAGE_FORMATS, check_file, check_theme
+from attnwidget.text.atomic_file import write_whole
+from attnwidget.widgets.pages.page_data import page_data
+from attnwidget.widgets.pages.page_document import document
+from attnwidget.widgets.pages.page_part import Page, Part
+from attnwidget.widgets.pages.registry import page_of
+from attnwidget.widgets.pages.size_limit import Sized, refuse_above
+
+
+def write_page(
+    widget: object,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    limit_mb: float = 20.0,
+    theme: Literal["light", "dark"] | None = None,
+) -> Path:
+    """Write a widget as one interactive HTML file without a kernel, and return its path.
+
+    The page starts with the present state of the widget. It answers from the data in the file, and
+    its caption names this data:
+
+    - `HeadGrid` and `HeadView` hold every map, rounded to 8 bits. A `HeadView` whose maps are over
+      the limit holds the shown map.
+    - `DependencyArcs` and `CoreferenceView` hold the shown sentence or document, and as many
+      neighbours as fit into a quarter of `limit_mb` (at most 40 sentences).
+    - The page of any other figure holds all data of the figure.
+
+    Args:
+        widget: Any figure of heads. The page of an Explorer has all of its figures, linked.
+        path: The file. It is replaced at once, or not at all.
+        title: The heading. By default the name of the figure and of the model.
+        limit_mb: The largest size of the file, in megabytes (10^6 bytes).
+        theme: "light" or "dark"; None follows the system of the reader.
+
+    Raises:
+        ValueError: The page would be larger than `limit_mb`, the suffix is not .html, or the theme
+            is unknown.
+        FileNotFoundError: The folder does not exist.
+        TypeError: The widget is no figure of heads.
+
+    Example:
+        >>> import tempfile
+        >>> from attnwidget import HeadView, load_model
+        >>> from attnwidget.widgets.pages.write_page import write_page
+        >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+        >>> write_page(view, tempfile.mkdtemp() + "/cat.html").name
+        'cat.html'
+    """
+    return write_linked(page_of(widget), path, title=title, limit_mb=limit_mb, theme=theme)
+
+
+def write_linked(
+    page: Page,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    limit_mb: float = 20.0,
+    theme: str | None = None,
+) -> Path:
+    """Write linked figures as one page; raises as `write_page`."""
+    path = Path(path)
+    check_theme(theme or "light")
+    check_file(path, page=True)
+    if path.suffix.lower() not in PAGE_FORMATS:
+        raise ValueError(f"a page is an HTML file: name it .html, not {path.name!r}")
+    data = page_data(page.parts, limit_mb)
+    heading = _title_of(page.parts) if title is None else title
+    notes = [*data.notes, *page.notes]
+    text = document(data.data, heading, notes=notes, text=page.text, theme=theme).encode("utf-8")
+    rest = len(text) - sum(thing.size for thing in data.sizes)
+    refuse_above(limit_mb, [*data.sizes, Sized("the figures' own code", rest)])
+    write_whole(path, text)
+    return path
+
+
+def _title_of(parts: Mapping[str, Part]) -> str:
+    """What the first figure shows, and the model's name."""
+    models = [str(part.state.get("_source", {}).get("model", "")) for part in parts.values()]
+    title = next(iter(parts.values())).title
+    name = next(filter(None, models), "")
+    return f"{title} · {name}" if name else title

@@ -1,0 +1,253 @@
+"""Computed traits: each names the traits it depends on, and the widget keeps it up to date."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, wraps
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Generic, TypeVar
+
+import traitlets
+from traitlets import ObserveHandler
+
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.widgets.shared.thread_messages import ThreadMessages
+
+Value = TypeVar("Value")
+
+
+class Computed(traitlets.TraitType[Value, Value], Generic[Value]):
+    """A read-only trait whose value a method computes from other traits; see `computed`."""
+
+    default_value = None
+
+    def __init__(
+        self, method: Callable[[Any], Value], depends_on: tuple[str, ...], sync: bool
+    ) -> None:
+        super().__init__(allow_none=True, read_only=True)
+        self.method = method
+        self.depends_on = depends_on
+        self.__doc__ = method.__doc__
+        if sync:
+            self.tag(sync=True)
+
+    def get(self, obj: Any, cls: type | None = None) -> Value | None:
+        """Return the value, computed anew if a trait that it depends on has changed."""
+        obj._update()
+        return super().get(obj, cls)
+
+
+def computed(
+    *depends_on: str, sync: bool = True
+) -> Callable[[Callable[[Any], Value]], Computed[Value]]:
+    """Make a method a trait that is computed from other traits.
+
+    The trait has the method's name and the value that the method returns. The widget computes it
+    when it opens, and later once for each block of changes of the named traits. An error is shown
+    on the figure, and the trait keeps its value. A subclass replaces the trait by a trait of the
+    same name.
+
+    Args:
+        depends_on: Names of the traits that the method reads; computed traits are allowed.
+        sync: Whether the page receives the value.
+
+    Example:
+        >>> from attnwidget import HeadGrid, load_model
+        >>> from attnwidget.widgets.shared.computed import computed
+        >>> class CountingGrid(HeadGrid):
+        ...     @computed("selected")
+        ...     def _count(self):
+        ...         return len(self.selected)
+        >>> grid = CountingGrid(load_model().attend("The cat sat."))
+        >>> grid.selected = [(0, 1), (2, 3)]
+        >>> grid._count
+        2
+    """
+
+    def as_trait(method: Callable[[Any], Value]) -> Computed[Value]:
+        return Computed(method, depends_on, sync)
+
+    return as_trait
+
+
+def when_open(*names: str) -> Callable[[Callable[[Any, Any], None]], ObserveHandler]:
+    """Make a method an observer of traits that is called only while the widget is open.
+
+    Use it where a change makes another trait invalid, for example where a new input unlocks all
+    tokens. The constructor sets all traits at once, so nothing is invalid before the widget opens.
+
+    Args:
+        names: Names of the observed traits.
+    """
+
+    def as_observer(method: Callable[[Any, Any], None]) -> ObserveHandler:
+        @wraps(method)
+        def observer(self: ComputedTraits, change: Any) -> None:
+            if self._is_open:
+                method(self, change)
+
+        return traitlets.observe(*names)(observer)
+
+    return as_observer
+
+
+class _Batch(threading.local):
+    """The changes of one thread that are answered together."""
+
+    depth = 0
+    #: Whether a computed trait depends on one of the changes.
+    matters = False
+
+
+class ComputedTraits(ThreadMessages):
+    """A widget that keeps its computed traits up to date while it is open.
+
+    A block of changes is an assignment with all observers that it calls, a message of the page, or
+    a `with` block of `hold_trait_notifications` or `_together`. At the end of the block the widget
+    computes its stale traits once, in the order of their dependencies, and sends one message.
+    """
+
+    _error = traitlets.Unicode().tag(sync=True)
+
+    def setup_instance(self, *args: object, **kwargs: object) -> None:
+        """Prepare the instance. Traits can change before `__init__`."""
+        super().setup_instance(*args, **kwargs)
+        # Callbacks run in a second kernel thread beside the running cell (comm subshells).
+        self._lock = threading.RLock()
+        self._batch = _Batch()
+        self._is_computing = False
+        self._plan = _plan_of(type(self))
+        self._stale = set(self._plan.order)
+        self._to_retry: set[str] = set()
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the widget has a connection to a page, so that changes are answered."""
+        return self.comm is not None
+
+    def open(self) -> None:
+        """Open the widget. The opening message has all computed traits."""
+        self._compute_stale()
+        super().open()
+
+    def notify_change(self, change: Any) -> None:
+        """Tell the page and the observers about a change, then compute what depends on it."""
+        stale = self._plan.dependents.get(change["name"], frozenset())
+        self._stale |= stale
+        if not self._is_open:
+            super().notify_change(change)
+            return
+        with self._batched():
+            self._batch.matters |= bool(stale)
+            super().notify_change(change)
+
+    @contextmanager
+    def hold_trait_notifications(self) -> Iterator[None]:
+        """Hold notifications back, and compute only once after them."""
+        with self._batched(), super().hold_trait_notifications():
+            yield
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Make several changes that are answered once, and that no other thread interrupts."""
+        with self._lock, self._batched():
+            yield
+
+    @contextmanager
+    def _batched(self) -> Iterator[None]:
+        batch = self._batch
+        with self.hold_sync():
+            batch.depth += 1
+            try:
+                yield
+            finally:
+                batch.depth -= 1
+                if batch.matters and not batch.depth:
+                    batch.matters = False
+                    self._update()
+
+    def _update(self) -> None:
+        """Compute the stale traits of an open widget."""
+        if self._stale and self._is_open:
+            self._compute_stale()
+
+    def _compute_stale(self) -> None:
+        """Compute all stale traits, or none of them if one fails."""
+        with self._lock, self.hold_sync():
+            if self._is_computing:  # a method that computes a trait reads another computed trait
+                return
+            self._is_computing = True
+            self._stale |= self._to_retry
+            self._to_retry = set()
+            before: dict[str, Any] = {}
+            try:
+                while name := next((name for name in self._plan.order if name in self._stale), ""):
+                    # A change during the computation makes the trait stale again.
+                    self._stale.discard(name)
+                    before.setdefault(name, self._trait_values.get(name))
+                    self.set_trait(name, self._plan.methods[name](self))
+                self._error = ""
+            except BaseException as error:
+                for name, value in before.items():
+                    self.set_trait(name, value)
+                # Try again at the next change that matters, and not whenever a value is read.
+                self._to_retry = set(before)
+                while self._stale:
+                    self._to_retry.add(self._stale.pop())
+                if isinstance(error, Exception):
+                    self._error = on_page(error)
+                raise
+            finally:
+                self._is_computing = False
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The computed traits of a class.
+
+    Attributes:
+        order: Names, each after the computed traits that it depends on.
+        methods: What computes each.
+        dependents: Names of the computed traits that depend on a trait.
+    """
+
+    order: tuple[str, ...]
+    methods: Mapping[str, Callable[[Any], Any]]
+    dependents: Mapping[str, frozenset[str]]
+
+
+@cache
+def _plan_of(cls: type[Any]) -> _Plan:
+    known = cls.class_traits()
+    traits = {name: trait for name, trait in known.items() if isinstance(trait, Computed)}
+    dependents: dict[str, set[str]] = {}
+    for name, trait in traits.items():
+        for source in trait.depends_on:
+            if source not in known:
+                close = difflib.get_close_matches(source, known, n=1)
+                hint = f": did you mean {close[0]!r}?" if close else ""
+                raise TypeError(
+                    f"{cls.__name__}.{name} is computed from {source!r}, which is no trait of "
+                    f"{cls.__name__}{hint}"
+                )
+            dependents.setdefault(source, set()).add(name)
+    sources = {
+        name: [source for source in trait.depends_on if source in traits]
+        for name, trait in traits.items()
+    }
+    try:
+        order = tuple(TopologicalSorter(sources).static_order())
+    except CycleError as error:
+        circle = " -> ".join(error.args[1])
+        raise TypeError(
+            f"computed traits of {cls.__name__} depend on each other: {circle}"
+        ) from None
+    return _Plan(
+        order,
+        {name: trait.method for name, trait in traits.items()},
+        {source: frozenset(names) for source, names in dependents.items()},
+    )

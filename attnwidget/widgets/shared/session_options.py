@@ -1,0 +1,61 @@
+"""What holds for all widgets of a session."""
+
+from __future__ import annotations
+
+import difflib
+
+#: What each option is set to, and what it does.
+_DEFAULTS = {"static_fallback": True}
+
+
+class Options:
+    """Options of all widgets of this session: `attnwidget.options`.
+
+    `static_fallback` (True): a displayed widget also holds a picture and a table of its state, for
+    readers that cannot run widgets: another machine, GitHub, nbconvert. False omits both and saves
+    the time of drawing them.
+
+    Raises:
+        AttributeError: there is no such option.
+        TypeError: the value is of another type.
+
+    Example:
+        >>> from attnwidget.widgets.shared.session_options import options
+        >>> options.static_fallback = False
+        >>> options
+        options(static_fallback=False)
+        >>> options.static_fallback = True
+    """
+
+    static_fallback: bool
+
+    def __init__(self) -> None:
+        vars(self).update(_DEFAULTS)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _DEFAULTS:
+            raise AttributeError(_unknown(name))
+        if not isinstance(value, bool):
+            raise TypeError(f"options.{name} is True or False, got {value!r}")
+        vars(self)[name] = value
+
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(_unknown(name))
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("an option cannot be deleted; set it to True or False")
+
+    def __dir__(self) -> list[str]:
+        return sorted(_DEFAULTS)
+
+    def __repr__(self) -> str:
+        return f"options({', '.join(f'{name}={vars(self)[name]}' for name in _DEFAULTS)})"
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, _DEFAULTS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"options: {', '.join(_DEFAULTS)}"
+    return f"attnwidget has no option {name!r}; {hint}"
+
+
+options = Options()

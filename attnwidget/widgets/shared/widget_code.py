@@ -1,0 +1,81 @@
+"""The Python that makes a widget again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import ipywidgets
+
+from attnwidget.capture.maps.python_call import Call, call
+
+#: Options that the page does not need to know.
+_UNSEEN = ("highlight",)
+
+
+def code_of(
+    name: str,
+    first: Mapping[str, Any],
+    options: Mapping[str, Any],
+    *,
+    also: Mapping[str, Call] | None = None,
+    after: Collection[str] = (),
+    called: str = "",
+) -> str:
+    """A cell of Python that shows a widget: imports, what is made first, then the widget.
+
+    Args:
+        name: what is called for the widget.
+        first: Arguments by position, under the names of their parameters: either code that creates
+            them, or the objects.
+        options: Arguments by keyword.
+        also: what else is made first, by name.
+        after: lines that follow, about the widget as `called`, which is shown last.
+        called: the name that the widget has there.
+    """
+    made = {key: value for key, value in first.items() if isinstance(value, Call)}
+    shown = call(name, {**first, **{key: Call(key) for key in made}}, options)
+    inputs = {**made, **(also or {})}
+    calls = [*inputs.values(), shown]
+    imports = sorted({statement for each in calls for statement in each.imports}, key=_as_sorted)
+    unsaid = dict.fromkeys(pair for each in calls for pair in each.unsaid)
+    lines = [f"from attnwidget import {', '.join(imports)}"]
+    if any("dtype=torch." in str(each) for each in inputs.values()):
+        lines.insert(0, "import torch\n")
+    lines.append("")
+    lines += [f"# {value}: put in what {owner} was given" for value, owner in unsaid]
+    lines += [f"{key} = {made}" for key, made in inputs.items()]
+    lines += [f"{called} = {shown}", *after, called] if called else [str(shown)]
+    return "\n".join(lines)
+
+
+def _as_sorted(name: str) -> tuple[bool, str]:
+    """Classes before functions, as import sorters have them."""
+    return name[0].islower(), name
+
+
+def chosen_options(widget: Any, *, always: Collection[str] = ()) -> dict[str, Any]:
+    """Return the widget's options whose values differ from the default, and the `always` options.
+
+    A head that is selected says its layer and its stack too.
+    """
+    foreign = set(ipywidgets.DOMWidget.class_trait_names())
+    names = [*widget.trait_names(sync=True), *(n for n in _UNSEEN if widget.has_trait(n))]
+    traits = [name for name in names if not name.startswith("_") and name not in foreign]
+    options = {
+        name: getattr(widget, name)
+        for name in traits
+        if name in always or getattr(widget, name) != widget.traits()[name].default(widget)
+    }
+    if widget.selected or "selected" in always:
+        options.pop("selected", None)
+        options = {"selected": _heads(widget), **options}
+    if widget.head:
+        options = {key: value for key, value in options.items() if key not in ("layer", "stack")}
+    return options
+
+
+def _heads(widget: Any) -> list[tuple[Any, ...]]:
+    """The selected heads, with their stack where a model has several."""
+    several = len(widget._shapes()) > 1
+    return [tuple(head) if several else tuple(head[:2]) for head in widget.selected]

@@ -1,0 +1,66 @@
+import type { Pen } from "../../shared/pen.js";
+import { paintRaster, type Raster } from "../../shared/pen.js";
+import { isWhole, wholeOf } from "../../shared/window.js";
+import { paintFrame, paintHatch } from "../matrix/matrix_paint.js";
+import { type Pixels, pixelsOf } from "../matrix/matrix_pixels.js";
+import { isZoomable, type Scene } from "../scene.js";
+import { tablesOf } from "../several/head_colours.js";
+import { sourceOf } from "../source/source_of.js";
+import { sizeOf } from "../source/window_of.js";
+
+/** Of a side, in CSS pixels. */
+export const MINIMAP = 128;
+/** A part is marked at least as large as a hand finds again. */
+const LEAST = 6;
+
+const made = new WeakMap<Float32Array, { key: unknown[]; pixels: Pixels }>();
+
+/** Whether a map is so large, or so near, that a small map of all says what is in sight. */
+export const hasMinimap = ({ state, map, part }: Scene): boolean =>
+  map.tiles !== undefined || (isZoomable(state, map) && !isWhole(sizeOf(map), part));
+
+/** The whole map with a frame round what is in sight. */
+export function paintMinimap(pen: Pen, scene: Scene): void {
+  const { theme, part, map, density, state, colours = [], highlighted } = scene;
+  const size = sizeOf(map);
+  const ground = { rows: 1, cols: 1, cellWidth: MINIMAP, cellHeight: MINIMAP, dpr: density };
+  paintHatch(pen, theme, ground);
+  const { overview } = sourceOf(map);
+  const { step, rows, cols } = overview;
+  const most = Math.round(MINIMAP * density);
+  const { cells }: { cells: Raster } = pixelsOf(
+    overview,
+    wholeOf(overview),
+    () => overview,
+    [Math.min(cols, most), Math.min(rows, most)],
+    {
+      theme,
+      scale: state.scale,
+      maximum: map.tiles?.maximum ?? map.maximum,
+      signed: map.signed ?? false,
+      tables: tablesOf(scene),
+      colours,
+      lit: highlighted,
+    },
+    made,
+  );
+  const share = (count: number, all: number) => (MINIMAP * count * step) / all;
+  paintRaster(pen, cells, 0, 0, share(cols, size.cols), share(rows, size.rows));
+  paintFrame(pen, theme, MINIMAP, MINIMAP, density);
+  if (isWhole(size, part)) return;
+  const marked = (from: number, to: number, count: number): [number, number] => {
+    const length = Math.max(LEAST, ((to - from) / count) * MINIMAP);
+    const middle = ((from + to) / 2 / count) * MINIMAP;
+    return [Math.max(0, Math.min(MINIMAP - length, middle - length / 2)), length];
+  };
+  const [top, height] = marked(part[0], part[1], size.rows);
+  const [left, width] = marked(part[2], part[3], size.cols);
+  for (const [colour, line] of [
+    [theme.background, 4],
+    [theme.accent, 2],
+  ] as const) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = line;
+    pen.strokeRect(left + 1, top + 1, width - 2, height - 2);
+  }
+}

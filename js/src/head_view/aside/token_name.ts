@@ -1,0 +1,29 @@
+import { labelOf, quoted } from "../../shared/labels.js";
+import { figures } from "../../shared/numbers.js";
+import { type Print, printer } from "../../shared/quantity.js";
+import type { Axis } from "../../shared/types.js";
+
+/** Axes of more tokens have many alike: a name says where a token is. */
+const MANY = 1000;
+
+export const isMany = ({ text }: Axis): boolean => text.length > MANY;
+
+/** A token with its place. */
+export const placed = (axis: Axis, index: number): string =>
+  `${quoted(labelOf(axis, index))} (${index})`;
+
+/** A token as text names it: what it is, and where among many. */
+export const tokenName = (axis: Axis, index: number): string =>
+  isMany(axis) ? placed(axis, index) : quoted(labelOf(axis, index));
+
+/** The same in a list, where punctuation stands alone. */
+export const listName = (axis: Axis, index: number): string =>
+  isMany(axis) ? placed(axis, index) : labelOf(axis, index);
+
+/** Prints values of a quantity, also small ones of many keys, which leave little to each. */
+export function printerOf(exact: boolean, quantity: string, key: Axis): Print {
+  const print = printer(exact, quantity);
+  if (!isMany(key) || !exact) return print;
+  return (value, largest) =>
+    largest === undefined && value > 0 ? figures(value) : print(value, largest);
+}

@@ -1,0 +1,163 @@
+import { zeroLevel } from "../../shared/colour_levels.js";
+import type { Pair } from "../source/map_source.js";
+import type { VisibleMap } from "../source/visible_map.js";
+
+/** Lines to draw, weakest first; `level` is their entry of the colour table. */
+export interface Lines {
+  count: number;
+  query: Int32Array;
+  key: Int32Array;
+  level: Uint8Array | Uint16Array;
+  /** Weaker lines in sight that were left out to stay fast. */
+  leftOut: number;
+}
+
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** More lines in sight than this cannot be told apart, and cost more than a frame. */
+export const MOST_LINES = 12_000;
+
+const BINS = 256;
+
+/**
+ * The smallest weight in each row whose lines are drawn, so that the lines make up `mass` of the
+ * row.
+ */
+export function rowCutoffs(map: VisibleMap, mass: number): Float32Array {
+  const cutoffs = new Float32Array(map.rows.length);
+  if (mass >= 1) return cutoffs;
+  if (mass <= 0) return cutoffs.fill(Number.POSITIVE_INFINITY);
+  const width = map.cols.length;
+  for (let r = 0; r < cutoffs.length; r++) {
+    const row = map.values.subarray(r * width, (r + 1) * width);
+    cutoffs[r] = cutoff(map.signed ? row.map(Math.abs) : row, mass);
+  }
+  return cutoffs;
+}
+
+/** Bins locate the wanted sum, so that the weights of a single bin need sorting. */
+function cutoff(row: Float32Array, mass: number): number {
+  let peak = 0;
+  let total = 0;
+  for (let i = 0; i < row.length; i++) {
+    const weight = row[i] || 0;
+    if (weight > peak) peak = weight;
+    total += weight;
+  }
+  if (peak === 0) return Number.POSITIVE_INFINITY;
+  // Weights are heavy-tailed: square roots spread them over the bins.
+  const binOf = (weight: number) => Math.floor((BINS - 1) * Math.sqrt(weight / peak));
+  const sums = new Float64Array(BINS);
+  for (let i = 0; i < row.length; i++) {
+    const weight = row[i] || 0;
+    const bin = binOf(weight);
+    sums[bin] = (sums[bin] ?? 0) + weight;
+  }
+  const wanted = mass * total * (1 - 1e-6);
+  let bin = BINS - 1;
+  let sum = 0;
+  while (bin > 0 && sum + (sums[bin] ?? 0) < wanted) sum += sums[bin--] ?? 0;
+  const tied = row.filter((weight) => binOf(weight || 0) === bin).sort();
+  let i = tied.length;
+  while (i > 0 && sum < wanted) sum += tied[--i] ?? 0;
+  return tied[i] ?? peak;
+}
+
+/**
+ * The lines with at least one end in sight. With `focus`, only those of its tokens.
+ */
+export function linesInView(
+  map: VisibleMap,
+  cutoffs: Float32Array,
+  view: Span,
+  toLevel: (weight: number) => number,
+  focus?: { query: Set<number>; key: Set<number> },
+): Lines {
+  const [query, key, level]: [number[], number[], number[]] = [[], [], []];
+  const counts = new Int32Array(257);
+  const width = map.cols.length;
+  const zero = zeroLevel(map.signed);
+  const add = (r: number, c: number, cutoff: number) => {
+    const weight = map.values[r * width + c] ?? 0;
+    const size = Math.abs(weight);
+    if (!(size > 0 && size >= cutoff)) return;
+    const at = toLevel(weight);
+    if (at === zero) return;
+    query.push(r);
+    key.push(c);
+    level.push(at);
+    const strength = Math.abs(at - zero);
+    counts[strength + 1] = (counts[strength + 1] ?? 0) + 1;
+  };
+  for (let r = 0; r < map.rows.length; r++) {
+    const cutoff = cutoffs[r] ?? 0;
+    const inSight = r >= view.start && r < view.end;
+    const [start, end] = inSight ? [0, width] : [view.start, Math.min(view.end, width)];
+    if (!focus || focus.query.has(r)) for (let c = start; c < end; c++) add(r, c, cutoff);
+    else for (const c of focus.key) if (c >= start && c < end) add(r, c, cutoff);
+  }
+  return strongestLast(query, key, level, counts, zero);
+}
+
+/**
+ * The lines of the pairs that are known of a map whose other cells are not at hand. With `focus`,
+ * only those of its tokens.
+ */
+export function linesOfPairs(
+  pairs: Pair[],
+  signed: boolean,
+  toLevel: (weight: number) => number,
+  focus?: { query: Set<number>; key: Set<number> },
+): Lines {
+  const [query, key, level]: [number[], number[], number[]] = [[], [], []];
+  const counts = new Int32Array(257);
+  const zero = zeroLevel(signed);
+  for (const pair of pairs) {
+    if (focus && !focus.query.has(pair.query) && !focus.key.has(pair.key)) continue;
+    const at = toLevel(pair.weight);
+    if (at === zero) continue;
+    query.push(pair.query);
+    key.push(pair.key);
+    level.push(at);
+    const strength = Math.abs(at - zero);
+    counts[strength + 1] = (counts[strength + 1] ?? 0) + 1;
+  }
+  return strongestLast(query, key, level, counts, zero);
+}
+
+/**
+ * A counting sort by how far levels are from `zero` that drops what exceeds MOST_LINES from the
+ * weak end.
+ */
+function strongestLast(
+  query: number[],
+  key: number[],
+  level: number[],
+  counts: Int32Array,
+  zero: number,
+): Lines {
+  for (let i = 1; i < counts.length; i++) counts[i] = (counts[i] ?? 0) + (counts[i - 1] ?? 0);
+  const leftOut = Math.max(0, query.length - MOST_LINES);
+  const count = query.length - leftOut;
+  const lines: Lines = {
+    count,
+    query: new Int32Array(count),
+    key: new Int32Array(count),
+    level: new Uint8Array(count),
+    leftOut,
+  };
+  for (let i = 0; i < query.length; i++) {
+    const at = level[i] ?? 0;
+    const strength = Math.abs(at - zero);
+    const place = (counts[strength] ?? 0) - leftOut;
+    counts[strength] = (counts[strength] ?? 0) + 1;
+    if (place < 0) continue;
+    lines.query[place] = query[i] ?? 0;
+    lines.key[place] = key[i] ?? 0;
+    lines.level[place] = at;
+  }
+  return lines;
+}

@@ -1,0 +1,167 @@
+import { cssWord } from "../../shared/colour_levels.js";
+import { drawToken, labelFont, labelOf, write } from "../../shared/labels.js";
+import type { Pen } from "../../shared/pen.js";
+import type { Side } from "../../shared/types.js";
+import { labelStep, namesTokens } from "../matrix/matrix_layout.js";
+import { leads, type Scene, writtenFrom } from "../scene.js";
+import { weightAt } from "../source/source_of.js";
+import type { VisibleMap } from "../source/visible_map.js";
+import { type LinesLayout, rowCentre, rowsInSight } from "./lines_layout.js";
+
+/** Between lines and labels. */
+export const LABEL_GAP = 8;
+const BAR_HEIGHT = 7;
+
+interface Column {
+  side: Side;
+  /** The start of the labels at the lines' end, and their direction. */
+  x: number;
+  way: 1 | -1;
+  shown: number[];
+}
+
+/** The two columns of tokens in sight, with the leading tokens' weights beside the other side's. */
+export function paintColumns(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  table: Uint32Array,
+): void {
+  const columns: Column[] = [
+    { side: "query", x: layout.x0 - LABEL_GAP, way: -1, shown: scene.map.rows },
+    { side: "key", x: layout.x1 + LABEL_GAP, way: 1, shown: scene.map.cols },
+  ];
+  for (const column of columns) paintColumn(pen, layout, scene, table, column);
+}
+
+function paintColumn(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  table: Uint32Array,
+  column: Column,
+): void {
+  const { theme, map, axes } = scene;
+  const { side, x, way, shown } = column;
+  const axis = axes[side];
+  const lead = leads(scene)[side === "query" ? "key" : "query"];
+  const weightTo = (position: number, of = map) => {
+    if (lead === undefined) return undefined;
+    const weight = side === "query" ? weightAt(of, position, lead) : weightAt(of, lead, position);
+    // Of a long input it may not be known, which is not masked.
+    return of?.tiles && Number.isNaN(weight) ? undefined : weight;
+  };
+  const { start, end } = rowsInSight(layout, side);
+  const step = labelStep(layout.pitch[side], scene.size + 1);
+  const names = namesTokens(step);
+  const written = writtenFrom(axis, shown);
+  let most = 0;
+  for (let i = 0; i < shown.length; i++)
+    most = Math.max(most, Math.abs(weightTo(i, scene.reach) || 0));
+  for (let i = start; i < end; i++) {
+    const y = rowCentre(layout, side, i);
+    const weight = weightTo(i);
+    const index = shown[i] ?? 0;
+    const locked = scene.locked[side].has(i);
+    const active = scene.active[side] === i;
+    const lit = scene.highlighted[side].has(i);
+    const isNamed = locked || active || (names && lit);
+    if (!isNamed && i % step !== 0) continue;
+    const text = names || isNamed ? labelOf(axis, index) : String(index);
+    pen.font = labelFont(scene.font, locked || active || lit, scene.size);
+    pen.fillStyle = axis.special[index] || !(names || isNamed) ? theme.muted : theme.text;
+    if (lit && names) pen.fillStyle = theme.second;
+    if (locked || active) pen.fillStyle = theme.accent;
+    pen.globalAlpha = Number.isNaN(weight) || scene.absent?.[side].has(i) ? 0.45 : 1;
+    const align = way === 1 ? "left" : "right";
+    drawToken(pen, text, x, y, align, layout.labelWidth);
+    pen.globalAlpha = 1;
+    if (locked) paintLock(pen, x - way * LABEL_GAP, y, theme.accent);
+    if (weight && !scene.colours)
+      paintWeight(
+        pen,
+        layout,
+        scene,
+        column,
+        y,
+        weight,
+        most,
+        cssWord(table[barLevel(map, weight)]),
+      );
+    if (written > 0 && i === written) paintPrompt(pen, layout, scene, column, lead === undefined);
+    if (i > 0 && axis.segments[index] !== axis.segments[shown[i - 1] ?? 0]) {
+      pen.fillStyle = theme.muted;
+      const near = way === 1 ? x : x - layout.labelWidth;
+      pen.fillRect(near, Math.round(y - layout.pitch[side] / 2), layout.labelWidth, 1);
+    }
+  }
+}
+
+/** The entry of the table for a weight's bar: well within its side of the scale. */
+const barLevel = ({ signed }: VisibleMap, weight: number) =>
+  !signed ? 170 : weight > 0 ? 212 : 44;
+
+/** Where a prompt ends and what the model wrote begins; named where no weights stand. */
+function paintPrompt(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  { x, way, side, shown }: Column,
+  named: boolean,
+): void {
+  const { theme, axes, font, size } = scene;
+  const first = writtenFrom(axes[side], shown);
+  const y = Math.round(rowCentre(layout, side, first) - layout.pitch[side] / 2);
+  const beside = LABEL_GAP + layout.numberWidth + layout.barWidth;
+  const length = layout.labelWidth + beside;
+  pen.fillStyle = theme.muted;
+  pen.fillRect(way === 1 ? x : x - length, y, length, 1);
+  if (!named) return;
+  pen.font = labelFont(font, false, Math.max(10, size - 2));
+  pen.textBaseline = "middle";
+  const at = x + way * length;
+  write(pen, "prompt", [at, y - size / 2], theme.muted, way === 1 ? "right" : "left");
+  write(pen, "continuation", [at, y + size / 2 + 1], theme.muted, way === 1 ? "right" : "left");
+}
+
+/** A filled diamond at the line's end: a lock shows by shape as well as by colour. */
+function paintLock(pen: Pen, x: number, y: number, colour: string): void {
+  pen.fillStyle = colour;
+  pen.beginPath();
+  for (const [dx, dy] of [
+    [0, -4],
+    [4, 0],
+    [0, 4],
+    [-4, 0],
+  ] as const)
+    pen.lineTo(x + dx, y + dy);
+  pen.fill();
+}
+
+function paintWeight(
+  pen: Pen,
+  layout: LinesLayout,
+  scene: Scene,
+  { x, way }: Column,
+  y: number,
+  weight: number,
+  most: number,
+  colour: string,
+): void {
+  const { labelWidth, numberWidth } = layout;
+  if (numberWidth) {
+    pen.font = labelFont(scene.font, false, scene.size - 1);
+    pen.fillStyle = scene.theme.text;
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    pen.fillText(
+      scene.print(weight, most),
+      x + way * (labelWidth + LABEL_GAP + (way === 1 ? numberWidth : 0)),
+      y,
+    );
+  }
+  const length = Math.max(1, (layout.barWidth * Math.abs(weight)) / most);
+  const bar = x + way * (labelWidth + (numberWidth ? numberWidth + 2 * LABEL_GAP : LABEL_GAP / 2));
+  pen.fillStyle = colour;
+  pen.fillRect(way === 1 ? bar : bar - length, y - BAR_HEIGHT / 2, length, BAR_HEIGHT);
+}

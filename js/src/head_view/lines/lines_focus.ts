@@ -1,0 +1,52 @@
+import type { Positions, Scene } from "../scene.js";
+import { OF_BOTH } from "../several/two_maps.js";
+import { sourceOf } from "../source/source_of.js";
+import { isPair, type Target } from "../source/target.js";
+import type { VisibleMap } from "../source/visible_map.js";
+
+/** The range of the colours, and its source. */
+export interface Range {
+  maximum: number;
+  of: string;
+}
+
+/** The tokens with highlighted lines: the locked tokens, and the token under the pointer. */
+export function focusOf({ active, locked }: Scene): Positions | undefined {
+  const token = isPair(active) ? {} : active;
+  const focus = { query: new Set(locked.query), key: new Set(locked.key) };
+  if (token.query !== undefined) focus.query.add(token.query);
+  if (token.key !== undefined) focus.key.add(token.key);
+  return focus.query.size + focus.key.size > 0 ? focus : undefined;
+}
+
+/**
+ * Lines of tokens that stand out are scaled to the strongest of them: among those of the whole head
+ * they could all be pale.
+ */
+export function linesRange(scene: Scene): Range {
+  const map = scene.reach ?? scene.map.most ?? scene.map;
+  const focus = scene.state.mode === "lines" ? focusOf(scene) : undefined;
+  const all = {
+    maximum: map.maximum,
+    of: scene.several?.names ? OF_BOTH : scene.several ? "all heads" : "this head",
+  };
+  if (map.tiles) all.of = `${map.tiles.zooms ? "in sight" : all.of}${apartNote(map)}`;
+  if (!focus) return all;
+  const source = sourceOf(map);
+  const largest = (of: Target) => Math.abs(source.strongest(of, 1)[0]?.weight ?? 0);
+  const most = Math.max(
+    0,
+    ...[...focus.query].map((query) => largest({ query })),
+    ...[...focus.key].map((key) => largest({ key })),
+  );
+  // Nothing may be known of the tokens of a long input.
+  if (most === 0 && !source.isWhole) return all;
+  return {
+    maximum: most,
+    of: focus.query.size + focus.key.size > 1 ? "these tokens" : "this token",
+  };
+}
+
+/** What blocks of a long input leave out. */
+const apartNote = (map: VisibleMap) =>
+  sourceOf(map).overview.first ? " but for the first key" : "";

@@ -1,0 +1,226 @@
+import { cssWord, levelOf, mixed, type Tables } from "../../shared/colour_levels.js";
+import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
+import { counted } from "../../shared/numbers.js";
+import { type Pen, paintRaster } from "../../shared/pen.js";
+import { isWhole } from "../../shared/window.js";
+import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
+import { tablesOf } from "../several/head_colours.js";
+import { paintHeadCells, together } from "../several/overlay_lines.js";
+import { sourceOf } from "../source/source_of.js";
+import { isPair } from "../source/target.js";
+import type { VisibleMap } from "../source/visible_map.js";
+import { type Lines, linesInView, linesOfPairs, rowCutoffs, type Span } from "./lines_choose.js";
+import { LABEL_GAP, paintColumns } from "./lines_columns.js";
+import { focusOf, linesRange } from "./lines_focus.js";
+import {
+  EASED,
+  HEADING,
+  type LinesLayout,
+  linesLayout,
+  rowCentre,
+  rowsInSight,
+  STRAIGHT,
+} from "./lines_layout.js";
+import { lineWidth, rasterLines } from "./lines_raster.js";
+
+/** Above so many lines curves cost more than they show. */
+const MOST_CURVES = 4000;
+/** Room that is left for a scroll bar. */
+export const SCROLLBAR = 16;
+/** Opacity of the remaining lines while the lines of one token are highlighted. */
+export const FADED = 0.1;
+
+/** Where everything lies; `whole`: with all rows in sight. */
+export function arrangeLines(scene: Scene, scrollTop: number, whole = false): LinesLayout {
+  const { map, size } = scene;
+  const widest = Math.max(widestOf(scene, "query", size), widestOf(scene, "key", size));
+  const room = scene.room - (scene.slim ? 0 : SCROLLBAR);
+  return linesLayout(room, scrollTop, widest, map.rows.length, map.cols.length, {
+    size,
+    whole,
+    slim: scene.slim ?? false,
+    part: isZoomable(scene.state, map) ? scene.part : undefined,
+  });
+}
+
+/** The lines to draw: all in sight, and those of the tokens that are locked or pointed at. */
+export interface Chosen {
+  /** Of each map that is drawn. */
+  cutoffs: Float32Array[];
+  all: Lines;
+}
+
+/** The table of one head, or of all overlaid heads. */
+const drawnMaps = (map: VisibleMap): VisibleMap[] => map.members ?? [map];
+
+function linesOf(
+  { map, state }: Scene,
+  at: LinesLayout,
+  cutoffs: Float32Array[],
+  maximum: number,
+  focus?: Positions,
+) {
+  const toLevel = levelOf(state.scale, maximum, map.signed);
+  const query = rowsInSight(at, "query");
+  const key = rowsInSight(at, "key");
+  const sight = { start: Math.min(query.start, key.start), end: Math.max(query.end, key.end) };
+  return together(
+    drawnMaps(map).map((drawnMap, i) => {
+      const source = sourceOf(drawnMap);
+      if (!source.links)
+        return linesInView(drawnMap, cutoffs[i] ?? new Float32Array(), sight, toLevel, focus);
+      const rows = [...(focus?.query ?? [])].flatMap((query) => source.row(query)?.strongest ?? []);
+      return linesOfPairs([...rows, ...source.links], drawnMap.signed ?? false, toLevel, focus);
+    }),
+  );
+}
+
+export function chooseLines(scene: Scene, at: LinesLayout): Chosen {
+  const cutoffs = drawnMaps(scene.map).map((map) =>
+    map.tiles ? new Float32Array() : rowCutoffs(map, scene.state.top_mass),
+  );
+  return { cutoffs, all: linesOf(scene, at, cutoffs, scene.map.maximum) };
+}
+
+export function focusedLines(scene: Scene, at: LinesLayout, { cutoffs }: Chosen) {
+  const focus = focusOf(scene);
+  return focus && linesOf(scene, at, cutoffs, linesRange(scene).maximum, focus);
+}
+
+/** What lines leave out. */
+export function linesNotes(layout: LinesLayout, lines: Lines, { map }: Scene): string[] {
+  const { rows, cols } = map;
+  const query = rowsInSight(layout, "query");
+  const key = rowsInSight(layout, "key");
+  const span = (shown: number[], { start, end }: Span) =>
+    `${shown[start] ?? 0} to ${shown[end - 1] ?? 0}`;
+  if (layout.part) {
+    const counts = rows.length === cols.length ? rows.length : `${rows.length} × ${cols.length}`;
+    return [
+      isWhole({ rows: rows.length, cols: cols.length }, layout.part)
+        ? ""
+        : `zoomed: queries ${span(rows, query)} and keys ${span(cols, key)} of ${counts} in sight`,
+      `the strongest ${counted(lines.count, "link")} in sight; weaker links are not shown`,
+    ].filter(Boolean);
+  }
+  const count = Math.max(layout.rows, layout.cols);
+  const start = Math.min(query.start, key.start);
+  const end = Math.max(query.end, key.end);
+  return [
+    end - start < count
+      ? `tokens ${start} to ${end - 1} of ${count} in sight, with their lines`
+      : "",
+    lines.leftOut > 0 ? `the strongest ${lines.count} lines in sight are drawn` : "",
+  ].filter(Boolean);
+}
+
+/** Over each column of tokens: which side it is. */
+export function paintHeadings(pen: Pen, at: LinesLayout, { font, theme }: Scene): void {
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  pen.textBaseline = "middle";
+  write(pen, "from", [at.x0 - LABEL_GAP, HEADING / 2], theme.muted, "right");
+  write(pen, "to", [at.x1 + LABEL_GAP, HEADING / 2], theme.muted);
+}
+
+/** All lines; where tokens are highlighted the others are pale. */
+export function paintAllLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Scene, fade = 1) {
+  const tables = tablesOf(scene);
+  const some = scene.highlighted.query.size + scene.highlighted.key.size > 0;
+  const base = some ? { ...tables, first: tables.faded } : tables;
+  const pale = (table: Uint32Array) => (fade < 1 ? mixed(scene.theme, table, fade) : table);
+  paintBoth(pen, at, lines, { ...base, first: pale(base.first), second: pale(base.second) }, scene);
+}
+
+/**
+ * What follows the pointer and the locks: their lines, the line pointed at, the two columns of
+ * tokens.
+ */
+export function paintOverLines(
+  pen: Pen,
+  at: LinesLayout,
+  focused: Lines | undefined,
+  scene: Scene,
+) {
+  const { active, theme } = scene;
+  const tables = tablesOf(scene);
+  if (focused) paintBoth(pen, at, focused, tables, scene);
+  if (isPair(active)) {
+    pen.strokeStyle = theme.accent;
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    traceLine(pen, at, active.query, active.key, true);
+    pen.stroke();
+  }
+  paintColumns(pen, at, scene, tables.first);
+  if (scene.colours) paintHeadCells(pen, at, scene, tables.first);
+}
+
+/** Add one line to the pen's path. */
+function traceLine(pen: Pen, layout: LinesLayout, query: number, key: number, curved: boolean) {
+  const { x0, x1 } = layout;
+  const from = rowCentre(layout, "query", query);
+  const to = rowCentre(layout, "key", key);
+  pen.moveTo(x0, from);
+  for (const [across, along] of (curved && from !== to ? EASED : STRAIGHT).slice(1))
+    pen.lineTo(x0 + across * (x1 - x0), from + along * (to - from));
+}
+
+type Only = (query: number, key: number) => boolean;
+
+/**
+ * Stroke lines weakest first, each in its level's colour of `table`. Colours are opaque, so that a
+ * line has the colour of the colour bar wherever it crosses other lines; `only` picks some of the
+ * lines. Each is a path of its own: browsers smooth the edges of paths of many lines more coarsely.
+ */
+function paintLines(
+  pen: Pen,
+  layout: LinesLayout,
+  lines: Lines,
+  table: Uint32Array,
+  only: Only,
+  lit = false,
+) {
+  const curved = lines.count <= MOST_CURVES;
+  pen.lineWidth = lineWidth(curved, lit);
+  let last = -1;
+  for (let i = 0; i < lines.count; i++) {
+    const query = lines.query[i] ?? 0;
+    const key = lines.key[i] ?? 0;
+    const level = lines.level[i] ?? 0;
+    if (!only(query, key)) continue;
+    if (level !== last) pen.strokeStyle = cssWord(table[level]);
+    last = level;
+    pen.beginPath();
+    traceLine(pen, layout, query, key, curved);
+    pen.stroke();
+  }
+}
+
+/** Highlighted tokens' lines in the second colour, over all others in the first. */
+function paintBoth(
+  pen: Pen,
+  layout: LinesLayout,
+  lines: Lines,
+  tables: Tables,
+  scene: Scene,
+): void {
+  const { highlighted, theme } = scene;
+  const lit: Only = (query, key) => highlighted.query.has(query) || highlighted.key.has(key);
+  const some = highlighted.query.size + highlighted.key.size > 0;
+  if (scene.dense) {
+    const curved = lines.count <= MOST_CURVES;
+    const raster = rasterLines(layout, lines, tables, theme, some ? lit : undefined, {
+      curved,
+      density: scene.density,
+    });
+    paintRaster(pen, raster, layout.x0, 0, layout.x1 - layout.x0, layout.height);
+    return;
+  }
+  paintLines(pen, layout, lines, tables.first, (query, key) => !lit(query, key));
+  if (!some) return;
+  // The second colours come last, so that a pale line never cuts through a strong line of the first
+  // colour.
+  pen.globalCompositeOperation = theme.dark ? "lighten" : "darken";
+  paintLines(pen, layout, lines, tables.second, lit, true);
+  pen.globalCompositeOperation = "source-over";
+}

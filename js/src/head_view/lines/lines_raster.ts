@@ -1,0 +1,156 @@
+import type { Tables } from "../../shared/colour_levels.js";
+import type { Raster } from "../../shared/pen.js";
+import type { Theme } from "../../shared/theme.js";
+import type { Lines } from "./lines_choose.js";
+import { alongAt, EASED, type LinesLayout, rowCentre, STRAIGHT } from "./lines_layout.js";
+
+/** Browsers draw lines of one pixel differently from wider lines. */
+export const lineWidth = (curved: boolean, lit = false): number =>
+  (curved ? 1.5 : 1.2) + (lit ? 0.75 : 0);
+
+/** Less of a pixel than this is not seen. */
+const COVERED = 1 / 512;
+/**
+ * Browsers let go of the last part of what covers a pixel's edge: their lines are thinner by this
+ * much of a pixel.
+ */
+const THINNER = { eased: 0.025, straight: 0.0435 };
+/** Pieces of a column that a steep part of a curve is cut into. */
+const MOST_PIECES = 4;
+
+/**
+ * The area between the columns with all lines as pixels, transparent elsewhere, for readers that
+ * need seconds for thousands of strokes. Paint the last stroke first, so that covered pixels need
+ * no more work: most of thousands of lines are covered.
+ */
+export function rasterLines(
+  layout: LinesLayout,
+  lines: Lines,
+  { first, second }: Tables,
+  theme: Theme,
+  lit: ((query: number, key: number) => boolean) | undefined,
+  { curved, density }: { curved: boolean; density: number },
+): Raster {
+  const across = Math.round((layout.x1 - layout.x0) * density);
+  const down = Math.round(layout.height * density);
+  const [width, wider] = [false, true].map(
+    (isLit) => lineWidth(curved, isLit) * density - THINNER[curved ? "eased" : "straight"],
+  ) as [number, number];
+  const corners = curved ? EASED : STRAIGHT;
+  const plain = new Layer(across, down, corners);
+  const over = lit && new Layer(across, down, corners);
+  for (let i = lines.count - 1; i >= 0; i--) {
+    const query = lines.query[i] ?? 0;
+    const key = lines.key[i] ?? 0;
+    const isLit = lit?.(query, key) ?? false;
+    const layer = (isLit && over) || plain;
+    layer.colour((isLit ? second : first)[lines.level[i] ?? 0] ?? 0);
+    const from = rowCentre(layout, "query", query) * density;
+    const to = rowCentre(layout, "key", key) * density;
+    layer.line(from, to, isLit ? wider : width);
+  }
+  const ground = [1, 3, 5].map((at) => Number.parseInt(theme.background.slice(at, at + 2), 16));
+  const words = new Uint32Array(across * down);
+  const bytes = new Uint8ClampedArray(words.buffer);
+  const mix = theme.dark ? Math.max : Math.min;
+  for (let i = 0; i < words.length; i++) {
+    const free = plain.free[i] as number;
+    const still = over ? (over.free[i] as number) : 1;
+    const clear = free * still;
+    if (clear > 1 - COVERED) continue;
+    for (let k = 0; k < 3; k++) {
+      const below = (plain.light[3 * i + k] as number) + free * (ground[k] as number);
+      // A pale line of the second colour must not cut through a strong one of the first.
+      const above = over && still < 1 ? (over.light[3 * i + k] as number) / (1 - still) : below;
+      const final = below + (mix(below, above) - below) * (1 - still);
+      bytes[4 * i + k] = (final - clear * (ground[k] as number)) / (1 - clear);
+    }
+    bytes[4 * i + 3] = Math.round(255 * (1 - clear));
+  }
+  return { across, down, words };
+}
+
+/** Pixels painted from the front: the collected light, and the free share of each pixel. */
+class Layer {
+  readonly light: Float32Array;
+  readonly free: Float32Array;
+  /** The position of a line in each column, and its slope within the column. */
+  private along: Float64Array;
+  private rise: Float64Array;
+  private red = 0;
+  private green = 0;
+  private blue = 0;
+
+  constructor(
+    private across: number,
+    private down: number,
+    corners: typeof EASED,
+  ) {
+    this.light = new Float32Array(3 * across * down);
+    this.free = new Float32Array(across * down).fill(1);
+    const at = Float64Array.from({ length: across + 1 }, (_, x) => alongAt(corners, x / across));
+    this.along = Float64Array.from({ length: across }, (_, x) =>
+      alongAt(corners, (x + 0.5) / across),
+    );
+    this.rise = Float64Array.from({ length: across }, (_, x) => (at[x + 1] ?? 0) - (at[x] ?? 0));
+  }
+
+  colour(word: number): void {
+    this.red = word & 255;
+    this.green = (word >> 8) & 255;
+    this.blue = (word >> 16) & 255;
+  }
+
+  /** The first column in which lines are so far along. */
+  private columnAt(share: number): number {
+    let low = 0;
+    let high = this.across;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.along[middle] as number) < share) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** A line over the whole width. */
+  line(from: number, to: number, width: number): void {
+    const { across, down, free, light, red, green, blue, along, rise } = this;
+    const way = to - from;
+    // Only the columns where it is in sight: half a step of a steep line is more than its width.
+    const margin = width + Math.abs(way) / 8;
+    const a = this.columnAt((-margin - from) / way);
+    const b = this.columnAt((down + margin - from) / way);
+    const [first, last] = way === 0 ? [0, across] : [Math.min(a, b), Math.max(a, b)];
+    for (let x = first; x < last; x++) {
+      const y = from + way * (along[x] as number);
+      const slope = way * (rise[x] as number);
+      const reach = (width / 2) * Math.sqrt(1 + slope * slope);
+      const steep = slope < 0 ? -slope : slope;
+      const out = reach + steep / 2;
+      let high = y + out;
+      if (high > down) high = down;
+      const pieces = steep < 1 ? 2 : steep < 2 ? Math.ceil(2 * steep) : MOST_PIECES;
+      for (let row = y - out > 0 ? (y - out) | 0 : 0; row < high; row++) {
+        const at = row * across + x;
+        const left = free[at] as number;
+        if (left < COVERED) continue;
+        let share = 0;
+        for (let k = 0; k < pieces; k++) {
+          const middle = y + slope * ((k + 0.5) / pieces - 0.5);
+          let bottom = middle + reach;
+          if (bottom > row + 1) bottom = row + 1;
+          let top = middle - reach;
+          if (top < row) top = row;
+          if (bottom > top) share += bottom - top;
+        }
+        const part = (left * share) / pieces;
+        free[at] = left - part;
+        const k = 3 * at;
+        light[k] = (light[k] as number) + part * red;
+        light[k + 1] = (light[k + 1] as number) + part * green;
+        light[k + 2] = (light[k + 2] as number) + part * blue;
+      }
+    }
+  }
+}

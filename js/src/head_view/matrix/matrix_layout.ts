@@ -1,0 +1,235 @@
+import { AXIS_LABEL_SIZE } from "../../shared/labels.js";
+import { isWhole, type Part, type Room, type Size, wholeOf } from "../../shared/window.js";
+import { sourceOf, weightAt } from "../source/source_of.js";
+import type { Target } from "../source/target.js";
+import type { VisibleMap } from "../source/visible_map.js";
+
+const LARGEST_CELL = 40;
+const TALLEST_PLOT = 600;
+const LEAST_PLOT = 96;
+const READABLE_CELL = 8;
+/** Cells are square unless one axis is longer than the other by this factor. */
+const SQUARE_UP_TO = 4;
+const GAP = 6;
+/** Beside cells whose tokens are not named: room for the frame of a locked row. */
+const BARE = 4;
+/** The column of a first key that stands apart. */
+export const STRIP = 10;
+/** Over the labels of columns: what they are. */
+export const HEADING = 16;
+/** Column labels rise at this angle. */
+export const ANGLE = Math.PI / 3;
+const EVERY = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+/** Labels of so many tokens at most: rarer ones are positions, which say more. */
+const MOST_THINNED = 20;
+
+/** Where the cells lie, in CSS pixels of the canvas. */
+export interface MatrixLayout {
+  x0: number;
+  y0: number;
+  cellWidth: number;
+  cellHeight: number;
+  /** In sight. */
+  part: Part;
+  rows: number;
+  cols: number;
+  /** Of the whole map, and its room. */
+  size: Size;
+  room: Room;
+  dpr: number;
+  width: number;
+  height: number;
+  /** Space for the labels of rows, and for those of columns along their slope. */
+  rowLabel: number;
+  colLabel: number;
+  /** Where the column of a first key that stands apart begins. */
+  strip?: number | undefined;
+}
+
+interface Request {
+  room: number;
+  rows: number;
+  cols: number;
+  /** The widest labels. */
+  rowLabel: number;
+  colLabel: number;
+  dpr: number;
+  /** What is in sight of a zoomed map. */
+  part?: Part;
+  /** Of the labels' letters. */
+  size?: number;
+  /** Room at the right and below, for what names parts of the axes. */
+  margin?: { right: number; below: number };
+  /** Whether the first key stands apart. */
+  apart?: boolean;
+}
+
+export function matrixLayout(request: Request): MatrixLayout {
+  const {
+    room,
+    rows,
+    cols,
+    dpr,
+    size = AXIS_LABEL_SIZE,
+    margin = { right: 0, below: 0 },
+    part = wholeOf(request),
+    apart = false,
+  } = request;
+  const large = size / AXIS_LABEL_SIZE;
+  const rowLabel = Math.min(request.rowLabel, Math.max(56, Math.min(160, room * 0.2)) * large);
+  const colLabel = Math.min(request.colLabel, 110 * large);
+  const rise = Math.ceil(colLabel * Math.sin(ANGLE));
+  const overhang = Math.ceil(colLabel * Math.cos(ANGLE)) + GAP + margin.right;
+  const snap = (x: number) => Math.round(x * dpr) / dpr;
+  const strip = snap(rowLabel + 2 * GAP);
+  const x0 = apart ? snap(strip + STRIP + GAP) : strip;
+  const y0 = snap(rise + size + HEADING);
+  const fits = (space: number, count: number) => Math.min(LARGEST_CELL, space / Math.max(1, count));
+  // However little room long tokens leave, there is a map beside them: a wider figure scrolls.
+  const widest = fits(Math.max(Math.min(cols, LEAST_PLOT), room - x0 - overhang), cols);
+  const tallest = fits(TALLEST_PLOT, rows);
+  const square = Math.min(widest, tallest);
+  const oblong = Math.max(rows, cols) > SQUARE_UP_TO * Math.min(rows, cols);
+  const cell = oblong ? Math.max(square, READABLE_CELL) : square;
+  const crisp = (side: number) => (side * dpr >= 1 ? Math.floor(side * dpr + 1e-6) / dpr : side);
+  // A zoomed map has the room of the whole one: nothing beside it moves.
+  const across = cols * crisp(Math.min(widest, cell));
+  const down = rows * crisp(Math.min(tallest, cell));
+  // Under the column of the first key there is its name.
+  const below = Math.max(margin.below, apart ? size : 0);
+  const [q0, q1, k0, k1] = part;
+  const shown = { rows: q1 - q0, cols: k1 - k0 };
+  const sides = [
+    crisp(across / Math.max(1, shown.cols)),
+    crisp(down / Math.max(1, shown.rows)),
+  ] as const;
+  const zooms = !isWhole(request, part);
+  const alike = Math.min(...sides);
+  const [cellWidth, cellHeight] = zooms && !oblong ? [alike, alike] : sides;
+  return {
+    x0,
+    y0,
+    cellWidth,
+    cellHeight,
+    ...shown,
+    part,
+    size: { rows, cols },
+    room: { across, down, density: dpr },
+    dpr,
+    width: Math.ceil(x0 + across + overhang),
+    height: Math.ceil(y0 + down) + GAP + below,
+    rowLabel,
+    colLabel,
+    strip: apart ? strip : undefined,
+  };
+}
+
+/** The same cells with the labels of some sides alone. */
+export function withLabels(
+  layout: MatrixLayout,
+  labelled: Record<"query" | "key", boolean>,
+): MatrixLayout {
+  const at = { ...layout };
+  const before = layout.strip ?? layout.x0;
+  if (!labelled.query) {
+    at.x0 = layout.x0 - before + BARE;
+    at.strip = layout.strip === undefined ? undefined : BARE;
+    at.rowLabel = 0;
+    at.width = layout.width - before + BARE;
+  }
+  if (!labelled.key) {
+    at.y0 = BARE;
+    at.colLabel = 0;
+    at.height = layout.height - layout.y0 + BARE;
+    at.width = Math.ceil(at.x0 + layout.room.across) + BARE;
+  }
+  return at;
+}
+
+/** Where a row, or a column, begins in sight. */
+export const yOf = ({ y0, cellHeight, part }: MatrixLayout, query: number): number =>
+  y0 + (query - part[0]) * cellHeight;
+export const xOf = ({ x0, cellWidth, part }: MatrixLayout, key: number): number =>
+  x0 + (key - part[2]) * cellWidth;
+
+/**
+ * Plot size in device pixels, and of the picture scaled into it: never more pixels than there are.
+ */
+export function pixelSize(
+  layout: Pick<MatrixLayout, "rows" | "cols" | "cellWidth" | "cellHeight" | "dpr">,
+) {
+  const { rows, cols, cellWidth, cellHeight, dpr } = layout;
+  const width = Math.max(1, Math.round(cols * cellWidth * dpr));
+  const height = Math.max(1, Math.round(rows * cellHeight * dpr));
+  return { width, height, across: Math.min(cols, width), down: Math.min(rows, height) };
+}
+
+/** Print every n-th label, so that labels do not overlap. */
+export function labelStep(cell: number, needed: number): number {
+  return EVERY.find((step) => step * cell >= needed) ?? 10_000;
+}
+
+/** Whether every n-th label is a token, or its position. */
+export const namesTokens = (step: number): boolean => step <= MOST_THINNED;
+
+/**
+ * Draw a hairline every so many tokens; 0 where cells are large enough to count, or too small to
+ * rule.
+ */
+export function ruleStep(cell: number): number {
+  if (cell >= READABLE_CELL) return 0;
+  if (cell >= 3) return 5;
+  return 0;
+}
+
+/**
+ * The cell, row label or column label under a point, or the block of cells that is known there.
+ * Where cells share a pixel: the one it shows, the strongest.
+ */
+export function hitMatrix(layout: MatrixLayout, map: VisibleMap, x: number, y: number): Target {
+  const { x0, y0, cellWidth, cellHeight, part, strip = x0 } = layout;
+  const [q0, q1, k0, k1] = part;
+  const row = q0 + (y - y0) / cellHeight;
+  const rowHit = row >= q0 && row < q1;
+  if (x < strip) return rowHit ? { query: Math.floor(row) } : {};
+  if (y < y0) {
+    const col = k0 + (x - (y0 - y) / Math.tan(ANGLE) - x0) / cellWidth;
+    return col >= k0 && col < k1 ? { key: Math.floor(col) } : {};
+  }
+  const col = k0 + (x - x0) / cellWidth;
+  if (!rowHit || col < k0 || col >= k1) return {};
+  const source = sourceOf(map);
+  if (source.isWhole)
+    return strongestInPixel(layout, map, { query: Math.floor(row), key: Math.floor(col) });
+  const block = source.at({ query: row, key: col });
+  return block ? { query: block.query, key: block.key, step: block.step } : {};
+}
+
+function strongestInPixel(
+  layout: MatrixLayout,
+  map: VisibleMap,
+  at: { query: number; key: number },
+) {
+  const { width, height, across, down } = pixelSize(layout);
+  if (across < width && down < height) return at;
+  const [top, , left] = layout.part.map(Math.floor) as Part;
+  const pixel = (index: number, pixels: number, count: number) =>
+    Math.floor((index * pixels) / count);
+  const py = pixel(at.query - top, down, layout.rows);
+  const px = pixel(at.key - left, across, layout.cols);
+  const size = (r: number, c: number) => Math.abs(weightAt(map, r, c));
+  let best = at;
+  const reach = (count: number, pixels: number) => Math.ceil(count / pixels);
+  const tall = reach(layout.rows, down);
+  const wide = reach(layout.cols, across);
+  const [bottom, right] = [top + layout.rows, left + layout.cols];
+  for (let r = Math.max(top, at.query - tall); r <= at.query + tall && r < bottom; r++) {
+    if (pixel(r - top, down, layout.rows) !== py) continue;
+    for (let c = Math.max(left, at.key - wide); c <= at.key + wide && c < right; c++) {
+      if (pixel(c - left, across, layout.cols) !== px) continue;
+      if (!(size(r, c) <= size(best.query, best.key)))
+        if (size(r, c) >= 0) best = { query: r, key: c };
+    }
+  }
+  return best;
+}

@@ -1,0 +1,18 @@
+import { headNames } from "../../shared/caption.js";
+import { type Head, headName, paperName, sameHead } from "../../shared/types.js";
+
+/** The first and the last head, if the heads are neighbours in a layer; "" for other heads. */
+export function span(heads: Head[], name: (head: Head) => string): string {
+  const first = heads[0];
+  const last = heads.at(-1);
+  const row = heads.every((head, i) => head[0] === first?.[0] && head[1] === first[1] + i);
+  return first && last && row && heads.length > 2 ? `${name(first)} to ${name(last)}` : "";
+}
+
+/** Each head once: a head that is shown in two attentions is in the list twice. */
+export const distinct = (heads: Head[]) =>
+  heads.filter((head, i) => heads.findIndex((other) => sameHead(head, other)) === i);
+
+/** The heads as a caption names them. */
+export const namesOf = (heads: Head[]): string =>
+  span(heads, (head) => `${headName(head)} (${paperName(head)})`) || headNames(distinct(heads));

@@ -1,0 +1,122 @@
+import { labelFont, shorten } from "../../shared/labels.js";
+import type { Pen } from "../../shared/pen.js";
+import { headName } from "../../shared/types.js";
+import { HEADING, type LinesLayout } from "../lines/lines_layout.js";
+import { arrangeLines } from "../lines/lines_paint.js";
+import type { MatrixLayout } from "../matrix/matrix_layout.js";
+import { arrangeMatrix } from "../matrix/matrix_paint.js";
+import type { Scene } from "../scene.js";
+import { absentIn } from "./two_maps.js";
+
+/** Over each head: its name, as high as a finger needs. */
+export const TITLE = 24;
+const GAP = 16;
+const LEAST_LINES = 216;
+/** So large cells have all their labels. */
+const LABELLED_CELL = 13;
+const LEAST_PLOT = 120;
+const WIDEST_PLOT = 320;
+/** A matrix needs so much beside its cells. */
+const OVERHANG = 48;
+
+/** A head in a row of heads, with the places of its name and figure. */
+export interface Panel {
+  scene: Scene;
+  name: string;
+  x: number;
+  /** Of the name; the figure is below it. */
+  y: number;
+  width: number;
+  height: number;
+  /** The middle of the name, from x on. */
+  middle: number;
+  lines?: LinesLayout;
+  matrix?: MatrixLayout;
+}
+
+/** Figures of heads in as many columns as there is room for, filled evenly. */
+export interface Beside {
+  panels: Panel[];
+  width: number;
+  height: number;
+}
+
+function columnsIn({ room, state, map }: Scene, count: number): number {
+  const plot = Math.max(LEAST_PLOT, Math.min(WIDEST_PLOT, LABELLED_CELL * map.cols.length));
+  const least = state.mode === "lines" ? LEAST_LINES : plot + OVERHANG;
+  const most = Math.max(1, Math.min(count, Math.floor((room + GAP) / (least + GAP))));
+  return Math.ceil(count / Math.ceil(count / most));
+}
+
+/**
+ * Where every head's figure lies; lines in sight begin at `scrollTop`, all of them where it is
+ * `whole`.
+ */
+export function arrangeBeside(scene: Scene, scrollTop = 0, whole = false): Beside {
+  const { room, map, several } = scene;
+  const members = map.members ?? [];
+  const columns = columnsIn(scene, members.length);
+  const share = Math.floor(room / columns) - GAP;
+  // Rows are named once: their names' room goes to the cells of all.
+  const matrix = scene.state.mode === "matrix";
+  const saved = matrix ? arrangeMatrix({ ...scene, room: share }).rowLabel : 0;
+  const cellWidth = share + Math.floor((saved * (columns - 1)) / columns);
+  const panels: Panel[] = [];
+  let x = 0;
+  let y = 0;
+  let width = 0;
+  for (const [i, member] of members.entries()) {
+    const row = Math.floor(i / columns);
+    const column = i % columns;
+    const above = panels[i - columns];
+    if (column === 0) [x, y] = [0, above ? above.y + above.height + GAP : 0];
+    const reach = member.signed ? member : map.most;
+    const part: Scene = {
+      ...scene,
+      map: member,
+      reach,
+      several: undefined,
+      room: cellWidth,
+      slim: true,
+    };
+    if (several?.names) part.absent = absentIn(i, scene.axes, member);
+    const labelled = { query: column === 0, key: row === 0 };
+    const at = matrix
+      ? { matrix: arrangeMatrix({ ...part, labelled }) }
+      : { lines: arrangeLines(part, scrollTop, whole) };
+    const layout = at.matrix ?? (at.lines as LinesLayout);
+    const middle = at.matrix
+      ? at.matrix.x0 + (at.matrix.cols * at.matrix.cellWidth) / 2
+      : layout.width / 2;
+    const head = several?.heads[i];
+    panels.push({
+      scene: matrix ? { ...part, labelled } : part,
+      name: several?.names?.[i] ?? (head ? headName(head) : ""),
+      x,
+      y,
+      middle,
+      width: layout.width,
+      height: TITLE + (matrix ? 0 : HEADING) + layout.height,
+      ...at,
+    });
+    width = Math.max(width, x + layout.width);
+    // Columns stay in line where the first row alone has its keys named.
+    x += (panels[column]?.width ?? layout.width) + GAP;
+  }
+  const last = panels.at(-1);
+  return { panels, width, height: last ? last.y + last.height : 0 };
+}
+
+/** The name over each figure. */
+export function paintNames(pen: Pen, { panels }: Beside, { theme, font, ruler }: Scene): void {
+  pen.font = labelFont(font, true);
+  pen.fillStyle = theme.text;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  for (const { name, x, y, middle, width } of panels)
+    pen.fillText(
+      shorten(ruler(labelFont(font, true)), name, 2 * Math.min(middle, width - middle)),
+      x + middle,
+      y + TITLE / 2,
+    );
+}

@@ -1,0 +1,192 @@
+import { decodedBytes } from "../../shared/page/embedded_maps.js";
+import {
+  type Axes,
+  type Head,
+  type SharedState,
+  type StackInfo,
+  sameHead,
+} from "../../shared/types.js";
+import { asFloat32, asUint8 } from "../../shared/wire.js";
+import type { LongMaps } from "../source/tile_types.js";
+import { largestTiles, largestValues } from "../source/tiled_map.js";
+import type { VisibleMap } from "../source/visible_map.js";
+import { ARRANGEMENTS, type Arrangement, type Maps } from "./map_types.js";
+import { twoNames, withDifference } from "./two_maps.js";
+
+export const nextArrangement = (now: Arrangement): Arrangement =>
+  ARRANGEMENTS[(ARRANGEMENTS.indexOf(now) + 1) % ARRANGEMENTS.length] ?? "one";
+/** The maximum number of distinguishable heads, the same as in Python, which sends their maps. */
+const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
+/** More cells than these are not held on a page. */
+const MOST_CELLS = 16_000_000;
+
+interface Choice extends Pick<SharedState, "selected" | "_stacks"> {
+  arrangement: Arrangement;
+  of: "selected" | "layer";
+  /** Of a long input: parts of maps, of which a page holds any number. */
+  _long?: object | null;
+}
+
+/** The stack of the head that is shown. */
+export function shownStack({
+  selected,
+  _stacks,
+}: Pick<Choice, "selected" | "_stacks">): StackInfo | undefined {
+  const last = selected.at(-1);
+  return last && _stacks.find(({ name }) => name === last[2]);
+}
+
+/**
+ * The heads that are drawn together, with the last selected head, and the number of requested
+ * heads.
+ */
+export function drawnHeads(state: Choice): { heads: Head[]; wanted: number } {
+  const { selected, arrangement, of } = state;
+  const last = selected.at(-1);
+  const stack = shownStack(state);
+  if (!last || !stack) return { heads: [], wanted: 0 };
+  const fitting = state._long
+    ? Number.POSITIVE_INFINITY
+    : Math.floor(MOST_CELLS / Math.max(1, stack.n_query * stack.n_key));
+  const most = Math.max(1, Math.min(MOST_HEADS[arrangement], fitting));
+  if (of === "selected") {
+    return {
+      heads: selected.filter(([, , name]) => name === stack.name).slice(-most),
+      wanted: selected.length,
+    };
+  }
+  const first = last[1] - (last[1] % most);
+  const count = Math.min(most, stack.n_heads - first);
+  const heads = Array.from({ length: count }, (_, i): Head => [last[0], first + i, stack.name]);
+  return { heads, wanted: stack.n_heads };
+}
+
+/** Heads that are drawn together, with the maps of all. */
+export interface Several {
+  arrangement: Arrangement;
+  heads: Head[];
+  wanted: number;
+  /** Of the last one selected. */
+  last: number;
+  /** One head in two attentions, and the difference: what stands over each. */
+  names?: string[];
+  values: Float32Array[];
+}
+
+interface Asked extends Choice, Pick<SharedState, "quantity" | "unit"> {
+  _compared?: string[];
+}
+
+/**
+ * The heads that a state draws together, as far as their maps are there; undefined until they are.
+ */
+export function severalOf(state: Asked, maps: Maps | null, axes: Axes): Several | undefined {
+  const two = isTwo(state);
+  const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
+  const places = heads.map((heldHead, i) =>
+    two && maps?.heads.length === 2 ? i : placeOf(heldHead, maps),
+  );
+  const agrees =
+    maps?.quantity === state.quantity &&
+    maps.unit === state.unit &&
+    axes.stack === maps.stack &&
+    axes.unit === maps.unit &&
+    maps.values.shape[1] === axes.query.text.length &&
+    maps.values.shape[2] === axes.key.text.length;
+  if (!maps || !agrees || places.includes(-1)) return undefined;
+  if (two && !heads.every((head, i) => sameHead(head, maps.heads[i] as Head))) return undefined;
+  const shown = state.selected.at(-1) as Head;
+  return {
+    arrangement: two ? "beside" : state.arrangement,
+    heads,
+    wanted,
+    last: heads.findIndex((head) => sameHead(head, shown)),
+    values: places.map((place) => valuesOf(maps, place)),
+    ...(two && { names: twoNames(state._compared) }),
+  };
+}
+
+const placeOf = (head: Head, maps: Maps | null) =>
+  maps?.heads.findIndex((other) => sameHead(head, other)) ?? -1;
+
+/** Whether one head is shown in two attentions. */
+export const isTwo = ({ _compared: of = [] }: Pick<Asked, "_compared">) => of.length > 0;
+
+function oneTwice({ selected }: Pick<Choice, "selected">) {
+  const last = selected.at(-1);
+  return { heads: last ? [last, last] : [], wanted: 1 };
+}
+
+/**
+ * The heads that a state draws together of a long input, as far as their parts are there; undefined
+ * until they are.
+ */
+export function severalTiled(state: Asked, { heads: there }: LongMaps): Several | undefined {
+  const two = isTwo(state);
+  const { heads, wanted } = two ? oneTwice(state) : drawnHeads(state);
+  if (heads.length !== there.length) return undefined;
+  if (!heads.every((head, i) => sameHead(head, there[i] as Head))) return undefined;
+  const shown = state.selected.at(-1) as Head;
+  return {
+    arrangement: two ? "beside" : state.arrangement,
+    heads,
+    wanted,
+    last: heads.findIndex((head) => sameHead(head, shown)),
+    values: [],
+    ...(two && { names: twoNames(state._compared) }),
+  };
+}
+
+/** Maps that were read from their bytes: a page may hold many more than it shows. */
+const known = new WeakMap<Maps, (Float32Array | undefined)[]>();
+
+function valuesOf(maps: Maps, place: number): Float32Array {
+  const made = known.get(maps) ?? [];
+  known.set(maps, made);
+  const tables = made[place];
+  if (tables) return tables;
+  const [, rows = 0, cols = 0] = maps.values.shape;
+  const all = maps.exact ? asFloat32(maps.values) : asUint8(maps.values);
+  const part = all.subarray(place * rows * cols, (place + 1) * rows * cols);
+  const values = part instanceof Float32Array ? part : decodedBytes(part, maps.maxima[place] ?? 0);
+  made[place] = values;
+  return values;
+}
+
+/** The drawing of several maps on one scale; `visible` is the drawn part of each map. */
+export function severalMap(
+  several: Several,
+  visible: (values: Float32Array) => VisibleMap,
+): VisibleMap {
+  return togetherMap(several, several.values.map(visible));
+}
+
+/**
+ * The drawing of several maps on one scale. Where one head is compared the last of them is the
+ * difference, which is made here unless it is among them.
+ */
+export function togetherMap({ arrangement, last, names }: Several, maps: VisibleMap[]): VisibleMap {
+  const plain = maps.filter(({ signed }) => !signed);
+  const maximum = Math.max(...plain.map((map) => map.maximum));
+  const mean = (share: (map: VisibleMap) => number) =>
+    plain.reduce((sum, map) => sum + share(map), 0) / plain.length;
+  const alike = plain.map((map) => ({ ...map, maximum }));
+  const differences = maps.filter(({ signed }) => signed);
+  const members =
+    names && differences.length === 0 ? withDifference(alike) : [...alike, ...differences];
+  const shown = {
+    ...(members[last] as VisibleMap),
+    hiddenShare: mean((map) => map.hiddenShare),
+    filteredShare: mean((map) => map.filteredShare),
+  };
+  const tiles = alike.flatMap((map) => (map.tiles ? [map.tiles] : []));
+  const { values, strongest } = largestValues(alike.map((map) => map.values));
+  const most: VisibleMap = {
+    ...shown,
+    values,
+    ...(tiles.length > 0 && { tiles: largestTiles(tiles) }),
+  };
+  return arrangement === "overlay"
+    ? { ...most, members, most, strongest }
+    : { ...shown, members, most };
+}

@@ -1,0 +1,133 @@
+import { headNames, type Table } from "../../shared/caption.js";
+import { signedValue } from "../../shared/quantity.js";
+import { type Axes, type Head, headName, paperName } from "../../shared/types.js";
+import { listName, tokenName } from "../aside/token_name.js";
+import { leads, type Scene } from "../scene.js";
+import { sourceOf, weightAt } from "../source/source_of.js";
+import { isBlock, isPair, type Target } from "../source/target.js";
+import type { VisibleMap } from "../source/visible_map.js";
+import { blockName, describe, MOST_ROWS } from "../view_text.js";
+import { span } from "./head_list_text.js";
+import type { Several } from "./several.js";
+
+const MOST_NAMED = 4;
+/** Heads beside the pointer, where there is little room. */
+const MOST_POINTED = 3;
+
+export const severalTitle = ({ heads, names }: Several, quantity: string, unit: string) =>
+  [
+    names
+      ? `${headName(heads[0] as Head)} · ${paperName(heads[0] as Head)}`
+      : span(heads, headName) || headNames(heads, MOST_NAMED, headName),
+    quantity,
+    unit,
+  ].join(" · ");
+
+/** "6 of 12 heads"; "" where all are drawn. */
+export function shareOf({ heads, wanted, arrangement, names }: Several): string {
+  if (names) return names.slice(0, 2).join(" · ");
+  if (heads.length >= wanted) return "";
+  const how = arrangement === "beside" ? "side by side" : "in one drawing";
+  return `${heads.length} of ${wanted} heads ${how}`;
+}
+
+/** A description of omissions in a drawing of several heads, and of its colours. */
+export function severalNotes({ several, colours = [], theme, state }: Scene): string[] {
+  if (!several) return [];
+  const overlay = several.arrangement === "overlay";
+  const grey = theme.forced ? [] : several.heads.filter((_, i) => colours[i] === theme.muted);
+  return [
+    shareOf(several),
+    overlay ? "a colour for each head" : "",
+    overlay && state.mode === "matrix" ? "cells show the strongest head" : "",
+    grey.length ? `in grey: ${headNames(grey, 2 * MOST_NAMED, headName)}` : "",
+  ].filter(Boolean);
+}
+
+/** A short name that distinguishes the drawing. */
+const shortName = (names: string[] | undefined, heads: Head[], i: number) =>
+  names?.[i]?.replace(/^([AB]): .*$/s, "$1") ?? headName(heads[i] as Head);
+
+type Print = (weight: number) => string;
+
+/** A pair with the weight of every head, largest first; a token with the strongest of each head. */
+export function describeSeveral(
+  { heads, names }: Several,
+  maps: VisibleMap[],
+  axes: Axes,
+  target: Target,
+  print: Print,
+  most = maps.length,
+): string {
+  const [first] = maps;
+  if (!first || (target.query === undefined && target.key === undefined)) return "";
+  const from = tokenName(axes.query, first.rows[target.query ?? -1] ?? 0);
+  const to = tokenName(axes.key, first.cols[target.key ?? -1] ?? 0);
+  const named = maps.map((map, i) => ({
+    map,
+    name: shortName(names, heads, i),
+    print: map.signed ? signedValue(print) : print,
+  }));
+  if (isPair(target)) {
+    const order = named
+      .map(({ map, name, print }) => ({
+        name,
+        print,
+        weight: sourceOf(map).at({ query: target.query, key: target.key })?.weight ?? Number.NaN,
+      }))
+      .sort((a, b) => (names ? 0 : b.weight - a.weight));
+    const rest = order.length > most ? ` · ${order.length - most} more` : "";
+    const cell = isBlock(target)
+      ? `${blockName(first, target.query, target.key, target.step ?? 1)}, at most`
+      : `${from} → ${to}`;
+    return `${cell}: ${order
+      .slice(0, most)
+      .map(
+        ({ name, weight, print }) =>
+          `${name} ${names && Number.isNaN(weight) ? "none" : print(weight)}`,
+      )
+      .join(" · ")}${rest}`;
+  }
+  const each = named.map(({ map, name, print }) => {
+    const [best] = sourceOf(map).strongest(target, 1);
+    if (!best) return `${name}: nothing`;
+    const other =
+      target.query !== undefined
+        ? tokenName(axes.key, map.cols[best.key] ?? 0)
+        : tokenName(axes.query, map.rows[best.query] ?? 0);
+    return `${name}: ${other} ${print(best.weight)}`;
+  });
+  return `${target.query !== undefined ? `${from} →` : `${to} ←`} ${each.join(" · ")}`;
+}
+
+/** What is said of a target: of one head, or of all that are drawn. */
+export function said({ several, map, axes, print }: Scene, target: Target): string {
+  if (several && map.members) return describeSeveral(several, map.members, axes, target, print);
+  return describe(map, axes, target, print);
+}
+
+/** The same beside the pointer, where only a pair is said. */
+export function pointedAt({ several, map, axes, print }: Scene, target: Target): string {
+  if (several && map.members)
+    return describeSeveral(several, map.members, axes, target, print, MOST_POINTED);
+  return describe(map, axes, target, print);
+}
+
+/** The strongest pairs of any head that is drawn, with the weight in each. */
+export function severalTable(scene: Scene): Table {
+  const { several, map, axes, print } = scene;
+  const members = map.members ?? [];
+  const ranked = several?.names ? members.at(-1) : map.most;
+  const source = sourceOf(ranked ?? map);
+  const rows = source
+    .strongest(leads(scene), MOST_ROWS)
+    .map(({ query, key }) => [
+      listName(axes.query, map.rows[query] ?? 0),
+      listName(axes.key, map.cols[key] ?? 0),
+      ...members.map((member) =>
+        (member.signed ? signedValue(print) : print)(weightAt(member, query, key)),
+      ),
+    ]);
+  const columns = members.map((_, i) => shortName(several?.names, several?.heads ?? [], i));
+  return { columns: ["from", "to", ...columns], rows };
+}

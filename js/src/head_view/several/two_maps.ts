@@ -1,0 +1,76 @@
+import { printValue, signedValue } from "../../shared/quantity.js";
+import type { Axes, Axis, Side } from "../../shared/types.js";
+import type { VisibleMap } from "../source/visible_map.js";
+
+/** What stands over the three. */
+const LETTERS = ["A", "B"] as const;
+export const DIFFERENCE = "A − B";
+export const OF_BOTH = "A and B";
+const MOST_ALONE = 6;
+
+/** The headings over a head in two attentions with these names, and over the difference. */
+export const twoNames = (of: string[] = []): string[] => [
+  ...LETTERS.map((letter, i) => `${letter}: ${of[i] ?? ""}`),
+  DIFFERENCE,
+];
+
+/** One map minus another between the same tokens; NaN where either has no value. */
+export function differenceOf(first: VisibleMap, second: VisibleMap): VisibleMap {
+  const values = first.values.map((value, i) => value - (second.values[i] ?? Number.NaN));
+  // Not a number where either has none, which Math.max would hand on.
+  const maximum = values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
+  return { ...first, values, maximum, signed: true };
+}
+
+/** A drawing of two maps on one scale, with their difference on a second scale. */
+export const withDifference = (members: VisibleMap[]): VisibleMap[] => {
+  const [first, second] = members;
+  return first && second ? [...members, differenceOf(first, second)] : members;
+};
+
+/** Tokens that a panel of the three has no values of, as positions on the visible axes. */
+export function absentIn(
+  panel: number,
+  axes: Axes,
+  { rows, cols }: VisibleMap,
+): Record<Side, Set<number>> {
+  const of = (side: Side, shown: number[]) => {
+    const [first = [], second = []] = axes[side].alone ?? [];
+    const lacks = panel === 0 ? second : panel === 1 ? first : [...first, ...second];
+    return new Set(lacks.map((index) => shown.indexOf(index)));
+  };
+  return { query: of("query", rows), key: of("key", cols) };
+}
+
+/** The first input's map, cut from the common axes; masks of the second input do not matter. */
+export function ownPart(
+  values: Float32Array,
+  { query, key }: Axes,
+): { values: Float32Array; nKeys: number } {
+  const kept = ({ text, alone }: Axis) => [...text.keys()].filter((i) => !alone?.[1].includes(i));
+  const rows = kept(query);
+  const cols = kept(key);
+  const nKeys = key.text.length;
+  const cells = rows.flatMap((row) => cols.map((col) => values[row * nKeys + col] ?? Number.NaN));
+  return { values: Float32Array.from(cells), nKeys: cols.length };
+}
+
+/** Which tokens one of the two has alone; "" where there are none. */
+export function aloneText({ query }: Axes): string {
+  const listed = (query.alone ?? []).flatMap((places, i) => {
+    const texts = places.map((index) => query.text[index]);
+    const more = texts.length > MOST_ALONE ? " …" : "";
+    return texts.length
+      ? [`${texts.slice(0, MOST_ALONE).join(" ")}${more} (${LETTERS[i]} alone)`]
+      : [];
+  });
+  return listed.length ? `without a counterpart: ${listed.join(", ")}` : "";
+}
+
+/** The scale of differences: its values, and its ends in words. */
+export function differenceScale(map: VisibleMap, quantity: string) {
+  const most = map.members?.[2]?.maximum ?? 0;
+  const print = signedValue(printValue(quantity));
+  const texts: [string, string, string] = [print(-most), "0", print(most)];
+  return { texts, range: `${texts[0]} to ${texts[2]}` };
+}

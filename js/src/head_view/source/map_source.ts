@@ -1,0 +1,123 @@
+import type { Part, Place, Size } from "../../shared/window.js";
+import type { Target } from "./target.js";
+
+/**
+ * Values of blocks with where they are: the block of row r and column c begins at q0 + r step and
+ * k0 + c step, as positions on the visible axes; with a step of 1 they are single cells.
+ */
+export interface Cells {
+  q0: number;
+  k0: number;
+  step: number;
+  rows: number;
+  cols: number;
+  values: Float32Array;
+  /** Of the first key, which large blocks leave out; absent where it is among the others. */
+  first?: Float32Array | undefined;
+  /** Where heads lie over one another: which of them has the value. */
+  strongest?: Uint8Array | undefined;
+  firstStrongest?: Uint8Array | undefined;
+}
+
+/** One block, or one cell at a step of 1. */
+export interface Block extends Place {
+  step: number;
+  weight: number;
+}
+
+/** A cell of the visible axes. */
+export interface Pair extends Place {
+  weight: number;
+}
+
+/** One query's weights to all keys, as maxima of `step` keys; the first key apart, if it is. */
+export interface Row {
+  query: number;
+  step: number;
+  values: Float32Array;
+  first?: number | undefined;
+  strongest: Pair[];
+}
+
+/**
+ * Where the values of a map come from. A whole map answers at once; of a tiled one parts are at
+ * hand, and finer ones arrive later.
+ */
+export interface MapSource {
+  size: Size;
+  /** Whether every single cell is at hand. */
+  isWhole: boolean;
+  /** All of the map, perhaps in blocks. */
+  overview: Cells;
+  /** What is known of a part, the coarsest first: later cells cover earlier ones. */
+  cells(part: Part): Cells[];
+  /** The smallest block that is known of a place; nothing beside the map. */
+  at(place: Place): Block | undefined;
+  /** All of a query's weights; undefined where they are not at hand. */
+  row(query: number): Row | undefined;
+  /** The strongest pairs that are known of the map, or of one token; `within` a part of it. */
+  strongest(of: Target, count: number, within?: Part): Pair[];
+  /** The strongest pairs in sight, where lines of all would need cells that are not at hand. */
+  links: Pair[] | undefined;
+}
+
+/** The block of some cells that a place is in; nothing beside them. */
+export function blockIn(cells: Cells, { query, key }: Place): Block | undefined {
+  const { q0, k0, step, rows, cols, values } = cells;
+  const r = Math.floor((query - q0) / step);
+  const c = Math.floor((key - k0) / step);
+  if (r < 0 || r >= rows || c < 0 || c >= cols) return undefined;
+  return {
+    query: q0 + r * step,
+    key: k0 + c * step,
+    step,
+    weight: values[r * cols + c] ?? Number.NaN,
+  };
+}
+
+/** The rows and columns of some cells that a part touches: [top, bottom, left, right). */
+export function touched({ q0, k0, step, rows, cols }: Cells, part: Part): Part {
+  const within = (from: number, start: number, end: number, count: number): [number, number] => {
+    const first = Math.min(count, Math.max(0, Math.floor((start - from) / step)));
+    return [first, Math.max(first, Math.min(count, Math.ceil((end - from) / step)))];
+  };
+  return [...within(q0, part[0], part[1], rows), ...within(k0, part[2], part[3], cols)];
+}
+
+/** Some of the cells alone. */
+export function cut(cells: Cells, [top, bottom, left, right]: Part): Cells {
+  const { q0, k0, step, cols, values, first, strongest, firstStrongest } = cells;
+  const rows = bottom - top;
+  const width = right - left;
+  const kept = <T extends Float32Array | Uint8Array>(of: T, into: T): T => {
+    for (let r = 0; r < rows; r++) {
+      const start = (top + r) * cols + left;
+      into.set(of.subarray(start, start + width), r * width);
+    }
+    return into;
+  };
+  return {
+    q0: q0 + top * step,
+    k0: k0 + left * step,
+    step,
+    rows,
+    cols: width,
+    values: kept(values, new Float32Array(rows * width)),
+    first: first?.subarray(top, bottom),
+    strongest: strongest && kept(strongest, new Uint8Array(rows * width)),
+    firstStrongest: firstStrongest?.subarray(top, bottom),
+  };
+}
+
+/** The strongest of many pairs, in order. */
+export function best(pairs: Iterable<Pair>, count: number): Pair[] {
+  const kept: Pair[] = [];
+  for (const pair of pairs) {
+    const least = kept.length < count ? 0 : Math.abs(kept[count - 1]?.weight ?? 0);
+    if (!(Math.abs(pair.weight) > least)) continue;
+    kept.push(pair);
+    kept.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    if (kept.length > count) kept.pop();
+  }
+  return kept;
+}

@@ -1,0 +1,77 @@
+import type { Head, SharedState } from "../../shared/types.js";
+import type { Part } from "../../shared/window.js";
+import type { WireArray } from "../../shared/wire.js";
+import type { Cells, Pair, Row } from "./map_source.js";
+
+/** Attention from and to the sentences of a pair; "ab" is from A to B. */
+export type Sentences = "all" | "aa" | "ab" | "ba" | "bb";
+
+/** From and to, as positions on the visible axes, and the weight. */
+export type Link = [query: number, key: number, weight: number];
+
+/**
+ * Values of blocks of `step` queries and keys of several maps, [maps, rows, columns]; the first key
+ * apart, [maps, rows], where it is. NaN where all is masked.
+ */
+interface Blocks {
+  heads: Head[];
+  step: number;
+  values: WireArray;
+  first: WireArray | null;
+}
+
+/** The maps of a long input as a whole, and what they were asked for with. */
+export interface LongMaps extends Blocks, Pick<SharedState, "quantity" | "unit" | "hidden"> {
+  stack: string;
+  sentences: Sentences;
+  renormalise: boolean;
+  /** Visible ones. */
+  n_query: number;
+  n_key: number;
+  /** The largest value of each map but for those to the first key. */
+  maxima: number[];
+  /** The strongest of each map. */
+  links: Link[][];
+  /** Shares of the visible rows' weight that go to hidden keys, and to the other sentence. */
+  shares: [hidden: number, filtered: number];
+}
+
+/** What a long input has no head of. */
+export interface NoHead {
+  heads: [];
+}
+
+/** The visible part with its surroundings; at a step of 1 the values themselves. */
+export interface Tile extends Blocks {
+  /** The window that was asked for, and the positions in sight of it. */
+  asked: Part | null;
+  part: Part;
+  queries: [number, number];
+  keys: [number, number];
+  /** The strongest in sight of each map, where lines are drawn. */
+  links: Link[][] | null;
+}
+
+/** One query's values to all keys, of each map, as maxima of `step` keys; the first key apart. */
+export interface TileRow {
+  heads: Head[];
+  query: number;
+  step: number;
+  values: WireArray;
+  first: number[] | null;
+  links: [key: number, weight: number][][];
+}
+
+/** What is at hand of one map. */
+export interface Tiles {
+  overview: Cells;
+  tile: { cells: Cells; tile: Tile } | undefined;
+  row: Row | undefined;
+  /** The strongest of the whole map, and those in sight. */
+  strongest: Pair[];
+  links: Pair[];
+  /** The largest of the whole map but for the first key. */
+  maximum: number;
+  /** Whether the scale is made for what is in sight. */
+  zooms: boolean;
+}

@@ -1,0 +1,209 @@
+import { remembered } from "../../shared/remembered.js";
+import type { Axes } from "../../shared/types.js";
+import { isWhole, type Part } from "../../shared/window.js";
+import { asFloat32 } from "../../shared/wire.js";
+import {
+  best,
+  blockIn,
+  type Cells,
+  type MapSource,
+  type Pair,
+  type Row,
+  touched,
+} from "./map_source.js";
+import type { Link, LongMaps, Tile, TileRow, Tiles } from "./tile_types.js";
+import { keptOf, type VisibleMap } from "./visible_map.js";
+
+/** What the page has of a long input. */
+export interface Tiled {
+  long: LongMaps;
+  tile: Tile | null;
+  row: TileRow | null;
+}
+
+/** Cells a side that a tile has at most. */
+export const TILE = 256;
+
+const pairOf = ([query, key, weight]: Link): Pair => ({ query, key, weight });
+const same = (a: { heads: unknown }, b: { heads: unknown }) => String(a.heads) === String(b.heads);
+const NOTHING = new Float32Array();
+
+/** Whether a tile has all of a part. */
+export const covers = ({ queries, keys }: Tile, [q0, q1, k0, k1]: Part): boolean =>
+  queries[0] <= q0 && q1 <= queries[1] && keys[0] <= k0 && k1 <= keys[1];
+
+/**
+ * Whether another tile shows a part better: a tile that contains all of it, or has smaller blocks.
+ */
+export function lacks(tile: Tile | null, part: Part): boolean {
+  if (!tile || !covers(tile, part)) return true;
+  const [q0, q1, k0, k1] = part;
+  return tile.step > 1 && Math.max(q1 - q0, k1 - k0) <= (TILE * tile.step) / 2;
+}
+
+/** The blocks of each map, read once from their bytes. */
+function planes({ step, values, first }: LongMaps | Tile, q0: number, k0: number): Cells[] {
+  const [count = 0, rows = 0, cols = 0] = values.shape;
+  const all = asFloat32(values);
+  const firsts = first && asFloat32(first);
+  return Array.from({ length: count }, (_, i) => ({
+    q0,
+    k0,
+    step,
+    rows,
+    cols,
+    values: all.subarray(i * rows * cols, (i + 1) * rows * cols),
+    first: firsts?.subarray(i * rows, (i + 1) * rows),
+  }));
+}
+const overviews = remembered((long: LongMaps) => planes(long, 0, 0));
+const tilesOf = remembered((tile: Tile) => planes(tile, tile.queries[0], tile.keys[0]));
+
+/** The value of some cells that is farthest from 0, in a part. */
+function farthest(cells: Cells, part: Part): number {
+  const [top, bottom, left, right] = touched(cells, part);
+  let most = 0;
+  for (let r = top; r < bottom; r++)
+    for (let c = left; c < right; c++) {
+      const size = Math.abs(cells.values[r * cells.cols + c] ?? 0);
+      if (size > most) most = size;
+    }
+  return most;
+}
+
+const kept = new WeakMap<LongMaps, { axes: Axes; shown: ReturnType<typeof keptOf> }>();
+
+/** The queries and keys that are shown, found once and not for every tile. */
+function shownOf(long: LongMaps, axes: Axes): ReturnType<typeof keptOf> {
+  const known = kept.get(long);
+  if (known?.axes === axes) return known.shown;
+  const shown = keptOf(axes, long);
+  kept.set(long, { axes, shown });
+  return shown;
+}
+
+/** The visible maps of a long input, of which the page has an overview and a tile. */
+export function tiledMaps({ long, tile, row }: Tiled, axes: Axes, two: boolean): VisibleMap[] {
+  const { rows, cols } = shownOf(long, axes);
+  const fits = tile && same(tile, long) ? tile : null;
+  const tiles = fits && tilesOf(fits);
+  const size = { rows: rows.length, cols: cols.length };
+  const zooms = fits && !isWhole(size, fits.part);
+  return overviews(long).map((overview, i) => {
+    const finest = tiles?.[i];
+    const inSight = zooms && finest ? farthest(finest, fits.part) : 0;
+    return {
+      rows,
+      cols,
+      values: NOTHING,
+      maximum: inSight || (long.maxima[i] ?? 0),
+      hiddenShare: long.shares[0],
+      filteredShare: long.shares[1],
+      renormalised:
+        long.renormalise && long.quantity === "weights" && cols.length < axes.key.text.length,
+      ...(two && i === 2 && { signed: true }),
+      tiles: {
+        overview,
+        tile: finest && fits ? { cells: finest, tile: fits } : undefined,
+        row: row && same(row, long) ? rowOf(row, i) : undefined,
+        strongest: (long.links[i] ?? []).map(pairOf),
+        links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
+        maximum: long.maxima[i] ?? 0,
+        zooms: Boolean(zooms),
+      },
+    };
+  });
+}
+
+function rowOf({ query, step, values, first, links }: TileRow, i: number): Row {
+  const [, count = 0] = values.shape;
+  return {
+    query,
+    step,
+    values: asFloat32(values).subarray(i * count, (i + 1) * count),
+    first: first?.[i],
+    strongest: (links[i] ?? []).map(([key, weight]) => ({ query, key, weight })),
+  };
+}
+
+/** A map of which parts are at hand. */
+export function tiledMap({ rows, cols }: VisibleMap, tiles: Tiles): MapSource {
+  const { overview, tile, row, strongest, links } = tiles;
+  const known = () => [...(row?.strongest ?? []), ...links, ...strongest];
+  return {
+    size: { rows: rows.length, cols: cols.length },
+    isWhole: false,
+    overview,
+    cells(part) {
+      if (!tile) return [overview];
+      return covers(tile.tile, part) ? [tile.cells] : [overview, tile.cells];
+    },
+    at: (place) => (tile && blockIn(tile.cells, place)) ?? blockIn(overview, place),
+    row: (query) => (row?.query === query ? row : undefined),
+    strongest(of, count, within) {
+      const fits = ({ query, key }: Pair) =>
+        (of.query === undefined || of.query === query) &&
+        (of.key === undefined || of.key === key) &&
+        (!within ||
+          (query >= within[0] && query < within[1] && key >= within[2] && key < within[3]));
+      const pairs = new Map<string, Pair>();
+      for (const pair of known()) {
+        const key = `${pair.query} ${pair.key}`;
+        const known = pairs.get(key);
+        const isMore = !known || Math.abs(pair.weight) > Math.abs(known.weight);
+        if (isMore && fits(pair)) pairs.set(key, pair);
+      }
+      return best(pairs.values(), count);
+    },
+    links,
+  };
+}
+
+/** The largest of several values at each place, and which of them it is. */
+export function largestValues(members: Float32Array[]): {
+  values: Float32Array;
+  strongest: Uint8Array;
+} {
+  const values = new Float32Array(members[0]?.length ?? 0).fill(Number.NaN);
+  const strongest = new Uint8Array(values.length);
+  for (const [at, member] of members.entries())
+    for (let i = 0; i < values.length; i++) {
+      const value = member[i] ?? Number.NaN;
+      if (Number.isNaN(value) || value <= (values[i] as number)) continue;
+      values[i] = value;
+      strongest[i] = at;
+    }
+  return { values, strongest };
+}
+
+/** The largest of several maps in each block, and which of them has it. */
+function largestOf(members: Cells[]): Cells {
+  const [cells] = members as [Cells];
+  const apart = largestValues(members.flatMap(({ first }) => (first ? [first] : [])));
+  return {
+    ...cells,
+    ...largestValues(members.map(({ values }) => values)),
+    ...(cells.first && { first: apart.values, firstStrongest: apart.strongest }),
+  };
+}
+
+const sorted = (pairs: Pair[]): Pair[] =>
+  pairs.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+
+/** Several tiled maps as one: the largest value of each block. */
+export function largestTiles(members: Tiles[]): Tiles {
+  const [first] = members as [Tiles];
+  const tiles = members.flatMap(({ tile }) => (tile ? [tile] : []));
+  return {
+    overview: largestOf(members.map(({ overview }) => overview)),
+    tile: first.tile && {
+      ...first.tile,
+      cells: largestOf(tiles.map(({ cells }) => cells)),
+    },
+    row: first.row,
+    strongest: sorted(members.flatMap(({ strongest }) => strongest)),
+    links: sorted(members.flatMap(({ links }) => links)),
+    maximum: Math.max(...members.map(({ maximum }) => maximum)),
+    zooms: first.zooms,
+  };
+}

@@ -1,0 +1,143 @@
+import { type Axes, type Axis, SPECIALS, type Special } from "../../shared/types.js";
+import type { Sentences, Tiles } from "./tile_types.js";
+
+export interface Choice {
+  hidden: Special[];
+  sentences: Sentences;
+  renormalise: boolean;
+}
+
+/** The shown part of a map, with a description of the rest. */
+export interface VisibleMap {
+  /** Query and key indices on the full axes, in order. */
+  rows: number[];
+  cols: number[];
+  /** rows x cols, NaN where masked; none where `tiles` are in their place. */
+  values: Float32Array;
+  tiles?: Tiles;
+  maximum: number;
+  /** Share of the shown rows' weight that goes to hidden special tokens. */
+  hiddenShare: number;
+  /** Share of it that goes to the sentence filtered out. */
+  filteredShare: number;
+  renormalised: boolean;
+  /** Values are differences: below 0 too, and the maximum is the largest of either sign. */
+  signed?: boolean;
+  /** The common maximum of all heads drawn together; absent for a single head. */
+  members?: VisibleMap[];
+  /** The largest value of each pair over all heads. */
+  most?: VisibleMap;
+  /** Where heads lie over one another: which of them has the value. */
+  strongest?: Uint8Array;
+}
+
+/** The special tokens that can be hidden, with their texts on both axes. */
+export function hideable(axes: Axes): Map<Special, string[]> {
+  const hiddenTokens = new Map<Special, string[]>();
+  for (const special of SPECIALS) {
+    const texts = [axes.query, axes.key].flatMap((axis) =>
+      axis.text.filter((_, i) => axis.special[i] === special),
+    );
+    if (texts.length) hiddenTokens.set(special, [...new Set(texts)]);
+  }
+  return hiddenTokens;
+}
+
+export function twoSentences(axes: Axes): boolean {
+  return [axes.query, axes.key].every((a) => a.segments.includes(0) && a.segments.includes(1));
+}
+
+const hides = ({ hidden }: Pick<Choice, "hidden">, axis: Axis, i: number) =>
+  hidden.includes(axis.special[i] as Special);
+
+/** The queries and keys that are shown, as indices on the full axes. */
+export function keptOf(
+  axes: Axes,
+  choice: Pick<Choice, "hidden" | "sentences">,
+): Pick<VisibleMap, "rows" | "cols"> {
+  const filter = twoSentences(axes) ? choice.sentences : "all";
+  const [from, to] = filter === "all" ? [] : [...filter].map((s) => (s === "b" ? 1 : 0));
+  const keep = (axis: Axis, segment: number | undefined) =>
+    [...axis.text.keys()].filter(
+      (i) => !hides(choice, axis, i) && (segment === undefined || axis.segments[i] === segment),
+    );
+  return { rows: keep(axes.query, from), cols: keep(axes.key, to) };
+}
+
+export function visibleMap(values: Float32Array, axes: Axes, choice: Choice): VisibleMap {
+  const { rows, cols } = keptOf(axes, choice);
+  const nKeys = axes.key.text.length;
+  const hiddenKey = axes.key.text.map((_, i) => hides(choice, axes.key, i));
+  const renormalised = choice.renormalise && cols.length < nKeys;
+  const shown = new Float32Array(rows.length * cols.length);
+  let maximum = 0;
+  let total = 0;
+  let hidden = 0;
+  let kept = 0;
+  for (const [r, row] of rows.entries()) {
+    let sum = 0;
+    for (let c = 0; c < cols.length; c++) {
+      const weight = values[row * nKeys + (cols[c] ?? 0)] ?? Number.NaN;
+      shown[r * cols.length + c] = weight;
+      if (weight > 0) sum += weight;
+    }
+    for (let key = 0; key < nKeys; key++) {
+      const weight = values[row * nKeys + key] ?? 0;
+      if (!(weight > 0)) continue;
+      total += weight;
+      if (hiddenKey[key]) hidden += weight;
+    }
+    kept += sum;
+    const divisor = renormalised && sum > 0 ? sum : 1;
+    for (let i = r * cols.length; i < (r + 1) * cols.length; i++) {
+      const weight = (shown[i] ?? 0) / divisor;
+      shown[i] = weight;
+      if (weight > maximum) maximum = weight;
+    }
+  }
+  const share = (part: number) => (total > 0 ? Math.max(0, part / total) : 0);
+  return {
+    rows,
+    cols,
+    values: shown,
+    maximum,
+    hiddenShare: share(hidden),
+    filteredShare: share(total - hidden - kept),
+    renormalised,
+  };
+}
+
+/** The smallest and largest row sum of a full map, over rows that see any key. */
+export function rowSumRange(values: Float32Array, nKeys: number): [number, number] {
+  let low = Number.POSITIVE_INFINITY;
+  let high = 0;
+  for (let start = 0; start < values.length; start += nKeys) {
+    let sum = 0;
+    let seen = false;
+    for (let i = start; i < start + nKeys; i++) {
+      const weight = values[i] ?? Number.NaN;
+      if (Number.isNaN(weight)) continue;
+      sum += weight;
+      seen = true;
+    }
+    if (seen) [low, high] = [Math.min(low, sum), Math.max(high, sum)];
+  }
+  return [low, high];
+}
+
+/** What a figure should call the masked cells of a full map. */
+export function maskName(values: Float32Array, nKeys: number): string {
+  let later = false;
+  let earlier = false;
+  let laterSeen = false;
+  for (let i = 0; i < values.length; i++) {
+    const ahead = i % nKeys > Math.floor(i / nKeys);
+    const masked = Number.isNaN(values[i]);
+    if (masked && ahead) later = true;
+    else if (masked) earlier = true;
+    else if (ahead) laterSeen = true;
+  }
+  if (!later && !earlier) return "";
+  if (later && !laterSeen) return earlier ? "causal mask, windowed" : "causal mask";
+  return "masked cells hatched";
+}

@@ -1,0 +1,38 @@
+import { wholeOf } from "../../shared/window.js";
+import { best, blockIn, type Cells, type MapSource, type Pair } from "./map_source.js";
+import type { VisibleMap } from "./visible_map.js";
+
+/** Weights that are listed of a query. */
+const OF_ROW = 8;
+
+/** A map that the page holds: it answers at once, and exactly. */
+export function wholeMap({ rows, cols, values, strongest }: VisibleMap): MapSource {
+  const size = { rows: rows.length, cols: cols.length };
+  const cells: Cells = { q0: 0, k0: 0, step: 1, ...size, values, strongest };
+  const source: MapSource = {
+    size,
+    isWhole: true,
+    overview: cells,
+    cells: () => [cells],
+    at: ({ query, key }) => blockIn(cells, { query, key }),
+    row: (query) => ({
+      query,
+      step: 1,
+      values: values.subarray(query * size.cols, (query + 1) * size.cols),
+      strongest: source.strongest({ query }, OF_ROW),
+    }),
+    strongest(of, count, within = wholeOf(size)) {
+      const [q0, q1, k0, k1] = within;
+      const [top, bottom] = of.query === undefined ? [q0, q1] : [of.query, of.query + 1];
+      const [left, right] = of.key === undefined ? [k0, k1] : [of.key, of.key + 1];
+      function* pairs(): Generator<Pair> {
+        for (let query = top; query < bottom; query++)
+          for (let key = left; key < right; key++)
+            yield { query, key, weight: values[query * size.cols + key] ?? Number.NaN };
+      }
+      return best(pairs(), count);
+    },
+    links: undefined,
+  };
+  return source;
+}

@@ -1,0 +1,49 @@
+import { type Part, whole, wholeOf } from "../../shared/window.js";
+import type { VisibleMap } from "./visible_map.js";
+
+/** The part of a matrix in sight on the full axes; null shows all. */
+export type Window = Part | null;
+type Shown = Pick<VisibleMap, "rows" | "cols">;
+
+export const sizeOf = ({ rows, cols }: Shown) => ({ rows: rows.length, cols: cols.length });
+
+/** The first position on a visible axis from an index of the full one on. */
+function from(shown: number[], index: number): number {
+  let low = 0;
+  let high = shown.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((shown[middle] as number) < index) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The position of an index of the full axis; -1 where it is not visible. */
+export function positionOf(shown: number[], index: number): number {
+  const at = from(shown, index);
+  return shown[at] === index ? at : -1;
+}
+
+/**
+ * The part of a map in a window: the whole map without a window, or if the window contains none of
+ * its tokens.
+ */
+export function partOf(map: Shown, window: Window): Part {
+  if (!window) return wholeOf(sizeOf(map));
+  const { rows, cols } = map;
+  const [q0, q1, k0, k1] = window;
+  const part: Part = [from(rows, q0), from(rows, q1), from(cols, k0), from(cols, k1)];
+  return part[0] >= part[1] || part[2] >= part[3] ? wholeOf(sizeOf(map)) : part;
+}
+
+/** The window that shows a part; null where it is all. */
+export function windowOf({ rows, cols }: Shown, part: Part): Window {
+  const [q0, q1, k0, k1] = whole(part);
+  if (q1 - q0 >= rows.length && k1 - k0 >= cols.length) return null;
+  const ends = (shown: number[], start: number, end: number): [number, number] => [
+    shown[start] ?? 0,
+    (shown[Math.min(shown.length, end) - 1] ?? 0) + 1,
+  ];
+  return [...ends(rows, q0, q1), ...ends(cols, k0, k1)];
+}

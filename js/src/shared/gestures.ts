@@ -1,0 +1,241 @@
+import { element, listening } from "./dom.js";
+import {
+  framed,
+  isWhole,
+  middleOf,
+  type Part,
+  type Place,
+  type Room,
+  type Size,
+  samePart,
+  shifted,
+  whole,
+  wholeOf,
+  zoomed,
+} from "./window.js";
+
+/** Shorter ways of the pointer are clicks. */
+const DRAGGED = 5;
+/** How much nearer a wheel brings: a notch of a mouse nearly twice as near. */
+const TURN = 0.012;
+const NOTCH = 50;
+/** A step of a key or a button. */
+export const NEARER = 2;
+/** A key moves what is in sight by this share of it. */
+const SHARE = 1 / 4;
+
+/** What is drawn of a map, and where, in CSS pixels of the page. */
+export interface Plot {
+  size: Size;
+  part: Part;
+  room: Room;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+type Point = Pick<MouseEvent, "clientX" | "clientY">;
+
+/** The place under a point, and whether it lies on the plot. */
+export function placeAt({ part, left, top, width, height }: Plot, at: Point) {
+  const right = (at.clientX - left) / width;
+  const below = (at.clientY - top) / height;
+  const [q0, q1, k0, k1] = part;
+  const inside = right >= 0 && right < 1 && below >= 0 && below < 1;
+  return { query: q0 + below * (q1 - q0), key: k0 + right * (k1 - k0), inside };
+}
+
+/**
+ * What moves and zooms a map, the same in every figure: a drag moves what is in sight; a drag with
+ * Shift frames a part to zoom to; two fingers, a pinch on a trackpad and a wheel with Ctrl or
+ * Command zoom about where they are. A wheel alone scrolls the page.
+ */
+export function windowGestures(
+  box: HTMLElement,
+  plotAt: (at: Point) => Plot | undefined,
+  show: (part: Part) => void,
+  signal: AbortSignal,
+) {
+  const on = listening(signal);
+  const frame = element(box, "div", {
+    class: "attnw-zoom-frame",
+    hidden: true,
+    "aria-hidden": "true",
+  });
+  const down = new Map<number, Point>();
+  let start: { plot: Plot; event: PointerEvent } | undefined;
+  let dragged = false;
+  /** Small turns and pinches add up until they are a position nearer. */
+  let owed = 1;
+
+  function zoom(plot: Plot, times: number, place: Place, part = plot.part): void {
+    const next = zoomed(plot.size, part, owed * times, place, plot.room);
+    const stays =
+      next[1] - next[0] === part[1] - part[0] && next[3] - next[2] === part[3] - part[2];
+    owed = stays ? owed * times : 1;
+    if (!stays) show(next);
+    else if (part !== plot.part) show(part);
+  }
+
+  /** So many positions as so many pixels are. */
+  const positions = ({ part, width, height }: Plot, dx: number, dy: number): Place => ({
+    query: (dy / height) * (part[1] - part[0]),
+    key: (dx / width) * (part[3] - part[2]),
+  });
+  const framing = () => Boolean(start?.event.shiftKey) && down.size === 1;
+
+  on(box, "pointerdown", (event) => {
+    const plot = plotAt(event);
+    if (event.button !== 0 || !plot || !placeAt(plot, event).inside) return;
+    if (down.size === 0) {
+      dragged = false;
+      owed = 1;
+      start = { plot, event };
+    }
+    down.set(event.pointerId, event);
+  });
+  on(box, "pointermove", (event) => {
+    const before = down.get(event.pointerId);
+    const plot = start && plotAt(start.event);
+    if (!before || !start || !plot) return;
+    const dx = event.clientX - start.event.clientX;
+    const dy = event.clientY - start.event.clientY;
+    if (!dragged && down.size === 1 && Math.hypot(dx, dy) < DRAGGED) return;
+    // What a finger does not move is scrolled by the page.
+    const isAll = isWhole(plot.size, plot.part);
+    if (down.size === 1 && isAll && !framing()) return;
+    if (!dragged) box.setPointerCapture?.(event.pointerId);
+    dragged = true;
+    const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
+    down.set(event.pointerId, event);
+    if (framing()) drawFrame(start.event, event);
+    else if (!other) {
+      // From where the drag began: rounding does not add up.
+      show(shifted(plot.size, start.plot.part, positions(start.plot, -dx, -dy)));
+    } else pinch(plot, before, event, other);
+  });
+
+  function pinch(plot: Plot, before: Point, here: Point, other: Point): void {
+    const apart = (at: Point) =>
+      Math.max(8, Math.hypot(at.clientX - other.clientX, at.clientY - other.clientY));
+    const by = positions(
+      plot,
+      (before.clientX - here.clientX) / 2,
+      (before.clientY - here.clientY) / 2,
+    );
+    const moved = shifted(plot.size, plot.part, by);
+    const middle = {
+      clientX: (here.clientX + other.clientX) / 2,
+      clientY: (here.clientY + other.clientY) / 2,
+    };
+    zoom(plot, apart(here) / apart(before), placeAt({ ...plot, part: moved }, middle), moved);
+  }
+
+  function drawFrame(from: Point, to: Point): void {
+    const { left, top } = box.getBoundingClientRect();
+    const plot = start?.plot as Plot;
+    const inX = (x: number) => Math.max(plot.left, Math.min(plot.left + plot.width, x)) - left;
+    const inY = (y: number) => Math.max(plot.top, Math.min(plot.top + plot.height, y)) - top;
+    const [x0, x1] = [inX(from.clientX), inX(to.clientX)];
+    const [y0, y1] = [inY(from.clientY), inY(to.clientY)];
+    frame.hidden = false;
+    frame.style.left = `${Math.min(x0, x1)}px`;
+    frame.style.top = `${Math.min(y0, y1)}px`;
+    frame.style.width = `${Math.abs(x1 - x0)}px`;
+    frame.style.height = `${Math.abs(y1 - y0)}px`;
+  }
+
+  function end(pointerId?: number): void {
+    if (pointerId === undefined) down.clear();
+    else down.delete(pointerId);
+    frame.hidden = true;
+    if (down.size === 0) start = undefined;
+  }
+  on(box, "pointerup", (event) => {
+    const from = start;
+    const frames = framing() && dragged;
+    const plot = from && plotAt(from.event);
+    end(event.pointerId);
+    if (!from || !plot || !dragged) return;
+    if (!frames) {
+      show(whole(plot.part));
+      return;
+    }
+    const { rows, cols } = plot.size;
+    const inMap = ({ query, key }: Place) => ({
+      query: Math.max(0, Math.min(rows, query)),
+      key: Math.max(0, Math.min(cols, key)),
+    });
+    const ends = [from.event, event].map((at) => inMap(placeAt(plot, at))) as [Place, Place];
+    show(framed(plot.size, ...ends, plot.room));
+  });
+  on(box, "pointercancel", ({ pointerId }) => end(pointerId));
+  // The end of a drag chooses nothing.
+  box.addEventListener(
+    "click",
+    (event) => {
+      if (dragged) event.stopImmediatePropagation();
+      dragged = false;
+    },
+    { signal, capture: true },
+  );
+  box.addEventListener(
+    "wheel",
+    (event) => {
+      const plot = plotAt(event);
+      if (!plot || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      const turn = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
+      const notch = Math.max(-NOTCH, Math.min(NOTCH, turn));
+      zoom(plot, Math.exp(-notch * TURN), placeAt(plot, event));
+    },
+    { signal, passive: false },
+  );
+
+  return {
+    dragging: () => dragged && down.size > 0,
+    /** End a rectangle that is being dragged; whether there was one. */
+    cancel(): boolean {
+      const had = dragged && framing();
+      if (had) end();
+      return had;
+    },
+  };
+}
+
+const STEPS: Record<string, 1 | -1> = { "+": 1, "=": 1, "-": -1, _: -1 };
+const ARROWS: Record<string, Place> = {
+  ArrowUp: { query: -1, key: 0 },
+  ArrowDown: { query: 1, key: 0 },
+  ArrowLeft: { query: 0, key: -1 },
+  ArrowRight: { query: 0, key: 1 },
+};
+
+/** A step nearer (1) or farther (-1), about the middle of a place's cell, or of what is in sight. */
+export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Part {
+  const place = at ?? middleOf(part);
+  const next = zoomed(size, part, by > 0 ? NEARER : 1 / NEARER, place, room);
+  // Rounded to whole pixels a step out of large cells may be none.
+  return samePart(next, part) && by < 0 ? wholeOf(size) : next;
+}
+
+/** What a key brings into sight; undefined for other keys. */
+export function partByKey(
+  { key, shiftKey }: Pick<KeyboardEvent, "key" | "shiftKey">,
+  plot: Plot,
+  at?: Place,
+): Part | undefined {
+  const { size, part } = plot;
+  const by = STEPS[key];
+  if (by) return stepped(plot, by, at);
+  if (key === "0") return wholeOf(size);
+  const arrow = shiftKey ? ARROWS[key] : undefined;
+  if (!arrow || isWhole(size, part)) return undefined;
+  return whole(
+    shifted(size, part, {
+      query: arrow.query * (part[1] - part[0]) * SHARE,
+      key: arrow.key * (part[3] - part[2]) * SHARE,
+    }),
+  );
+}
