@@ -11,6 +11,12 @@ Example:
 """
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
+from attnwidget.mechanisms.direct_effects import DirectEffects
+from attnwidget.mechanisms.head_writes import HeadWrites
+from attnwidget.mechanisms.logit_lens import LogitLens
+from attnwidget.mechanisms.measured_effects import GradientEffects
+from attnwidget.mechanisms.patching.patch_path import PathPatch
+from attnwidget.mechanisms.patching.patch_results import HeadPatches
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.pairs.pair_result import PairProbe
@@ -53,18 +59,23 @@ __all__ = [
     "ConfidenceResult",
     "CoreferenceAccuracies",
     "DependencyProbe",
+    "DirectEffects",
     "EntropyResult",
     "FeatureWeights",
     "GovernorPredictions",
+    "GradientEffects",
     "GradientsResult",
     "HeadDistances",
     "HeadImportance",
+    "HeadPatches",
     "HeadResult",
     "HeadVotes",
+    "HeadWrites",
     "InductionResult",
     "Link",
     "LinkWeights",
     "LinkedSentence",
+    "LogitLens",
     "LookingAway",
     "MeasuredCheckpoints",
     "Measurements",
@@ -72,6 +83,7 @@ __all__ = [
     "NormsResult",
     "PairProbe",
     "PairScores",
+    "PathPatch",
     "PatternsResult",
     "PositionResult",
     "PredictedTree",

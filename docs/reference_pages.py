@@ -18,6 +18,7 @@ SECTIONS = {
     "capture": "Models and attention",
     "studies": "Measuring and probing",
     "probes": "Training on attention",
+    "mechanisms": "Why a head attends, what it writes",
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
 }
@@ -33,6 +34,9 @@ TYPES = (
     "attnwidget.drawing.caption.Caption",
     "attnwidget.drawing.picture.Picture",
     "attnwidget.drawing.static_figure.StaticFigure",
+    "attnwidget.mechanisms.head_writes.HeadWrites",
+    "attnwidget.mechanisms.logit_lens.LogitLens",
+    "attnwidget.mechanisms.patching.patch_path.PathPatch",
     "attnwidget.probes.pairs.pair_result.PairProbe",
     "attnwidget.probes.structural.structural_result.PredictedTree",
     "attnwidget.probes.structural.structural_result.StructuralProbe",

@@ -59,7 +59,8 @@ const options = {
   // Escapes for non-ASCII text: Chromium keeps a module's text for the life of the page, in half the memory where
   // it is Latin-1, and each run of a cell loads the module again.
   charset: "ascii",
-  legalComments: "none",
+  // The licence of lit-html asks that every copy names its holder.
+  legalComments: "eof",
   // Notebook pages can hold an AMD loader, and a bundled package that finds one exports itself there.
   define: { "process.env.NODE_ENV": '"production"', "define.amd": "false" },
   logLevel: process.argv.includes("--quiet") ? "warning" : "info",

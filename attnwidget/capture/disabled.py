@@ -201,7 +201,7 @@ def _referred(
     method: EditMethod,
     reference: object,
 ) -> dict[Head, Change]:
-    """Return the outputs of heads on reference inputs, which the intact model reads one by one."""
+    """Return the outputs of heads on reference inputs, read by the intact model."""
     many = isinstance(reference, Iterable) and not isinstance(reference, (str, Mapping))
     listed: list[object] = list(reference) if many else [reference]  # type: ignore[call-overload]
     if not listed or (method == "patch" and len(listed) > 1):

@@ -82,7 +82,7 @@ def effects_of(
 def first_order_effects(
     hf_model: Any, question: Question, answer: int, method: EditMethod, *, stack: str
 ) -> Effects:
-    """Return estimates of `exact_effects` from one forward and one backward pass, [L, H].
+    """Return estimates of `exact_effects` from a forward and a backward pass, [L, H].
 
     Let p be the answer's probability, z the outputs of a head before the output projection, and z'
     the replacements by `method`. The estimate is p times the sum over tokens of (z' - z) . d log

@@ -215,7 +215,7 @@ class AttentionModel:
         """Return the attention of several texts, as `attend` would.
 
         Texts of equal length share a forward pass, so padding never changes a number.
-        Encoder-decoders run one pass per text, because each text has its own target.
+        Encoder-decoders run a pass per text, because every text has a different target.
 
         Raises:
             ValueError: as `attend`; or the numbers of texts and pairs differ.
@@ -481,7 +481,7 @@ class AttentionModel:
         )[0]
 
     def question(self, inputs: Mapping[str, Tensor], position: int) -> Question:
-        """Return the question to the model at one of the positions that it predicts."""
+        """Return the question at a predicted position."""
         self._check_open()
         return question_of(self.hf_model, self._inputs, self.tokenizer, inputs, position)
 

@@ -116,7 +116,7 @@ def predictions_of(
         _spelt(inputs, ids),
         tuple(positions),
         scores.cpu().numpy(),
-        _vocabulary(tokenizer, scores.shape[-1]),
+        vocabulary_answers(tokenizer, scores.shape[-1]),
         top,
         probability,
     )
@@ -213,8 +213,11 @@ def _classes(config: Any) -> Answers:
     )
 
 
-def _vocabulary(tokenizer: Any, count: int) -> Answers:
-    """`count` entries, of which the tokenizer may know fewer; numbers where there is none."""
+def vocabulary_answers(tokenizer: Any, count: int) -> Answers:
+    """Return the answers of a language model with `count` vocabulary entries.
+
+    The tokenizer may know fewer entries. The others, or all without a tokenizer, are named by id.
+    """
     known = 0 if tokenizer is None else len(tokenizer)
 
     def spelt(ids: Sequence[int]) -> list[tuple[str, str]]:

@@ -1,1 +1,1 @@
-"""Analyses over many inputs: each streams segments through capture and kernels to a HeadResult."""
+"""Studies of many inputs. Each study streams segments through a model, and returns a Result."""

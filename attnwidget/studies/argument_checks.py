@@ -1,4 +1,4 @@
-"""What a study is called with, checked before anything is computed."""
+"""Checks of the arguments of studies, before any computation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def refuse_no_model(model: AttentionModel) -> None:
-    """TypeError where `model` is not one that `load_model` gave."""
+    """Raise TypeError if `model` does not come from `load_model`."""
     from attnwidget.capture.model import AttentionModel
 
     if not isinstance(model, AttentionModel):
@@ -23,7 +23,7 @@ def refuse_no_model(model: AttentionModel) -> None:
 
 
 def each_of(items: Iterable[T], how: str) -> Iterable[T]:
-    """Return the iterable or stream, or raise TypeError for one text, one path or nothing."""
+    """Return the iterable or stream; raise TypeError for a single text, a path or None."""
     iterable: object = items
     if isinstance(iterable, (str, bytes, Path)) or not isinstance(iterable, Iterable):
         shown = repr(iterable) if isinstance(iterable, (str, Path)) else type(iterable).__name__
@@ -52,7 +52,7 @@ def all_of(kind: type[T], given: Iterable[T], how: str) -> list[T]:
 
 
 def each_once(name: str, values: Iterable[T]) -> list[T]:
-    """Return the values of `name` as a list, or raise ValueError if none or one repeated."""
+    """Return the values of `name` as a list; raise ValueError for no or repeated values."""
     listed = list(values)
     if not listed or len(set(listed)) < len(listed):
         raise ValueError(f"{name} are one or more, each once, got {listed}")

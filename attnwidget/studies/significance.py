@@ -1,4 +1,4 @@
-"""How sure a proportion is, and whether one predictor is better than another on the same words."""
+"""Confidence intervals, and tests of differences between predictors on the same examples."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from attnwidget.kernels.arrays import Float64Array
 def wilson_interval(
     successes: ArrayLike, trials: ArrayLike, *, confidence: float = 0.95
 ) -> tuple[Float64Array, Float64Array]:
-    """Wilson's score interval of a proportion: low and high, 0 to 1 (Wilson 1927).
+    """Return Wilson's score interval of a proportion: low and high, 0 to 1 (Wilson 1927).
 
-    It holds its level for few trials and for proportions near 0 and 1, unlike p +- 2 standard
-    errors. `successes` and `trials` broadcast; without trials the interval is 0 to 1.
+    Unlike p +- 2 standard errors, the interval keeps its level for few trials and for proportions
+    near 0 and 1. `successes` and `trials` broadcast; without trials, the interval is 0 to 1.
 
     Example:
         >>> from attnwidget.studies.significance import wilson_interval
@@ -36,7 +36,7 @@ def wilson_interval(
 
 
 def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
-    """The exact one-sided McNemar test: p-value of the first predictor being no better.
+    """Return the p-value of the exact one-sided McNemar test that the first predictor is better.
 
     The test counts only trials on which exactly one of two predictors is right: for equally good
     predictors each such trial goes to the first with probability 1/2, and p is the probability of
@@ -57,7 +57,7 @@ def better_than(only_first: ArrayLike, only_second: ArrayLike) -> Any:
 
 
 def holm(p_values: ArrayLike) -> Float64Array:
-    """P-values corrected for all tests together by Holm's step-down rule (Holm 1979).
+    """Return p-values corrected by Holm's step-down rule (Holm 1979).
 
     Below a level of 0.05, the probability of any false discovery is at most 0.05, whatever the
     dependence between the tests. `p_values` of any shape; returns the same shape, at most 1.
@@ -77,7 +77,7 @@ def holm(p_values: ArrayLike) -> Float64Array:
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
-    """P-values corrected for the share of false ones among all that are called significant.
+    """Return p-values corrected for the share of false discoveries.
 
     Below a level of 0.05, on average at most 5 % of the discoveries are false if the tests are
     independent or positively dependent (Benjamini and Hochberg 1995). NaN marks a test that was not
@@ -101,9 +101,10 @@ def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
 
 
 def differ(only_first: ArrayLike, only_second: ArrayLike) -> Any:
-    """The exact two-sided McNemar test: p-value of two predictors being equally good.
+    """Return the p-value of the exact two-sided McNemar test that two predictors differ.
 
-    Arguments as in `better_than`; twice the probability of the rarer side, at most 1.
+    The arguments are the same as in `better_than`. The p-value is twice the probability of the
+    rarer side, at most 1.
 
     Example:
         >>> from attnwidget.studies.significance import differ
@@ -123,22 +124,22 @@ def bootstrap_interval(
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[Float64Array, Float64Array]:
-    """The percentile bootstrap interval of means over examples: low and high (Efron 1979).
+    """Return the percentile bootstrap interval of means over examples (Efron 1979).
 
-    Examples are drawn with replacement, the same ones for every entry beside the last axis; for
-    differences of two scores of each example it is the paired bootstrap.
+    Examples are drawn with replacement, with the same draws for all entries of the leading axes.
+    For differences of two scores of each example, this is the paired bootstrap.
 
     Args:
         values: [..., N], one number per example.
-        groups: [N], the group of each example, such as its document: whole groups are drawn,
-            because examples of a group are not independent. The drawn mean is taken over all
-            examples of the drawn groups (the cluster bootstrap). None = every example by itself.
-        confidence: share of the drawn means in the interval.
-        draws: samples of N examples.
-        seed: of the draws.
+        groups: Group of each example, such as its document, [N]. Whole groups are drawn, because
+            examples of a group are not independent. The drawn mean is taken over all examples of
+            the drawn groups (the cluster bootstrap). None = every example is a group.
+        confidence: Share of the drawn means in the interval.
+        draws: Number of samples of N examples.
+        seed: Seed of the draws.
 
     Returns:
-        Two arrays [...].
+        Low and high, two arrays [...].
 
     Example:
         >>> from attnwidget.studies.significance import bootstrap_interval
@@ -173,13 +174,14 @@ def bootstrap_ratio_interval(
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The percentile bootstrap interval of a proportion pooled over examples: low and high.
+    """Return the percentile bootstrap interval of a proportion pooled over examples.
 
     Examples are drawn with replacement, and the sum of their successes is divided by the sum of
-    their trials: words of one sentence are right or wrong together, so words cannot be drawn
-    independently (Efron 1979).
+    their trials (Efron 1979). Words of one sentence are not independent, so sentences are drawn and
+    not words.
 
-    `successes` and `trials` [N], of each example. Without trials the interval is 0 to 1.
+    `successes` and `trials` are [N], one number per example. Without trials, the interval is 0 to
+    1.
 
     Example:
         >>> from attnwidget.studies.significance import bootstrap_ratio_interval
@@ -200,13 +202,13 @@ def bootstrap_ratio_interval(
 
 
 def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Float64Array:
-    """The paired randomisation test: p-value of differences being as likely up as down (two-sided).
+    """Return the two-sided p-value of the paired randomisation test that a mean is not 0.
 
     The signs of all differences are drawn at random, with the same signs for every entry of the
     leading axes; p is the share of draws, including the observed signs, whose mean is at least as
     far from 0 (Fisher 1935). The smallest possible value is 1 / (draws + 1).
 
-    `values` [..., N], a difference an example. Returns [...].
+    `values` are [..., N], one difference per example. Returns [...].
 
     Example:
         >>> from attnwidget.studies.significance import sign_flip_test
@@ -217,7 +219,7 @@ def sign_flip_test(values: ArrayLike, *, draws: int = 9999, seed: int = 0) -> Fl
     n = sample.shape[-1]
     random = np.random.default_rng(seed)
     flat = sample.reshape(-1, n).T
-    # Sums that are equal but for rounding are as far from 0.
+    # Sums that differ only by rounding count as equally far from 0.
     observed = np.abs(flat.sum(0)) * (1 - 1e-12)
     reached = np.ones(flat.shape[1])
     for _ in range(draws):

@@ -107,7 +107,7 @@ def rule_based(document: Document, anaphor: Anaphor) -> int | None:
 
     The four sieves, in this order: same words; same head word; same number, gender and person; any
     mention (Clark et al. 2019, section 4.3, after Lee et al. 2011). An unknown number, gender or
-    person agrees with every other one.
+    person agrees with all values.
 
     Example:
         >>> from attnwidget.text.antecedents import anaphors, nearest, rule_based

@@ -48,7 +48,7 @@ def refuse_no_file(path: Path) -> None:
 
     Raises:
         ValueError: no file can have this name.
-        OSError: there is no such file, or it is not a regular file.
+        OSError: the file does not exist, or is not a regular file.
     """
     try:
         mode = path.stat().st_mode

@@ -1,4 +1,4 @@
-"""The texts of the package, each with a head whose behaviour is visible in it."""
+"""The texts of the package, and for each text a head with visible behaviour."""
 
 from __future__ import annotations
 

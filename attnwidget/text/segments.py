@@ -14,8 +14,8 @@ Tokenised = Sequence[str]
 class Segment:
     """One input of a study: the vocabulary entries of text A and, in a pair, of text B.
 
-    A segment has no special tokens: the tokenizer of the model that reads it adds them. `document`
-    is the index of the source text if known, because segments of one text are not independent.
+    A segment has no special tokens: the tokenizer of the model adds special tokens. `document` is
+    the index of the source text if known, because segments of one text are not independent.
     `document` does not count in comparisons, so segments with the same content are equal.
 
     Example:

@@ -222,7 +222,7 @@ def _columns(block: _Block, index: int, line: str) -> dict[str, Any]:
 
 
 def _close_range(rows: _Rows, form: str, misc: dict[str, Any]) -> None:
-    """Note that the words of a range have no spaces if they spell it together: "do" + "n't"."""
+    """Note missing spaces between the words of a range if they spell it: "do" + "n't"."""
     n = 1
     length = len(rows.words[-1])
     while n < len(rows.words) and length < len(form):

@@ -188,7 +188,7 @@ describe.each([100, 3600])("hands on %i tokens", (n) => {
     expect(part()).toEqual([39, 59, 32, 52]);
   });
 
-  test("move nothing where all is in sight, and choose with a short way", () => {
+  test("move nothing where all is in sight, and choose nothing but with a short way", () => {
     const { send, shown, box } = handled(n);
     let clicks = 0;
     box.addEventListener("click", () => clicks++);
@@ -196,7 +196,12 @@ describe.each([100, 3600])("hands on %i tokens", (n) => {
     send("pointermove", 270, 330);
     send("pointerup", 270, 330);
     send("click", 270, 330);
-    expect([shown, clicks]).toEqual([[], 1]);
+    expect(clicks).toBe(0);
+    send("pointerdown", 300, 300);
+    send("pointermove", 302, 301);
+    send("pointerup", 302, 301);
+    send("click", 302, 301);
+    expect([shown.every((part) => part[1] === n), clicks]).toEqual([true, 1]);
   });
 
   test("frame a part with Shift, until Escape", () => {

@@ -20,7 +20,17 @@ BELOW = {
     "drawing": {"text"},
     "studies": {"text", "kernels", "capture", "charts"},
     "probes": {"text", "kernels", "capture", "studies", "charts"},
-    "widgets": {"text", "kernels", "capture", "studies", "probes", "charts", "drawing"},
+    "mechanisms": {"text", "kernels", "capture", "studies", "probes", "charts"},
+    "widgets": {
+        "text",
+        "kernels",
+        "capture",
+        "studies",
+        "probes",
+        "mechanisms",
+        "charts",
+        "drawing",
+    },
     # The model as data, and the scripts that made it, which nobody imports.
     "demo": {"text", "kernels", "capture", "charts", "studies", "probes"},
 }
@@ -31,6 +41,7 @@ FOREIGN = {
     "capture": {"anywidget", "ipywidgets"},
     "studies": {"anywidget", "ipywidgets"},
     "probes": {"anywidget", "ipywidgets"},
+    "mechanisms": {"anywidget", "ipywidgets"},
     "charts": {"torch", "transformers", "anywidget", "ipywidgets"},
     "drawing": {"torch", "transformers", "anywidget", "ipywidgets", "altair"},
     "widgets": {"transformers"},

@@ -139,7 +139,7 @@ def test_links_lead_to_pages(page: Path, reference: ModuleType) -> None:
     known = {*map(_name, WRITTEN), *MADE, *reference.pages(), *tutorials, *images}
     known |= {"assets/first-look.html"}
     for found in _LINK.finditer(_NOT_TEXT.sub("", page.read_text("utf-8"))):
-        place = (page.parent / found["target"].partition("#")[0]).resolve()
+        place = (page.parent / (found["target"].partition("#")[0] or page.name)).resolve()
         target = place.relative_to(PAGES.resolve()).as_posix()
         assert target in known or re.fullmatch(r"figures/[\w-]+\.svg", target), found["target"]
 

@@ -139,7 +139,7 @@ def test_segments_of_a_causal_model() -> None:
 def test_replayed_passes_equal_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(device="cpu")
     fast = run(model, MASKED, score="loss")
-    monkeypatch.setattr("attnwidget.capture.tapping.replay._layers_of", lambda _: None)
+    monkeypatch.setattr("attnwidget.capture.tapping.replay.layers_of", lambda _: None)
     slow = run(model, MASKED, score="loss")
     assert "whole model" in slow.note and "whole model" in repr(slow) and not fast.note
     np.testing.assert_allclose(fast.head_scores, slow.head_scores, atol=1e-4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import traitlets
@@ -12,6 +14,7 @@ from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.demonstrations import demo_treebank
 from attnwidget.widgets.explorer.examples import examples_for, sharpest_head, story_of
 from attnwidget.widgets.explorer.widget import Explorer, explore
+from attnwidget.widgets.head_grid import widget as head_grid
 from fixtures.recording import from_page, on_page, updates
 from fixtures.vocabularies import word_tokenizer
 from fixtures.zoo import build
@@ -47,18 +50,18 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
     attend = AttentionModel.attend
     read = []
     drawn = []
-    thumbnails = Attention.thumbnails
+    thumbnails = head_grid.draw_thumbnails
 
     def attended(self: AttentionModel, *given: object, **more: object) -> Attention:
         read.append(given)
         return attend(self, *given, **more)
 
-    def counted(self: Attention, *given: object, **more: object) -> object:
+    def counted(*given: Any, **more: Any) -> object:
         drawn.append(more["hidden"])
-        return thumbnails(self, *given, **more)
+        return thumbnails(*given, **more)
 
     monkeypatch.setattr(AttentionModel, "attend", attended)
-    monkeypatch.setattr(Attention, "thumbnails", counted)
+    monkeypatch.setattr(head_grid, "draw_thumbnails", counted)
     figures = (explorer.grid, explorer.view)
     for one in (explorer, *figures):
         one.comm.sent.clear()

@@ -30,6 +30,7 @@ from attnwidget.widgets.head_view.long_maps import next_of, places_of
 from attnwidget.widgets.head_view.long_traits import NOT_BY_PARTS
 from attnwidget.widgets.head_view.map_cells import TokenCells
 from attnwidget.widgets.head_view.parted_map import ShownParts
+from attnwidget.widgets.wire.values import in_unit
 from fixtures import zoo
 from fixtures.recording import from_page, on_page, updates
 from references.formula_attention import NEEDLES, FormulaAttention
@@ -288,7 +289,7 @@ def test_hidden_tokens_words_and_rows_that_sum_to_one(
     read: Whole, unit: str, hidden: list[str], renormalise: bool
 ) -> None:
     view = HeadView(read.long[0], 2, 1, unit=unit, hidden=hidden, renormalise=renormalise)
-    whole = read.short[0].map("weights", 2, 1, unit=unit)
+    whole = in_unit(read.short[0], unit).weights(2, 1)
     shown = kept(read.short[0], unit, {*hidden})
     wanted = whole[np.ix_(shown, shown)]
     hides = whole[shown].sum() - wanted.sum()

@@ -58,8 +58,7 @@ def given_inputs(raw_inputs: Mapping[str, Any], hf_model: Any) -> dict[str, Tens
 
     Raises:
         TypeError: the model has no input of that name.
-        ValueError: if there are no inputs, more than one in the batch, or a mask that hides every
-            token.
+        ValueError: if there are no inputs, several inputs in the batch, or only hidden tokens.
     """
     names = input_names(hf_model)
     inputs = {}
@@ -109,7 +108,7 @@ def _without_left_padding(inputs: Mapping[str, Tensor], prefix: str) -> dict[str
 def unpadded(
     inputs: Mapping[str, Tensor], name: str, mask_name: str, item: int = 0
 ) -> list[int] | None:
-    """Return the ids of one item that the mask does not hide, or None if there are no ids."""
+    """Return the visible ids of an item, or None without ids."""
     ids = inputs.get(name)
     mask = inputs.get(mask_name)
     if ids is None:

@@ -16,7 +16,7 @@ from attnwidget.capture.hub_model.weight_placement import weight_of
 
 # Number of weights from each parameter, which distinguish models of the same class.
 _SAMPLED = 64
-# The models that this process received and still uses, so that each is loaded once.
+# The received models that this process still uses, for sharing.
 _received: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 class Template:
     """Special tokens around one text or a pair, as vocabulary ids.
 
-    `types` has one token type for each token of `before`, for text A, for each token of `between`,
-    for text B, and for each token of `after`. It is None if the tokenizer has no token types.
+    `types` lists the token types of `before`, of text A, of `between`, of text B and of `after`;
+    None if the tokenizer has no token types.
 
     Example:
         >>> from attnwidget import load_model

@@ -84,7 +84,7 @@ def _places(parameters: Sequence[Tensor]) -> list[tuple[Any, ...]]:
 
 @torch.no_grad()
 def _numbers(parameters: Sequence[Tensor]) -> list[bytes]:
-    """Return the number in the middle of each parameter as bytes, so that NaN equals NaN."""
+    """Return the middle number of every parameter as bytes, because NaN differs from NaN."""
     alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     for parameter in parameters:
         if _is_plain(parameter) and parameter.numel():

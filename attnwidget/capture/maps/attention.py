@@ -63,9 +63,9 @@ class Attention:
     are kept, and `note` says so. Weights are the model's own in float32 to 1e-6. Rows sum to 1,
     except in models with attention sinks (`row_sums`).
 
-    An attention also has norms ||a f(x)||, which measure how far each weight moves the output, and
-    gradients |dL/da| if a loss was given, which measure how much each weight matters for the loss
-    (`quantities`). `words` has the same maps between words.
+    An attention also has norms ||a f(x)||: how far a weight moves the output. If a loss was given,
+    gradients |dL/da| measure how much a weight matters for the loss (`quantities`). `words` has the
+    same maps between words.
 
     Layers and heads count from 0, and layers have the model's own numbers. Hybrid models have
     layers without attention: arrays of all layers are NaN there, and a request for one of these
@@ -165,7 +165,7 @@ class Attention:
 
     @property
     def note(self) -> str:
-        """Remark for readers of figures, or "".
+        """A remark for readers of figures, or "" if there is none.
 
         The remark names edited heads, a long input (`is_long`), the number of layers whose weights
         are kept in place of queries and keys, layers without attention, and a stack that is not
@@ -245,7 +245,7 @@ class Attention:
     def norms(
         self, layer: int | None = None, head: int | None = None, *, stack: str | None = None
     ) -> Float32Array:
-        """Norms ||a f(x)||, in the forms of `weights`: what each key adds to each query.
+        """Norms ||a f(x)|| of the vectors from keys to queries, in the forms of `weights`.
 
         f(x) is the key's value through the head's share of the output projection (Kobayashi et al.
         2020, section 3). Rows do not sum to 1.
@@ -406,7 +406,7 @@ class Attention:
         step: int = 1,
         stack: str | None = None,
     ) -> Float32Array:
-        """Weights of one head from some queries to some keys, without computing the other weights.
+        """Weights of a head from some queries to some keys; no further weights are computed.
 
         `queries` and `keys` are (first, end), the end excluded. With `step`, the result has the
         largest weight of each block of `step` by `step` tokens, counted from the first query and
@@ -530,7 +530,7 @@ class Attention:
         stack: str | None = None,
         quantity: str = "weights",
     ) -> Float32Array:
-        """Return the values of every head from one token, or to one token.
+        """Return the values of every head from a token, or to a token.
 
         `side` is "query" for values from the token, "key" for values to it, and `index` the place
         of the token on this side. [H, n] of a layer, [L, H, n] of a stack, NaN where masked. The
@@ -570,8 +570,7 @@ class Attention:
         """Return the distance between each head's weights here and in another attention.
 
         The distance is the Jensen-Shannon divergence in nats, averaged over the queries of both
-        attentions: float32 [L, H], exactly 0 where the maps are equal. A key that is missing in one
-        attention has weight 0 there.
+        attentions: float32 [L, H], exactly 0 where the maps are equal. A missing key has weight 0.
 
         Raises:
             ValueError: if the stack does not exist, the numbers of layers or heads differ, or the
@@ -656,8 +655,8 @@ class Attention:
 
         Raises:
             TypeError: if `weights` is of another type.
-            ValueError: if there are no layers, there is more than one input, shapes do not fit each
-                other or the tokens, or values are not attention weights.
+            ValueError: if there are no layers or several inputs, shapes do not fit the tokens or
+                differ between layers, or values are not attention weights.
 
         Example:
             >>> import numpy as np

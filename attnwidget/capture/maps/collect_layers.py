@@ -1,4 +1,4 @@
-"""What a forward pass leaves behind: the kept layers of every input of a batch, padding removed."""
+"""Kept layers of every input of a batch, from one forward pass, without padding."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ _NOT_SHOWN = "the {} is not shown: its attention is local or sparse, without who
 
 
 class Collected:
-    """Return the layers that one forward pass over `inputs` recorded, for each input of the batch.
+    """The layers of every input of a batch, recorded in a forward pass over `inputs`.
 
-    `options` are passed on to the model; `projections` are its own, found anew where
-    not given.
-    `items` holds, for each input, its layers by stack. Memory: queries and keys of all layers, or
-    their weights where these do not follow from queries and keys. `no_norms` says why there are no
-    norms; "" where there are. `not_shown` names the stack that ran without a map over all tokens,
-    like the encoders of LED and LongT5; "" if `items` has all stacks. `output` is the output of the
-    model.
+    `options` are passed on to the model. `projections` are the output projections of the model;
+    None = find them again. `items` has the layers of each input by stack. It needs the memory of
+    queries and keys of all layers, or of the weights if these do not follow from queries and keys.
+    `no_norms` is the reason why there are no norms, or "". `not_shown` names the stack that ran
+    without a map over all tokens, like the encoders of LED and LongT5, or "". `output` is the
+    output of the model.
 
     Raises:
-        ValueError: the model shows no maps, or maps that one grid of heads cannot hold.
+        ValueError: the model shows no maps, or its layers have maps of different shapes.
     """
 
     def __init__(
@@ -55,7 +54,8 @@ class Collected:
         positions = _kept_positions(inputs.get("attention_mask"), self._batch)
         target = _kept_positions(inputs.get("decoder_attention_mask"), self._batch)
         other = _kept_positions(inputs.get("encoder_attention_mask"), self._batch)
-        # Queries and keys of each stack. Cross-attention within one stack reads given states.
+        # The stacks of queries and keys of each stack. Cross-attention within one stack reads
+        # external states.
         decodes = "decoder_input_ids" in inputs
         self._positions = {
             "self": (positions, positions),
@@ -67,7 +67,7 @@ class Collected:
         sites = _stacks_of_sites(hf_model)
         ran = self._read(hf_model, inputs, options, projections, sites)
         if len(ran) < len(sites) and sites.keys() != (now := _stacks_of_sites(hf_model)).keys():
-            # BigBird puts full attention in place of its sparse one when an input is short.
+            # BigBird replaces its sparse attention by full attention when an input is short.
             ran = self._read(hf_model, inputs, options, Projections(hf_model), now)
         self._check()
         self.not_shown = self._why_not_shown(ran)
@@ -127,7 +127,7 @@ class Collected:
     def add_gradients(
         self, task: Task, gradients: Sequence[LayerGradient], values: Tensor
     ) -> list[Loss]:
-        """Keep |dL/da| of every layer; returns the loss of every input, their `values` [B]."""
+        """Keep |dL/da| of every layer, and return the loss of every input; `values` are [B]."""
         for entry in gradients:
             queries, keys = self._positions[entry.stack]
             for item, stacks in enumerate(self.items):
@@ -155,9 +155,9 @@ class Collected:
         """Name the stacks that ran without a map over all tokens; "" if every stack has maps.
 
         Raises:
-            ValueError: Some layers of a stack have maps over all tokens and others have not.
+            ValueError: Only some layers of a stack have maps over all tokens.
         """
-        # A module around the attention of a layer, or inside it, is no layer of its own.
+        # A module around the attention of a layer, or inside it, is not a layer.
         layers = {part for shown in self._shown for part in shown.modules()}
         hidden = [
             stack
@@ -199,17 +199,17 @@ class Collected:
 
 
 def _stacks_of_sites(hf_model: Any) -> dict[nn.Module, str]:
-    """The stack of every attention module that the model has now."""
+    """Return the stack of every attention module that the model has now."""
     return {site.module: site.stack for site in find_sites(uncompiled(hf_model))}
 
 
 def _kept_positions(mask: Tensor | None, batch: int) -> list[Tensor | None]:
-    """For each input the indices that are not padding; None = no padding."""
+    """Return the indices of real tokens for each input; None = no padding."""
     if mask is None or mask.ndim != 2:
         return [None] * batch
     return [None if bool(row.all()) else row.nonzero()[:, 0] for row in mask != 0]
 
 
 def _matching(positions: Tensor | None, length: int) -> Tensor | None:
-    """`positions` where they can be of an axis of this length."""
+    """Return `positions` if they fit an axis of this length, else None."""
     return None if positions is None or int(positions[-1]) >= length else positions

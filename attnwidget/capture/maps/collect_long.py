@@ -17,19 +17,21 @@ from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.streamed_layer import StreamedItem
 from attnwidget.capture.tapping.tap import LongAttention, open_edits, tap
 
-#: Inputs of more tokens are read without whole maps, unless `attend` is told otherwise.
+#: Inputs with more tokens are read without whole maps, unless the caller of `attend` decides
+#: otherwise.
 LONG_FROM = 1024
 
 
 def collect_long(
     hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
 ) -> list[dict[str, list[KeptLayer]]]:
-    """The layers that a forward pass left of each input, by stack.
+    """Return the layers of each input by stack, from one forward pass.
 
-    Memory: queries and keys of all layers, two numbers a query and head, and thumbnails.
+    They need the memory of queries and keys of all layers, two numbers per query and head, and
+    thumbnails.
 
     Raises:
-        ValueError: the model shows its weights alone, or computes them in a way that is not known.
+        ValueError: the model shows only its weights, or computes them in an unknown way.
     """
     items: list[dict[str, list[KeptLayer]]] = [{} for _ in next(iter(inputs.values()))]
 
@@ -38,7 +40,7 @@ def collect_long(
             stacks.setdefault(seen.stack, []).append(kept_of(item))
 
     if "logits_to_keep" in input_names(hf_model):
-        # What a model says of every token is larger than all that is kept.
+        # The predictions for every token would need more memory than all kept layers.
         options = {"logits_to_keep": 1, **options}
     with torch.no_grad(), tap(hf_model, lambda _: None, on_long=keep):
         hf_model(**inputs, **options)
@@ -46,7 +48,7 @@ def collect_long(
 
 
 def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> bool:
-    """Whether an input is to be read without whole maps, as `asked` or else by its length.
+    """Return whether to read an input without whole maps: `asked`, or by its length if None.
 
     Raises:
         ValueError: whole maps of the input do not fit the memory.
@@ -66,12 +68,12 @@ def is_long(hf_model: Any, inputs: Mapping[str, Tensor], long: bool | None) -> b
 
 
 def shows_products(hf_model: Any) -> bool:
-    """Whether every layer of a model shows the queries and keys that its weights follow from."""
+    """Return whether every layer of a model shows the queries and keys of its weights."""
     return all(site.route == "interface" for site in find_sites(uncompiled(hf_model)))
 
 
 def _refuse_no_room(hf_model: Any, length: int) -> None:
-    """Refuse an input whose whole maps do not fit."""
+    """Refuse an input whose whole maps do not fit the memory."""
     config = hf_model.config.get_text_config()
     heads = int(config.num_attention_heads) * int(config.num_hidden_layers)
     refuse_no_room(

@@ -1,4 +1,4 @@
-"""Whether the maps of two attentions can be compared, and how: between the tokens of both."""
+"""Comparison of two attentions: a check whether their maps fit, and maps on common axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnwidget.text.tokens import Tokens
 
 
 def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]) -> None:
-    """ValueError where heads of two models are not one another's, or no token is in both inputs."""
+    """Raise ValueError if the numbers of layers or heads differ, or the inputs share no token."""
     shapes = [
         {name: (stack.n_layers, stack.n_heads) for name, stack in of.items()}
         for of in (stacks, others)
@@ -29,7 +29,7 @@ def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]
     for name, stack in stacks.items():
         other = others[name]
         for own, its in ((stack.query, other.query), (stack.key, other.key)):
-            # Two tokenizers may have words in common where they have no token.
+            # Two tokenizers may share words even if they share no token.
             both = (SharedAxis(own, its), SharedAxis(own.to_words(), its.to_words()))
             kinds = [axis.first.special[i] for axis in both for i, _ in axis.pairs]
             if all(kind in ("cls", "sep") for kind in kinds):
@@ -40,9 +40,9 @@ def refuse_incomparable(stacks: Mapping[str, Stack], others: Mapping[str, Stack]
 
 
 def on_common_axes(maps: tuple[Tensor, Tensor], stack: Stack, other: Stack) -> list[Tensor]:
-    """Maps of two inputs, [H, Q, K] each, between the queries of both and all keys of either.
+    """Return maps of two inputs, [H, Q, K] each, from the common queries to all keys of either.
 
-    A key that is missing in one attention has weight 0 there.
+    A missing key has weight 0.
     """
     query = SharedAxis(stack.query, other.query)
     key = SharedAxis(stack.key, other.key)

@@ -1,4 +1,4 @@
-"""Attention weights that somebody else computed: taken in any usual form, and checked."""
+"""Attention weights computed elsewhere, in any usual form, with checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GET_WEIGHTS = (
     "load_model(model, tokenizer).attend(text) reads them whatever the implementation; else load "
     'the model with attn_implementation="eager" and call it with output_attentions=True'
 )
-# Rounding of entries and of sums of thousands of them.
+# Tolerances for rounding of entries, and of sums of thousands of entries.
 _TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
 _FLOAT32_TOLERANCE = 1e-3
 
@@ -30,18 +30,18 @@ _FLOAT32_TOLERANCE = 1e-3
 def weights_by_stack(
     weights: object, stack: str, *, allow_unnormalised: bool = False
 ) -> dict[str, list[Tensor]]:
-    """The maps of each stack, one [H, Q, K] tensor a layer.
+    """Return the maps of each stack, one [H, Q, K] tensor per layer.
 
     Args:
-        weights: an array [L, H, Q, K], a sequence of layers [H, Q, K] or [1, H, Q, K], or a model
+        weights: An array [L, H, Q, K], a sequence of layers [H, Q, K] or [1, H, Q, K], or a model
             output with such sequences.
-        stack: the stack that an array or a sequence is of.
-        allow_unnormalised: take rows that do not sum to 1, and any finite values.
+        stack: The stack of an array or a sequence.
+        allow_unnormalised: Whether to accept rows that do not sum to 1, and any finite values.
 
     Raises:
-        TypeError: no weights of any of these forms.
-        ValueError: if there are no attention weights, more than one input, other shapes, or values
-            that are no attention weights.
+        TypeError: if `weights` has none of these forms.
+        ValueError: if there are no attention weights, several inputs, shapes of another form, or
+            values outside of the range of attention weights.
     """
     fields = _fields(weights)
     if fields is None:
@@ -146,7 +146,7 @@ def _of_numpy(array: Any) -> Tensor:
         ) from error
     if values.dtype.kind not in "fiub":
         raise TypeError(f"weights are real numbers, got an array of {values.dtype}")
-    # Torch accepts no foreign byte order, no negative steps, and no floats wider than its own.
+    # torch does not accept a foreign byte order, negative steps, or floats of more than 64 bits.
     wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
     kind = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
     return torch.from_numpy(np.require(values, kind, ["C_CONTIGUOUS", "WRITEABLE"]))
@@ -181,7 +181,7 @@ def _check_values(layer: Tensor, where: str, allow_unnormalised: bool) -> None:
 
 
 def layers_of_weights(maps: Sequence[Tensor], stack: str) -> list[KeptLayer]:
-    """`maps` [H, Q, K] of every layer as layers, causal where no query sees a later key."""
+    """Return a kept layer for each map [H, Q, K]; causal if no query sees a later key."""
     n_heads, n_query, n_key = maps[0].shape
     mask = None
     if stack in ("self", "decoder") and n_query == n_key > 1:
@@ -194,10 +194,10 @@ def layers_of_weights(maps: Sequence[Tensor], stack: str) -> list[KeptLayer]:
 def axes_of_stack(
     stack: str, query: Tokens, key: Tokens | None, layer: KeptLayer
 ) -> tuple[Tokens, Tokens]:
-    """The axes of a stack, given the tokens of the attending and, where they differ, attended side.
+    """Return the axes of a stack from the attending tokens, and the attended tokens if they differ.
 
     Raises:
-        ValueError: they do not fit the layer's maps.
+        ValueError: the tokens do not fit the layer's maps.
     """
     if key is None or stack == "decoder":
         axes = (query, query)

@@ -85,11 +85,11 @@ class HeadMaps(MapCache):
         return named_head(value, shapes, layers)
 
     def head_in(self, stack: str | None, layer: int, head: int) -> Head:
-        """The head of this layer and number; `stack` may be None if there is one stack."""
+        """The head of this layer and number; `stack` may be None in a model with a single stack."""
         return self.head((layer, head, self.stack(stack).name))
 
     def layer(self, layer: int, stack: str | None) -> KeptLayer:
-        """The kept layer of this number; `stack` may be None if there is one stack."""
+        """The kept layer of this number; `stack` may be None in a model with a single stack."""
         number, _, name = self.head_in(stack, layer, 0)
         return self.layers[name][number]
 
@@ -127,7 +127,7 @@ class HeadMaps(MapCache):
         stack: str,
         words: tuple[torch.Tensor, torch.Tensor] | None = None,
     ) -> Float32Array:
-        """All values from one query, or to one key: [H, n] of a layer, [L, H, n] of a stack.
+        """All values from a query, or to a key: [H, n] of a layer, [L, H, n] of a stack.
 
         With `words`, `tokens` are the tokens of one word, as `one_token` describes.
         """
@@ -137,8 +137,8 @@ class HeadMaps(MapCache):
         if layer is not None:
             layers = [kept[self.head((layer, 0, stack)).layer]]
         with self.lock, torch.no_grad():
-            found = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
-        values: Float32Array = found.cpu().numpy()
+            from_token = one_token(layers, side=side, tokens=tokens, quantity=quantity, words=words)
+        values: Float32Array = from_token.cpu().numpy()
         return axes.layers.spread(values) if layer is None else values[0]
 
     def check_quantity(self, quantity: str) -> None:
@@ -166,7 +166,7 @@ class HeadMaps(MapCache):
         )
 
     def refuse_long(self, what: str) -> None:
-        """Raise ValueError if the input is long; `what` says what long inputs are not."""
+        """Raise ValueError if the input is long; the error says "long inputs are not `what`"."""
         if self.is_long:
             raise ValueError(
                 f"long inputs are not {what}: attend(text, long=False) reads one with whole maps, "
@@ -177,7 +177,7 @@ class HeadMaps(MapCache):
 def check_room(needed: int, what: str, instead: str) -> None:
     """Raise ValueError if `needed` bytes are not free; small amounts are not checked.
 
-    The error says that `what` does not fit, and what to do `instead`.
+    The error names `what`, which does not fit, and the alternative `instead`.
     """
     if needed > _UNCHECKED_BYTES:
         refuse_no_room(needed, what, lambda _: instead)

@@ -1,4 +1,4 @@
-"""Maps of kept layers, the latest of them remembered."""
+"""Cache of the maps of kept layers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MapCache:
     def get(
         self, stack: str, layer: int, head: int | None = None, quantity: str = "weights"
     ) -> Float32Array:
-        """Return the map of one head [Q, K], or of one layer [H, Q, K]; do not write to it."""
+        """Return the map of a head [Q, K], or of a layer [H, Q, K]; do not write to the result."""
         with self.lock, torch.no_grad():
             cached = (quantity, stack, layer, head)
             all_heads = (quantity, stack, layer, None)
@@ -55,13 +55,13 @@ class MapCache:
             return values
 
     def rows(self, stack: str, layer: int, head: int, queries: Sequence[int]) -> Float32Array:
-        """Return some rows of one head's map, [n, K], without computing the other rows."""
+        """Return some rows of a head's map, [n, K]; no further rows are computed."""
         with self.lock, torch.no_grad():
             values = self.layers[stack][layer].weights(slice(head, head + 1), queries)[0]
         computed: Float32Array = values.cpu().numpy()
         return computed
 
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
-        """[Q, K], which keys each query may see; None = all."""
+        """Return which keys each query may see, bool [Q, K]; None = all keys."""
         seen = self.layers[stack][layer].seen(head)
         return None if seen is None else seen.cpu().numpy().copy()

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-#: Stands for an argument that is not written, whatever it is.
+#: Placeholder for an argument that is written as the name of its parameter.
 YOURS: Any = object()
 _PLAIN = (bool, int, float, type(None), torch.dtype)
-#: A line of code that is longer has a line for each argument.
+#: A longer call is written with one line per argument.
 _LINE = 88
 
 
@@ -22,8 +22,8 @@ class Call:
     """A call as Python writes it, `str(call)`.
 
     Attributes:
-        code: the call.
-        imports: the names of this package in it.
+        code: The code of the call.
+        imports: The names of this package in the code.
         unsaid: Names in the code of values that cannot be written as code, each with the call that
             receives it.
     """
@@ -33,7 +33,7 @@ class Call:
     unsaid: tuple[tuple[str, str], ...] = ()
 
     def then(self, other: Call) -> Call:
-        """The other call, written as a method of the result of this call."""
+        """Return the other call as a method call on the result of this call."""
         return Call(f"{self.code}.{other.code}", self.imports, (*self.unsaid, *other.unsaid))
 
     def __str__(self) -> str:
@@ -43,12 +43,13 @@ class Call:
 def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = None) -> Call:
     """Return the call of `name` as Python code; arguments that are None are left out.
 
-    Texts, numbers and lists of them are written, an object as the name of its parameter.
+    Texts, numbers and lists of these are written as literals, and other objects as the name of
+    their parameter.
 
     Args:
-        name: as it is called: "load_model", or "attend" of what is called before.
-        first: the arguments by position, under the names of their parameters.
-        named: the arguments by name.
+        name: Name of the function or method, for example "load_model".
+        first: The positional arguments, by the names of their parameters.
+        named: The keyword arguments.
 
     Example:
         >>> from attnwidget.capture.maps.python_call import call
@@ -78,7 +79,7 @@ def call(name: str, first: Mapping[str, Any], named: Mapping[str, Any] | None = 
 
 
 def _deeper(part: str) -> str:
-    # A line break within a text is written as \\n: these are the code's own.
+    # Line breaks inside of texts are written as \\n, so these line breaks belong to the code.
     return part.replace("\n", "\n    ")
 
 

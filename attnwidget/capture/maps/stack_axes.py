@@ -15,13 +15,14 @@ class Stack:
     """One stack of attention layers and the axes of its maps.
 
     Attributes:
-        name: "self" in a model of one stack, else "encoder", "decoder" or "cross".
-        n_layers: layers in the stack, L, with those that have no attention.
-        n_heads: attention heads a layer.
-        n_key_heads: smaller than `n_heads` where heads share keys (grouped-query attention).
-        query: the attending tokens, rows of a map.
-        key: the attended tokens, columns of a map.
-        without_attention: the layers of a hybrid model that have no attention; else empty.
+        name: "self" in a model with one stack, else "encoder", "decoder" or "cross".
+        n_layers: Number of layers in the stack, L, including layers without attention.
+        n_heads: Number of attention heads per layer.
+        n_key_heads: Number of key heads per layer, smaller than `n_heads` if heads share keys
+            (grouped-query attention).
+        query: The attending tokens, rows of a map.
+        key: The attended tokens, columns of a map.
+        without_attention: The layers without attention of a hybrid model; else empty.
 
     Example:
         >>> from attnwidget import load_model
@@ -40,12 +41,12 @@ class Stack:
 
     @property
     def layers(self) -> LayerNumbers:
-        """The numbers of the layers that have attention."""
+        """The numbers of the layers with attention."""
         return LayerNumbers.without(self.without_attention, self.n_layers)
 
 
 def chosen_stack(stacks: Mapping[str, Stack], name: str | None, model_name: str) -> Stack:
-    """The stack of that name, or the only one.
+    """Return the stack of this name, or the only stack.
 
     Raises:
         ValueError: if the stack does not exist, or is not named although there are several.

@@ -54,7 +54,7 @@ def draw_thumbnails(
 
     Args:
         attention: An attention, or `attention.words` for pictures between words.
-        stack: The stack; it may be None if there is one stack.
+        stack: The stack; None in a model with a single stack.
         hidden: Kinds of tokens that are left out: "cls", "sep", "first", "other".
         quantity: "weights", "norms" or "gradients".
         minus: A second attention with the same number of layers and heads, for pictures of the
@@ -63,7 +63,7 @@ def draw_thumbnails(
     Raises:
         ValueError: if the stack or the quantity does not exist, `minus` does not fit, or a long
             input is compared or drawn between words.
-        TypeError: if one attention is between tokens and the other is between words.
+        TypeError: if tokens are compared with words.
 
     Example:
         >>> from attnwidget import load_model
@@ -148,7 +148,7 @@ def _of_whole(
 
 
 def _common(axis: Tokens, other: Tokens, places: Sequence[int]) -> list[tuple[int, int]]:
-    """Places of the tokens that both axes have, on each of them, among `places` of the first."""
+    """Return pairs of places of the common tokens of two axes, among `places` of the first."""
     kept = set(places)
     return [(i, j) for i, j in SharedAxis(axis, other).pairs if i in kept]
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from attnwidget.capture.maps.kept_layer import KeptLayer
 from attnwidget.kernels.pooling import block_maxima
 
-# Cells of a map held at a time.
+# Number of cells of a map in memory at a time.
 _CELLS_AT_ONCE = 1024 * 1024
-# A whole map in blocks of so many tokens is remembered: larger blocks follow from these.
+# Whole maps are cached in blocks of this many tokens; larger blocks follow from these.
 _PYRAMID = 8
 _REMEMBERED = 4
 # Queries of one tile while the diagonal is left out of an overview; a multiple of `_PYRAMID`.
@@ -24,7 +24,7 @@ TileSpan = tuple[int, int]
 
 
 class Tiles:
-    """Tiles of the maps of a stack's `layers` by number; a few overviews are remembered."""
+    """Tiles of the maps of a stack's `layers` by number; a few overviews are cached."""
 
     def __init__(self, layers: Mapping[int, KeptLayer]) -> None:
         self._layers = layers
@@ -33,10 +33,10 @@ class Tiles:
     def tile(
         self, layer: int, head: int, queries: tuple[int, int], keys: tuple[int, int], step: int
     ) -> Tensor:
-        """Largest weights of blocks of `step` by `step` tokens, NaN where a block is masked."""
+        """Return the largest weight of each block of `step` by `step` tokens; NaN if masked."""
         kept = self._layers[layer]
         edges = [queries[0], keys[0], step]
-        # A block that the end of a part cuts through is of fewer tokens than a remembered one.
+        # A block at the end of a part may be cut, and then it has fewer tokens than a cached block.
         edges += [end for end in (queries[1], keys[1]) if end not in (kept.n_query, kept.n_key)]
         if step < _PYRAMID or any(edge % _PYRAMID for edge in edges):
             maxima = _maxima(kept, head, queries, keys, step)
@@ -54,9 +54,9 @@ class Tiles:
         *,
         diagonal: bool = True,
     ) -> list[tuple[int, int, float]]:
-        """(query, key, weight) of the strongest weights among some queries and keys, in order.
+        """Return (query, key, weight) of the strongest links of some queries and keys, in order.
 
-        `within` is (query from, query to, key from, key to), ends excluded. Without `diagonal`,
+        `within` is (first query, query end, first key, key end), ends excluded. Without `diagonal`,
         links of a token to itself are left out.
         """
         queries = within[:2]
@@ -87,9 +87,9 @@ class Tiles:
         keys: TileSpan,
         diagonal: bool,
     ) -> list[tuple[TileSpan, TileSpan]]:
-        """Parts that have the `count` strongest links: no more blocks than that can have one.
+        """Return parts that contain the `count` strongest links, at most `count` blocks and edges.
 
-        The edges beside whole blocks are among them.
+        The edges are the queries and keys beside whole blocks.
         """
         (top, bottom), (left, right) = (
             (-(-low // _PYRAMID), high // _PYRAMID) for low, high in (queries, keys)
@@ -116,7 +116,7 @@ class Tiles:
         ]
 
     def _overview(self, layer: int, head: int, diagonal: bool = True) -> Tensor:
-        """The whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
+        """Return the whole map in blocks of `_PYRAMID` tokens, -1 where masked."""
         overview = self._overviews.pop((layer, head, diagonal), None)
         if overview is None:
             kept = self._layers[layer]
@@ -133,9 +133,9 @@ class Tiles:
 def pooled_places(
     layer: KeptLayer, head: int, rows: list[int], columns: list[int], step: int
 ) -> tuple[Tensor, tuple[int, int]]:
-    """Largest weights of blocks of `step` of these queries and keys, 0 where masked.
+    """Return the largest weights of blocks of `step` of some queries and keys, 0 where masked.
 
-    Returns them and the query and key of the largest.
+    The second result is the query and key of the largest weight.
     """
     parts = []
     top = -1.0
@@ -159,7 +159,7 @@ def _maxima(
 
 
 def _without_diagonal(layer: KeptLayer, head: int, overview: Tensor) -> Tensor:
-    """The overview of a map whose tokens do not attend to themselves."""
+    """Return the overview of a map without its diagonal."""
     overview = overview.clone()
     end = min(layer.n_query, layer.n_key)
     for first in range(0, end, _DIAGONAL):
@@ -173,14 +173,14 @@ def _without_diagonal(layer: KeptLayer, head: int, overview: Tensor) -> Tensor:
 
 
 def _off_diagonal(values: Tensor, query: int, key: int) -> Tensor:
-    """A copy of a tile from `query` and `key` on, with -1 where tokens attend to themselves."""
+    """Return a copy of a tile from `query` and `key` on, with -1 on the diagonal of the map."""
     values = values.clone()  # `values` may be a part of the kept map.
     values.diagonal(query - key).fill_(-1)
     return values
 
 
 def _row_blocks(queries: tuple[int, int], keys: tuple[int, int], step: int) -> Iterator[slice]:
-    """The queries in slices of whole blocks of `step`."""
+    """Yield slices of queries, each of whole blocks of `step`."""
     count = max(1, _CELLS_AT_ONCE // max(1, keys[1] - keys[0]) // step) * step
     for first in range(*queries, count):
         yield slice(first, min(first + count, queries[1]))
@@ -189,14 +189,14 @@ def _row_blocks(queries: tuple[int, int], keys: tuple[int, int], step: int) -> I
 def _values(
     layer: KeptLayer, head: int, rows: slice | list[int], keys: slice | list[int]
 ) -> Tensor:
-    """[rows, keys] weights of one head, -1 where masked."""
+    """Return weights of one head, [rows, keys], -1 where masked."""
     this_head = slice(head, head + 1)
     seen = layer.seen(head, rows, keys)
     if seen is None:
         return layer.weights(this_head, rows, keys)[0]
     if not layer.is_streamed or not isinstance(keys, slice):
         return layer.weights(this_head, rows, keys)[0].masked_fill_(~seen, -1)
-    # Half of a causal map, and most of one with a sliding window, need not be computed.
+    # Half of a causal map, and most of a map with a sliding window, need not be computed.
     values = torch.full(seen.shape, -1.0, device=seen.device)
     shown = seen.any(0).nonzero()[:, 0].tolist()
     if shown:

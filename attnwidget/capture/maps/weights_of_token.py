@@ -1,4 +1,4 @@
-"""All values of some layers from one token, or to one token: rows and columns of maps."""
+"""All values of some layers from a token, or to a token: rows and columns of maps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def one_token(
     quantity: str,
     words: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
-    """Return the row of one query, or the column of one key, for every head of `layers`.
+    """Return the row of a query, or the column of a key, for every head of `layers`.
 
     No whole map is held: a row is computed alone, a column from some rows at a time.
 

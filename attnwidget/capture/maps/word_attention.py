@@ -24,9 +24,9 @@ class WordAttention:
     """The maps of an `Attention` between words: `attention.words`.
 
     A value to a word is the sum over the word's tokens, and a value from a word is the mean over
-    its tokens (Clark et al. 2019, section 4.1), so that rows that sum to 1 still do. A special
-    token is a word of its own. The methods are those of `Attention`, with words in place of
-    tokens; long inputs (`Attention.is_long`) have no maps between words.
+    its tokens (Clark et al. 2019, section 4.1). Sums of rows do not change. A special token counts
+    as a word. The methods are those of `Attention`, with words in place of tokens; long inputs
+    (`Attention.is_long`) have no maps between words.
 
     Attributes:
         head_maps: The maps between tokens.
@@ -159,7 +159,7 @@ class WordAttention:
         stack: str | None = None,
         quantity: str = "weights",
     ) -> Float32Array:
-        """Return the values of every head from one word, or to one word.
+        """Return the values of every head from a word, or to a word.
 
         `side` is "query" for values from the word, "key" for values to it, and `index` the place of
         the word on this side. [H, n] of a layer, [L, H, n] of a stack, NaN where masked. The

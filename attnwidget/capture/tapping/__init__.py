@@ -1,1 +1,1 @@
-"""The tap: attention read from a running model, and changed on the way."""
+"""The tap: reading and editing attention in a running model."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attnwidget.capture.tapping.lazy_mask import LazyMask
 
 # Arguments that change no attention weight: settings of fused functions, packed sequences, and
-# options of the model's forward that travel through to its layers.
+# options of the model's forward that reach its layers.
 _WITHOUT_EFFECT = frozenset(
     {
         "cache_position",
@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = frozenset(
         "return_dict",
         "scaling",
         "seq_idx",
-        "sliding_window",  # the mask has the window too
+        "sliding_window",  # the mask includes the window
         "token_type_ids",
         "use_cache",
     }
@@ -51,8 +51,8 @@ def check_arguments(
 ) -> None:
     """Refuse an argument that may change the attention weights in an unknown way.
 
-    Models test the name of their attention implementation. Under the name of the tap a model may
-    hand over, as an argument, what it adds to the mask under the name "eager".
+    Models test the name of their attention implementation. Under the name of the tap, a model may
+    pass as an argument what it adds to the mask under the name "eager".
 
     Raises:
         ValueError: if an argument is not None, is unknown here, and is not named by the model's own

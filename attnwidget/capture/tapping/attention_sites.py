@@ -1,4 +1,4 @@
-"""Where a model attends: its attention modules, their stacks, and how each can be tapped."""
+"""The attention modules of a model, their stacks, and the way to tap each module."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class Site:
     """One attention module of a model.
 
     Attributes:
-        module: the attention module itself.
-        path: its dotted path inside the model.
-        route: "interface" where the module asks transformers' AttentionInterface for its attention
-            function; "functions" where it calls torch's softmax or scaled_dot_product_attention.
+        module: The attention module.
+        path: Dotted path of the module inside the model.
+        route: "interface" if the module gets its attention function from transformers'
+            AttentionInterface; "functions" if it calls torch's softmax or
+            scaled_dot_product_attention.
         stack: "self" in a model with one stack, "encoder" or "decoder" in a model with two, "cross"
             if the keys belong to another sequence.
     """
@@ -45,7 +46,7 @@ class Site:
 
 
 def find_sites(model: nn.Module) -> list[Site]:
-    """The attention modules of `model`, in the order in which they are registered.
+    """Return the attention modules of `model`, in the order in which they are registered.
 
     Example:
         >>> from attnwidget import load_model
@@ -58,7 +59,7 @@ def find_sites(model: nn.Module) -> list[Site]:
         if route is not None:
             sites.append((module, path, route))
     if any(route == "interface" for _, _, route in sites):
-        # A pooling head beside the layers (SigLIP) is no layer of the model.
+        # A pooling head beside the layers (SigLIP) is not a layer of the model.
         sites = [entry for entry in sites if not isinstance(entry[0], nn.MultiheadAttention)]
         # A wrapper around a layer's attention (an adapter with its own prompt) is not a second
         # attention.
@@ -76,7 +77,7 @@ def find_sites(model: nn.Module) -> list[Site]:
 
 
 def count_heads(module: nn.Module, config: object = None) -> int | None:
-    """The number of attention heads that `module` says it has, else `config`; None if neither."""
+    """Return the number of heads that `module` states, or else `config`; None if neither does."""
     for owner in (module, config):
         for name in _HEAD_COUNTS:
             count = getattr(owner, name, None)
@@ -131,7 +132,7 @@ def _stack(module: nn.Module, path: str, two_stacks: bool) -> StackName:
 
 @cache
 def _names_used(cls: Any) -> frozenset[str]:
-    """Every name that the methods of `cls` mention, and the functions of its file they call."""
+    """Return all names in the methods of `cls` and in the functions of its file that they call."""
     names: set[str] = set()
     for base in cls.__mro__:
         if base is nn.Module or base.__name__ == "PreTrainedModel":

@@ -38,12 +38,14 @@ class Change:
         said: the method as captions say it: "uniform", "mean over 24 tokens".
         edges: (query, key) of single weights that are taken out.
         output: [Dv] in the place of every query's output ("mean"), or [Q, Dv] ("patch").
+        queries: The queries whose output "patch" replaces; () = all.
     """
 
     method: str
     said: str
     edges: tuple[tuple[int, int], ...] = ()
     output: Tensor | None = None
+    queries: tuple[int, ...] = ()
 
     def after(self, earlier: Change | None) -> Change:
         """This change where a block around it has an `earlier` one: edges add up, others hold."""
@@ -111,7 +113,13 @@ class LayerChanges:
                     f"but the batch has {counted(batch, 'input')} of {n_query}: "
                     f"read single inputs of {len(replacement)} tokens"
                 )
-            rows[head] = replacement.expand(rows[head].shape)
+            replaced = replacement.expand(rows[head].shape)
+            if change.queries:
+                chosen = list(change.queries)
+                replaced = rows[head].index_copy(
+                    1, torch.tensor(chosen, device=replaced.device), replaced[:, chosen]
+                )
+            rows[head] = replaced
         return torch.stack(rows, 1)
 
 
@@ -157,6 +165,7 @@ class Edits:
         digest = blake2b(digest_size=16)
         for head, change in sorted(self.changes.items()):
             digest.update(repr((*head, change.method, sorted(change.edges))).encode())
+            digest.update(repr(change.queries).encode() if change.queries else b"")
             if change.output is not None:
                 values = change.output.detach().float().cpu().numpy()
                 digest.update(np.ascontiguousarray(values).tobytes())

@@ -1,4 +1,4 @@
-"""Gradients of a loss with respect to attention weights, from one forward and one backward pass."""
+"""Gradients of a loss with respect to attention weights, from a forward and a backward pass."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class LayerGradient:
     """dL/da of one layer.
 
     Attributes:
-        layer: index of the layer in its stack, from 0.
+        layer: Index of the layer in its stack, from 0.
         stack: "self", or "encoder", "decoder", "cross".
-        values: [B, H, Q, K], the derivative by each weight after the softmax as a variable of its
-            own; float32, with its sign.
-        visible: bool, broadcastable to [B, H, Q, K]: which keys each query may see; None = all.
+        values: Derivative by each weight after the softmax, float32 [B, H, Q, K] with sign. Each
+            weight is a separate variable.
+        visible: Which keys each query may see, bool, broadcastable to [B, H, Q, K]; None = all
+            keys.
     """
 
     layer: int
@@ -35,13 +36,14 @@ class LayerGradient:
 def attention_gradients(
     hf_model: Any, task: Task, options: Mapping[str, Any] | None = None
 ) -> tuple[list[LayerGradient], Tensor]:
-    """dL/da of every layer, in order of computation, and the loss of each input, [B].
+    """Return dL/da of every layer in order of computation, and the loss of each input, [B].
 
-    L is the sum of the inputs' losses. Parameters and their gradients stay as they are, frozen
-    ones too. `options` are passed on to the model. Memory: all maps of all layers.
+    L is the sum of the inputs' losses. Parameters and their gradients do not change, and frozen
+    parameters stay frozen. `options` are passed on to the model. The gradients need the memory of
+    all maps of all layers.
 
     Raises:
-        ValueError: if the loss is no number, does not depend on a layer's weights, or must pass
+        ValueError: if the loss is not a number, does not depend on a layer's weights, or must pass
             through layers that quantise their inputs; or the model was made under
             torch.inference_mode().
 
@@ -88,7 +90,7 @@ def attention_gradients(
 
 
 def _check_differentiable(hf_model: nn.Module) -> None:
-    """Refuse weights and layers through which no gradient goes: the rest would be wrong."""
+    """Refuse weights and layers that stop gradients, because further gradients would be wrong."""
     if any(parameter.is_inference() for parameter in hf_model.parameters()):
         raise ValueError(
             f"the weights of this {type(hf_model).__name__} were made under "
@@ -108,7 +110,7 @@ def _passes_gradients_on(module: nn.Module) -> bool:
     weight: Any = getattr(module, "weight", None)
     if not isinstance(module, nn.Linear) or type(weight) in (Tensor, nn.Parameter):
         return True
-    # Some other weight types also quantise the input, so that gradients end there.
+    # Some further types of weights quantise the input as well, and stop gradients.
     probe = torch.ones(1, module.in_features, device=weight.device, dtype=weight.dtype)
     if not probe.is_floating_point():
         return True  # of bitsandbytes, which has gradients
@@ -120,7 +122,7 @@ def _passes_gradients_on(module: nn.Module) -> bool:
 
 @contextmanager
 def _differentiable(hf_model: Any, inputs: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-    """Inputs, and embeddings of what is no number, as variables: frozen models have no others."""
+    """Make variables of float inputs and of embeddings: frozen models have no other variables."""
     options = {
         name: value.detach().clone().requires_grad_() if value.is_floating_point() else value
         for name, value in inputs.items()

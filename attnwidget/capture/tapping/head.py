@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Head(NamedTuple):
-    """One attention head: 0-based layer and head, and the stack of layers it belongs to.
+    """One attention head: layer and head, counted from 0, and the stack of its layer.
 
     `stack` is "self" in models with one stack; "encoder", "decoder" or "cross" in encoder-decoders.
 
@@ -28,7 +28,7 @@ class Head(NamedTuple):
 
     @property
     def paper_name(self) -> str:
-        """The 1-based name printed in papers, "layer-head"."""
+        """The name in papers, "layer-head", counted from 1."""
         return f"{self.layer + 1}-{self.head + 1}"
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ def named_head(
     shapes: Mapping[str, tuple[int, int]],
     layers: Mapping[str, LayerNumbers] | None = None,
 ) -> Head:
-    """The head that (layer, head) or (layer, head, stack) names among stacks of (layers, heads).
+    """Return the head that (layer, head) or (layer, head, stack) names.
 
     Args:
         value: The layer and head, and the stack if there are several.

@@ -1,4 +1,4 @@
-"""Which layers of a model have attention: hybrid models have it in some of their layers only."""
+"""The layers with attention in hybrid models, in which some layers have no attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 
 from attnwidget.capture.tapping.attention_sites import Site
 
-# Layers that a message lists.
+# Number of layers that a message lists.
 _LISTED = 12
 
 
@@ -23,7 +23,7 @@ class LayerNumbers:
 
     Attributes:
         numbers: The layers with attention, from 0, in the order of computation.
-        n_layers: All layers, L, with those that have no attention.
+        n_layers: Number of all layers, L, including layers without attention.
 
     Example:
         >>> import numpy as np
@@ -40,7 +40,7 @@ class LayerNumbers:
 
     @classmethod
     def without(cls, without_attention: Collection[int], n_layers: int) -> LayerNumbers:
-        """Return the numbers of all layers but those without attention."""
+        """Make the layer numbers of a stack from its layers without attention."""
         numbers = (number for number in range(n_layers) if number not in without_attention)
         return cls(tuple(numbers), n_layers)
 
@@ -72,7 +72,7 @@ class LayerNumbers:
             self.place(layer)
 
     def said(self, stack: str) -> str:
-        """Name the layers without attention, as a note says it; "" if every layer has attention."""
+        """Describe the layers without attention in a note; "" if every layer has attention."""
         without = self.without_attention
         if not without:
             return ""
@@ -84,11 +84,11 @@ class LayerNumbers:
         return f"{have.format(listed, of_stack)} no attention"
 
     def nearest(self, layer: int) -> int:
-        """Return the layer with attention that is nearest to a layer, the earlier one of two."""
+        """Return the layer with attention that is nearest to a layer; the earlier of two."""
         return min(self.numbers, key=lambda number: (abs(number - layer), number))
 
     def spread(self, values: NDArray[Any], axis: int = 0, fill: float = np.nan) -> NDArray[Any]:
-        """Return values of the layers with attention with a place for every layer.
+        """Spread values of the layers with attention over all layers.
 
         Args:
             values: One entry along `axis` for each layer with attention.
@@ -131,7 +131,7 @@ def layer_numbers(model: nn.Module, sites: Sequence[Site]) -> dict[str, LayerNum
 
 
 def _in_one_list(model: nn.Module, paths: Sequence[str]) -> LayerNumbers | None:
-    """Return the indices of modules in the outermost `nn.ModuleList` that tells them apart.
+    """Return the indices of modules in the outermost `nn.ModuleList` that separates them.
 
     Return None if no list holds all modules, or if the indices do not rise from module to module.
     """

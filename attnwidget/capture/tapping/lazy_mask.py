@@ -1,4 +1,4 @@
-"""A layer's mask as a rule: which keys some queries may see, computed when asked for."""
+"""A layer's mask as a rule, from which any part of the mask is computed on request."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _COMPUTES_WITH_MASK = (
 
 @dataclass(frozen=True, eq=False)
 class LazyMask:
-    """What transformers would make a mask of, all queries by all keys, for any part of it.
+    """The rule of a transformers mask, which gives any part of the mask.
 
     A model passes this object on to its attention function in place of the mask.
 
     Attributes:
         rule: transformers' mask function of (item, head, query position, key position).
-        queries: int64 [Q], the positions of the queries.
-        first_key: position of the first key.
-        n_key: keys.
-        real: bool [B, n], False at padding; None = no padding.
+        queries: Positions of the queries, int64 [Q].
+        first_key: Position of the first key.
+        n_key: Number of keys.
+        real: False at padding, bool [B, n]; None = no padding.
     """
 
     rule: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -41,7 +41,7 @@ class LazyMask:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> LazyMask:
-        """From the arguments of a mask function of transformers 4.57 or later."""
+        """Make a mask from the arguments of a mask function of transformers 4.57 or later."""
         device = arguments.get("device", "cpu")
         queries = arguments.get("cache_position")
         if queries is None:
@@ -67,7 +67,7 @@ class LazyMask:
         raise ValueError(_COMPUTES_WITH_MASK)
 
     def item(self, number: int) -> LazyRows:
-        """The mask of one input of the batch."""
+        """Return the mask of one input of the batch."""
         return LazyRows(1, lambda queries, keys: self._part(number, queries, keys))
 
     def _part(self, item: int, queries: Index, keys: Index) -> Tensor:
@@ -89,11 +89,11 @@ class LazyMask:
 
 @dataclass(frozen=True, eq=False)
 class LazyRows:
-    """[n_heads, Q, K] that is computed in parts: indexed like the tensor it stands for.
+    """A tensor [n_heads, Q, K] that is computed in parts, and indexed like a tensor.
 
     Attributes:
-        n_heads: 1 where it is the same for all heads.
-        part: gives the numbers of some queries and keys, [n_heads, q, k].
+        n_heads: Number of heads; 1 if the numbers are the same for all heads.
+        part: Function that computes the numbers of some queries and keys, [n_heads, q, k].
     """
 
     n_heads: int
@@ -101,7 +101,7 @@ class LazyRows:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its first axis; the others are not known."""
+        """The length of the first axis; the other lengths are unknown."""
         return (self.n_heads,)
 
     def __getitem__(self, at: Any) -> Tensor:

@@ -17,17 +17,17 @@ from attnwidget.capture.tapping.tap import implemented_as, open_edits, tap
 # size. Half precision rounds every layer, so there the eager implementation is the judge.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 _HALF = (torch.float16, torch.bfloat16)
-# Tokens of a long input that are compared: a second whole pass would double the time of a reading.
+# Number of tokens of a long input that are compared: a second whole pass would double the time.
 _TOKENS_OF_LONG = 512
 
 
 class OutputCheck:
-    """Compares the outputs of a model inside and outside a tap, once in the model's life.
+    """A comparison of a model's outputs inside and outside a tap, once per model.
 
-    A model may branch on the name of its attention implementation, and then computes something else
-    under the name of the tap. Its maps would be those of another computation.
+    A model may branch on the name of its attention implementation, and compute something else under
+    the name of the tap. The maps would then belong to another computation.
 
-    Cost: one more forward pass for the first input. Later inputs cost nothing.
+    The first input costs one more forward pass. Later inputs cost nothing.
     """
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class OutputCheck:
 
         Args:
             model: The model, or the part of it, that was run.
-            inputs: What it read.
-            options: Further arguments of its forward.
-            output: What it gave inside the tap.
+            inputs: The model's inputs.
+            options: Further arguments of the model's forward.
+            output: Output of the model inside the tap.
 
         Raises:
             ValueError: The outputs differ by more than rounding explains.
@@ -60,7 +60,7 @@ class OutputCheck:
             return
         if _difference(output, _plain_pass(model, inputs, options), inputs) > 1:
             if self._weights is not None and self._weights.changed(model):
-                return  # the next reading is compared
+                return  # the next read is compared
             _judge_difference(model, inputs, options, output)
         self._passed = True
 
@@ -80,7 +80,7 @@ class OutputCheck:
 def _judge_difference(
     model: nn.Module, inputs: Mapping[str, Any], options: Mapping[str, Any], output: Any
 ) -> None:
-    """Accept a difference between eager and fused attention in half precision, and no other.
+    """Accept differences between eager and fused attention in half precision, and no others.
 
     Raises:
         ValueError: Any other difference. The message names the likely cause.
@@ -109,7 +109,7 @@ def _plain_pass(model: nn.Module, inputs: Mapping[str, Any], options: Mapping[st
 
 
 def _first_tokens(value: Tensor) -> Tensor:
-    """The part of an input for the first tokens: ids, embeddings, or a mask of two or four axes."""
+    """Return the part of an input for the first tokens: ids, embeddings, or a mask."""
     if value.ndim == 4:
         return value[..., :_TOKENS_OF_LONG, :_TOKENS_OF_LONG]
     return value[:, :_TOKENS_OF_LONG] if value.ndim > 1 else value
@@ -118,7 +118,7 @@ def _first_tokens(value: Tensor) -> Tensor:
 def _difference(first: Any, second: Any, inputs: Mapping[str, Any]) -> float:
     """Return the largest difference of two outputs at real tokens, as a share of the tolerance.
 
-    Compared are the logits and states that both outputs have.
+    The comparison covers the logits and states that both outputs have.
     """
     tensors = _tensors(first)
     others = _tensors(second)
@@ -142,7 +142,7 @@ def _tensors(output: Any) -> dict[str, Tensor]:
 
 
 def _real_tokens(name: str, inputs: Mapping[str, Any]) -> Tensor | None:
-    """Bool [B, n], False at padding, where implementations differ; None = no padding."""
+    """Return False at padding, where implementations differ, bool [B, n]; None = no padding."""
     decoded = "decoder_input_ids" in inputs and not name.startswith("encoder")
     mask = inputs.get("decoder_attention_mask" if decoded else "attention_mask")
     if not isinstance(mask, Tensor) or mask.ndim != 2 or bool(mask.all()):

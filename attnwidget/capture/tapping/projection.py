@@ -100,7 +100,7 @@ class Projections:
         projection = self._modules.get(module)
         if projection is None or self._why_not.get(module):
             return None
-        return head_projections(_weight(projection).detach(), n_heads)
+        return head_projections(projection_weight(projection).detach(), n_heads)
 
     @contextmanager
     def checking(self) -> Iterator[None]:
@@ -137,7 +137,7 @@ class Projections:
                 f"{type(seen.module).__name__} shows its attention weights, but not the values "
                 "they multiply"
             )
-        elif _weight(self._modules[seen.module]).shape[1] != (
+        elif projection_weight(self._modules[seen.module]).shape[1] != (
             seen.weights.shape[1] * seen.value.shape[-1]
         ):
             self._why_not[seen.module] = f"{self._where(seen.module)} takes more than the values"
@@ -166,7 +166,7 @@ class Projections:
         assert seen.value is not None
         projection = self._modules[module]
         heads, n_query = seen.weights.shape[1:3]
-        weight = _weight(projection)
+        weight = projection_weight(projection)
         if not isinstance(output, Tensor):
             self._why_not[module] = f"{self._where(module)} gives more than a tensor (quantised)"
             return
@@ -212,8 +212,8 @@ def _is_linear(module: nn.Module) -> bool:
     return plain and weight.ndim == 2 and weight.is_floating_point()
 
 
-def _weight(projection: Any) -> Tensor:
-    """[d, H * Dv], as `nn.Linear` keeps it; GPT-2's Conv1D keeps it transposed."""
+def projection_weight(projection: Any) -> Tensor:
+    """Return the weight [d, H * Dv] as `nn.Linear` keeps it; GPT-2's Conv1D has it transposed."""
     projection = getattr(projection, "base_layer", projection)  # of an adapter's
     weight = weight_of(projection, "weight")
     assert weight is not None

@@ -321,7 +321,7 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
     The edits of `outer` hold in all passes, the intact pass too. Passes in other threads are not
     affected.
     """
-    layers = _layers_of(hf_model)
+    layers = layers_of(hf_model)
     switched = _Switched(outer.changes, edits.heads_of, edits.stacks)
     replay = Replay(hf_model, switched, None if layers is None else [layer for layer, _ in layers])
     holds = [
@@ -343,7 +343,7 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
         yield replay
 
 
-def _layers_of(hf_model: nn.Module) -> list[tuple[nn.Module, nn.Module]] | None:
+def layers_of(hf_model: nn.Module) -> list[tuple[nn.Module, nn.Module]] | None:
     """Return each layer with its attention module, if a list has exactly one layer per module."""
     attentions = [site.module for site in find_sites(hf_model)]
     for module in hf_model.modules():

@@ -1,4 +1,4 @@
-"""Queries to which a mask hides every key: implementations of attention differ in what they do."""
+"""Queries for which a mask hides every key: implementations of attention treat them differently."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import Tensor
 def rows_without_keys(mask: Tensor) -> Tensor | None:
     """Return the queries whose keys are all hidden by False or by -inf, [..., Q] bool.
 
-    Returns None where each query may see a key. Keys that are hidden by the lowest finite number do
-    not count: every implementation then attends to all keys alike.
+    Returns None if each query may see a key. Keys that are hidden by the lowest finite number do
+    not count, because every implementation then attends to all keys equally.
 
     Args:
         mask: Bool with True = visible, or additive, [..., Q, K].
@@ -26,10 +26,10 @@ def rows_without_keys(mask: Tensor) -> Tensor | None:
 
 
 def weight_without_keys(mask: Tensor, implementation: str) -> float | None:
-    """Return the weight that an implementation gives such queries at every key.
+    """Return the weight of every key for these queries in an implementation.
 
     torch's fused functions give 0. The eager functions of transformers give NaN after -inf; None
-    marks a bool mask, which they do not accept.
+    marks a bool mask, which eager functions do not accept.
     """
     if implementation != "eager":
         return 0.0

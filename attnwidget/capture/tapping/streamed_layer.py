@@ -1,4 +1,4 @@
-"""One layer over a long input: its outputs and what its rows tell, no map ever whole."""
+"""One layer over a long input: its outputs, and the statistics of its rows, without whole maps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnwidget.capture.tapping.weights_agree import spread_rows, weights_agree
 from attnwidget.kernels.streaming import Streamed, stream_attention
 from attnwidget.kernels.weights import attention_weights
 
-# Rows, spread over the input, on which the formula is compared with the model's own function.
+# Number of rows, spread over the input, that are compared with the model's own function.
 _ROWS_CHECKED = 16
 # Differences of the heads' outputs that rounding explains, as a share of the largest output.
 _OUTPUT_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-5, torch.float16: 5e-2}
@@ -28,13 +28,13 @@ class StreamedItem:
 
     Attributes:
         query: [H, Q, D] after position encoding.
-        key: [Hkv, K, D] likewise.
-        scaling: factor of the scores.
-        softcap: as `attention_weights` takes it; None for none.
-        sinks: [H], or None.
-        mask: which keys each query sees; None = all.
-        bias: what is added to the scores; None = nothing.
-        streamed: what the rows told.
+        key: [Hkv, K, D] after position encoding.
+        scaling: Factor of the scores.
+        softcap: As in `attention_weights`; None = no soft cap.
+        sinks: Scores of the attention sinks, [H], or None.
+        mask: Which keys each query sees; None = all keys.
+        bias: Numbers that are added to the scores; None = nothing.
+        streamed: Statistics of the rows.
     """
 
     query: Tensor
@@ -58,14 +58,14 @@ def stream_layer(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[Tensor, list[StreamedItem]]:
-    """What an attention function puts out, [B, Q, H, Dv], and every input of the batch.
+    """Return the output of an attention function, [B, Q, H, Dv], and every input of the batch.
 
-    The arguments are those of the attention function; `eager` is the model's own, with which some
-    rows of the map are compared. `implementation` names the attention implementation that the model
-    was loaded with.
+    The arguments are the arguments of the attention function. `eager` is the model's own function,
+    with which some rows of the map are compared. `implementation` names the attention
+    implementation with which the model was loaded.
 
     Raises:
-        ValueError: the weights do not follow from queries and keys in a way that is known.
+        ValueError: the weights do not follow from queries and keys in a known way.
     """
     scaling = kwargs.get("scaling")
     scaling = float(query.shape[-1] ** -0.5 if scaling is None else scaling)
@@ -133,7 +133,7 @@ def _mask_and_bias(
 
 
 def _of_every_query(added: Tensor, n_query: int) -> Tensor:
-    """A mask or bias as [B, 1 or H, Q, K]; LayoutLM and T5 may give one row for all queries."""
+    """Expand a mask or bias to [B, 1 or H, Q, K]; LayoutLM and T5 may have one row for all."""
     while added.ndim < 4:
         added = added[None]
     return added.expand(-1, -1, n_query, -1)

@@ -1,4 +1,4 @@
-"""The tap: every layer's attention handed over during a model's forward pass, none of it kept."""
+"""The tap: a callback gets every layer's attention during a model's forward pass."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ class LayerAttention(Seen):
     """The record of one attention layer in one forward pass.
 
     Attributes:
-        layer: number of the layer within its stack, from 0. Layers without attention count too; a
-            module that several layers share (ALBERT) counts once per layer.
+        layer: Number of the layer in its stack, from 0. Layers without attention count; a module
+            that several layers share (ALBERT) counts once per layer.
         stack: "self", or "encoder", "decoder", "cross".
-        module: the attention module.
-        weights: [B, H, Q, K], as the model itself computed them, in its dtype and graph.
-        query: [B, H, Q, D] after position encoding, or None where only weights can be seen.
-        key: [B, Hkv, K, D] after position encoding, H a multiple of Hkv, or None likewise.
-        value: [B, Hkv, K, Dv], or None where it cannot be seen.
-        scaling: factor of the scores, or None likewise.
-        mask: broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None = every key
-            is visible to every query.
-        kwargs: further arguments of the attention function: softcap, position_bias, s_aux...
-        outputs_replaced: whether an edit gave heads outputs that weights and values do not make.
+        module: The attention module.
+        weights: Weights [B, H, Q, K] as the model computed them, in its dtype and autograd graph.
+        query: [B, H, Q, D] after position encoding, or None if only weights can be seen.
+        key: [B, Hkv, K, D] after position encoding, H a multiple of Hkv; None as for `query`.
+        value: [B, Hkv, K, Dv], or None if it cannot be seen.
+        scaling: Factor of the scores; None as for `query`.
+        mask: Mask, broadcastable to [B, H, Q, K]: additive, or bool with True = visible; None =
+            every key is visible to every query.
+        kwargs: Further arguments of the attention function: softcap, position_bias, s_aux...
+        outputs_replaced: Whether an edit replaced outputs of heads by tensors that do not follow
+            from weights and values.
     """
 
     layer: int
@@ -64,8 +65,8 @@ class LongAttention:
     """The record of one attention layer in one forward pass over a long input.
 
     Attributes:
-        layer, stack, module: as in `LayerAttention`.
-        items: every input of the batch.
+        layer, stack, module: As in `LayerAttention`.
+        items: The inputs of the batch.
     """
 
     layer: int
@@ -88,9 +89,9 @@ class _Tap:
     edits: Edits | None = None
     on_long: OnLong | None = None
     config_keys: frozenset[int] = frozenset()
-    # Of stacks in which some layers have no attention.
+    # Layer numbers of stacks in which some layers have no attention.
     numbers: Mapping[str, LayerNumbers] = field(default_factory=dict)
-    # How many attention layers of each stack this pass has reached, and their numbers.
+    # Number of attention layers of each stack that this pass has reached, and their layer numbers.
     next_layer: dict[str, int] = field(default_factory=dict)
     layer_of: dict[nn.Module, int] = field(default_factory=dict)
     # The modules that reported weights in this pass, and the edited outputs.
@@ -119,7 +120,7 @@ class _Tap:
             self.watch.enter(module)
 
     def _number(self, site: Site, place: int) -> int:
-        """The number of the attention layer that a pass reaches after `place` others."""
+        """Return the layer number of the attention layer at `place` in its stack."""
         if site.stack not in self.numbers:
             return place
         numbers = self.numbers[site.stack].numbers
@@ -177,7 +178,7 @@ class _Tap:
         return True
 
     def _check_edited(self, module: nn.Module) -> None:
-        """Refuse a pass in which a head's edit was passed by."""
+        """Refuse a pass in which the edit of a head had no effect."""
         changes = self.changes(module)
         name = type(module).__name__
         done = self.edited.get(module, set())
@@ -203,20 +204,20 @@ _registered = False
 
 
 def open_edits(model: nn.Module) -> Edits:
-    """What this thread has replaced in `model` at the moment; empty where it is intact."""
+    """Return the edits of this thread in `model`; empty if the model is intact."""
     model = uncompiled(model)
     edits = (t.edits for t in reversed(_open_taps.get()) if t.edits is not None and t.root is model)
     return next(edits, Edits())
 
 
 def _edits_in_force(module: nn.Module) -> Edits | None:
-    """Those of the innermost tap of `module` that says."""
+    """Return the edits of the innermost tap of `module` that states edits."""
     edits = (t for t in reversed(_open_taps.get()) if t.edits is not None and module in t.sites)
     return next((t.edits for t in edits), None)
 
 
 def pass_layer_by(module: nn.Module) -> None:
-    """Count a layer that this pass does not run; its attention module says which stack's."""
+    """Count a layer that this pass does not run; its attention module determines the stack."""
     for open_tap in _open_taps.get():
         if (site := open_tap.sites.get(module)) is not None:
             open_tap.next_layer[site.stack] = open_tap.next_layer.get(site.stack, 0) + 1
@@ -229,26 +230,26 @@ def tap(
     edits: Edits | None = None,
     on_long: OnLong | None = None,
 ) -> Iterator[None]:
-    """Hand every attention layer of `model` to `on_layer` during forward passes in the block.
+    """Pass every attention layer of `model` to `on_layer` during forward passes in the block.
 
-    Works whatever attention implementation the model was loaded with, whether it is compiled, and
-    in whatever mode: the weights of a module in train mode would come after dropout, so that all
-    modules are in eval mode in the block. The model is as before when the block ends, however it
-    ends. Other threads' passes are not seen, and compute the same, uncompiled and in eval mode.
+    The model may have any attention implementation, may be compiled, and may be in train mode.
+    Weights in train mode would include dropout, so all modules are in eval mode in the block. The
+    end of the block restores the model, even after an exception. Passes of other threads are not
+    reported. They compute the same numbers, uncompiled and in eval mode.
 
     Args:
-        model: a transformers model.
+        model: A transformers model.
         on_layer: Callback with one `LayerAttention` per layer, in the order of computation; edited
             heads report their edited weights.
         edits: The replacements of head outputs in the block, also in taps inside the block; None =
             the replacements that already hold.
-        on_long: for long inputs: called in place of `on_layer`, with one `LongAttention` a layer
-            that holds no map.
+        on_long: Callback for long inputs in place of `on_layer`, with one `LongAttention` per
+            layer, which has no map.
 
     Raises:
         TypeError: the model has no attention module that can be tapped.
-        ValueError: `on_long` with a model that shows its weights alone.
-        ValueError: in a forward pass, where an edit cannot be done.
+        ValueError: `on_long` with a model that shows only its weights.
+        ValueError: in a forward pass, if an edit is impossible.
 
     Example:
         >>> from attnwidget import load_model
@@ -298,7 +299,7 @@ def tap(
 def _whole_stacks(
     model: nn.Module, sites: list[Site]
 ) -> Iterator[tuple[nn.Module, set[StackName]]]:
-    """Return the parts that may run on their own, and the stacks whose layers then start again.
+    """Return the modules that may run alone, and the stacks whose layers then count from the start.
 
     Return the model, and each inner model with all layers of a stack: an encoder, a decoder, or the
     layers below the prediction head.
@@ -311,7 +312,7 @@ def _whole_stacks(
 
 
 def _register() -> None:
-    """Register the attention and mask function, once a process: transformers cannot unregister."""
+    """Register the attention and mask functions once: transformers cannot unregister them."""
     global _registered
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -319,13 +320,13 @@ def _register() -> None:
     with _registry_lock:
         if not _registered:
             type(ALL_ATTENTION_FUNCTIONS).register(_NAME, _attention)
-            # Without a mask function of the same name transformers passes no mask at all.
+            # Without a mask function of the same name, transformers passes no mask.
             type(ALL_MASK_ATTENTION_FUNCTIONS).register(_NAME, _mask)
             _registered = True
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    """Every config inside `model` that says which attention function its modules take."""
+    """Yield every config inside `model` that names the attention function of its modules."""
     configs = {}
     for module in model.modules():
         config: Any = getattr(module, "config", None)
@@ -341,7 +342,7 @@ def implemented_as(model: nn.Module, name: str) -> AbstractContextManager[None]:
 
 
 def _original(config: object) -> str:
-    """The implementation that a pass outside every tap would use for `config`."""
+    """Return the implementation that a pass outside every tap would use for `config`."""
     named = unheld(config, _IMPLEMENTATION) if hasattr(config, _IMPLEMENTATION) else None
     # A copy made inside a tap has the tap's own name.
     return "eager" if named in (None, _NAME) else str(named)
@@ -378,7 +379,7 @@ def _attention(
     if mask is not None and implementation != "eager":
         empty_rows = rows_without_keys(mask)
     if mask is not None and mask.dtype == torch.bool:
-        mask = additive(mask, query.dtype)  # eager would add a caller's bool mask as 0 and 1
+        mask = additive(mask, query.dtype)  # eager functions would add a bool mask as 0 and 1
     if eager is None:
         raise TypeError(
             f"{type(module).__name__} has no eager attention function; its attention cannot be read"
@@ -387,7 +388,7 @@ def _attention(
     # GPT-2 has a second eager attention: its product rounds differently, so weights recomputed from
     # large scores would differ.
     rounds_otherwise = upcast is not None and getattr(module, "reorder_and_upcast_attn", False)
-    # Gradients through a softmax over -inf alone would be NaN.
+    # Gradients through a softmax over only -inf would be NaN.
     added = mask
     if mask is not None and empty_rows is not None:
         added = mask.masked_fill(empty_rows[..., None], 0)
@@ -396,7 +397,7 @@ def _attention(
     else:
         output, weights = eager(module, query, key, value, added, *args, **kwargs)
     if empty_rows is not None:
-        # torch's fused functions give a query without keys no weight and the output 0.
+        # In torch's fused functions, a query without keys has no weights and the output 0.
         weights = weights.masked_fill(empty_rows[..., None], 0)
         output = output.masked_fill(empty_rows.transpose(1, 2)[..., None], 0)
     if rounds_otherwise:
@@ -446,7 +447,7 @@ def _edited(
     """Return the replaced outputs of the heads of a layer, [B, Q, H, Dv].
 
     Raises:
-        ValueError: what they put out is not their values summed by their weights.
+        ValueError: the outputs are not the values summed by the weights.
     """
     with torch.no_grad():
         summed, output = summed_values(seen).transpose(1, 2), output.detach()
@@ -456,7 +457,7 @@ def _edited(
             f"heads of {type(module).__name__} cannot be switched off: what they put out is not "
             "the sum of their values by their attention weights"
         )
-    # Queries and keys no longer tell the weights.
+    # Weights no longer follow from queries and keys.
     weights = changes.weights(seen.weights, seen.visible())
     edited = Seen(weights, value=seen.value, mask=seen.mask, kwargs=seen.kwargs)
     outputs = changes.outputs(summed_values(edited))
@@ -464,7 +465,7 @@ def _edited(
 
 
 def _mask(*args: Any, **kwargs: Any) -> Any:
-    """The registered mask function: an additive mask in a tap, the model's usual one outside."""
+    """The registered mask function: an additive mask in a tap, the model's usual mask outside."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 
     config = kwargs.get("config")
@@ -475,7 +476,7 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
         mask = eager_mask(*args, **kwargs)
         if mask is None or _original(config) == "eager":
             return mask
-        # The model's own mask is of bools, and hides padding from queries that are padding.
+        # The model's own mask is bool, and hides padding from queries that are padding.
         hidden = mask == torch.finfo(mask.dtype).min
         return mask.masked_fill(hidden.all(-1, keepdim=True), -torch.inf)
     function = ALL_MASK_ATTENTION_FUNCTIONS.get(_original(config), eager_mask)
@@ -483,7 +484,7 @@ def _mask(*args: Any, **kwargs: Any) -> Any:
 
 
 def _hides_nothing(arguments: Mapping[str, Any]) -> bool:
-    """Whether a mask function is asked for a mask that hides no key.
+    """Return whether a mask function would make a mask that hides no key.
 
     Some models add a mask to any mask they receive, so pass no mask.
     """
@@ -496,7 +497,7 @@ def _hides_nothing(arguments: Mapping[str, Any]) -> bool:
 
 
 def _own_eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """The eager function that `module.forward` names: soft-caps, sinks and biases are its own."""
+    """Return the eager function that `module.forward` names, with its soft caps and sinks."""
     for base in type(module).__mro__:
         forward = vars(base).get("forward")
         if forward is not None:

@@ -1,6 +1,6 @@
 """Attention seen through the torch functions that attention modules call.
 
-The route for modules that do not ask transformers' AttentionInterface for their function.
+This route is for modules that do not use transformers' AttentionInterface.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from attnwidget.kernels.weights import attention_weights
 
 _SOFTMAX = {torch.softmax, functional.softmax, Tensor.softmax}
 _PRODUCTS = {"matmul", "__matmul__", "bmm"}
-# Below the row's best score by this much, a key is masked: masks are -1e4 to -1e38, scores are not.
+# A key is masked if its score is this far below the best score of the row: masks are -1e4 to -1e38,
+# and scores are not.
 _MASKED_BELOW = 5e3
 
 
@@ -38,7 +39,7 @@ class Seen:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def visible(self) -> Tensor | None:
-        """Bool, broadcastable to `weights`: which keys each query may see; None = all."""
+        """Return which keys each query may see, bool; None = all keys."""
         allowed = None
         for added in (self.mask, self.kwargs.get("position_bias")):
             if not isinstance(added, Tensor):
@@ -50,21 +51,21 @@ class Seen:
 
 
 class Editing(Protocol):
-    """Replaces the weights and outputs of a module."""
+    """Replacement of the weights and outputs of a module."""
 
     def changes(self, module: nn.Module) -> LayerChanges | None:
-        """What is to change in the pass that `module` is in; None for nothing."""
+        """Return the changes for the current pass of `module`; None for no changes."""
 
     def done(self, module: nn.Module, what: str) -> None:
-        """Take note that the "weights" or the "outputs" of `module` were edited."""
+        """Note that the "weights" or the "outputs" of `module` were edited."""
 
 
 class FunctionWatch(TorchFunctionMode):
-    """Reports the attention weights that torch functions compute between `enter` and `leave`.
+    """Reporter of the attention weights that torch functions compute between `enter` and `leave`.
 
     The computation changes only by `editing`, and by rounding if gradients are on: then the outputs
-    of scaled_dot_product_attention come from the reported weights, so that a loss depends on them.
-    The mode belongs to the thread that entered it.
+    of scaled_dot_product_attention come from the reported weights, for the gradients of a loss. The
+    mode belongs to the thread that entered it.
     """
 
     def __init__(
@@ -81,11 +82,11 @@ class FunctionWatch(TorchFunctionMode):
         self._waiting: tuple[nn.Module, Seen] | None = None
 
     def enter(self, module: nn.Module) -> None:
-        """`module`'s forward begins."""
+        """Note that the forward of `module` begins."""
         self._inside.append(module)
 
     def leave(self, module: nn.Module, *, failed: bool = False) -> None:
-        """`module`'s forward has ended, by an exception where it `failed`."""
+        """Note that the forward of `module` has ended; `failed` means by an exception."""
         if failed:
             self._waiting = None
         self._report_waiting()
@@ -134,7 +135,7 @@ class FunctionWatch(TorchFunctionMode):
     def _softmax(
         self, module: nn.Module, result: Tensor, input: Tensor, dim: int = 0, *_: Any, **__: Any
     ) -> Tensor:
-        """Takes note of weights that the softmax gave, and returns them as edited."""
+        """Note the weights of a softmax, and return the edited weights."""
         n_heads = count_heads(module, self._config)
         if dim not in (-1, input.ndim - 1) or input.ndim not in (3, 4):
             return result
@@ -148,7 +149,7 @@ class FunctionWatch(TorchFunctionMode):
             shape = tuple(input.shape)
         scores = input.detach().reshape(shape)
         weights = result
-        if weights.shape != shape:  # a view would be outside of the graph that leads to a loss
+        if weights.shape != shape:  # a view would be outside of the autograd graph of the loss
             weights = weights.reshape(shape)
         sinks = weights[..., :0]
         if getattr(module, "sinks", None) is not None:
@@ -166,9 +167,9 @@ class FunctionWatch(TorchFunctionMode):
     def _product(
         self, result: Tensor, first: Any = None, second: Any = None, *_: Any, **__: Any
     ) -> Tensor:
-        """The product after the softmax tells the values: [.., K, Dv] of every batch and head.
+        """Note the values [.., K, Dv] of the product after the softmax.
 
-        Returns the outputs of the heads as edited.
+        Returns the edited outputs of the heads.
         """
         assert self._waiting is not None
         module, seen = self._waiting
@@ -221,7 +222,7 @@ def _recomputed(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Seen:
-    """What scaled_dot_product_attention computed, with weights; the arguments are its own."""
+    """Compute scaled_dot_product_attention with weights; the arguments are the same."""
     scaling = query.shape[-1] ** -0.5 if scale is None else scale
     mask = attn_mask
     if is_causal:
@@ -235,20 +236,20 @@ def _recomputed(
 
 
 def summed_values(seen: Seen) -> Tensor:
-    """The outputs of the heads, [B, H, Q, Dv]: the values summed by the weights."""
+    """Return the outputs of the heads, [B, H, Q, Dv]: the values summed by the weights."""
     assert seen.value is not None
     groups = seen.weights.shape[-3] // seen.value.shape[-3]
     return seen.weights @ seen.value.repeat_interleave(groups, dim=-3)
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A bool mask (True = visible) as numbers to add to scores: 0, or the lowest of `dtype`."""
+    """Convert a bool mask (True = visible) to numbers added to scores: 0, or the lowest number."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(
         ~mask, torch.finfo(dtype).min
     )
 
 
 def visible_in(added: Tensor) -> Tensor:
-    """Where what is added to scores hides no key, bool: `additive` read backwards."""
-    # Biases may travel inside a mask (BEiT), finite ones of -100 too (Swin).
+    """Return where an additive mask hides no key, bool: the inverse of `additive`."""
+    # A mask may include biases (BEiT), even finite biases of -100 (Swin).
     return added > torch.finfo(added.dtype).min / 2

@@ -1,4 +1,4 @@
-"""Whether attention weights that were computed here agree with the weights of the model."""
+"""Comparison of computed attention weights with the weights of the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def weights_agree(computed: Tensor, expected: Tensor) -> bool:
         computed: Weights computed from queries and keys.
         expected: Weights of the model. Their dtype decides how much rounding explains.
 
-    NaN agrees with NaN alone.
+    NaN agrees only with NaN.
 
     Example:
         >>> import torch

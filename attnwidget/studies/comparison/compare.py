@@ -1,4 +1,4 @@
-"""Several models over the same segments, compared head by head."""
+"""Comparison of models over the same segments, head by head."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Metrics = Sequence[str | Accumulator[Any]]
 Texts = Iterable[Segment] | Iterable[Sentence | Sequence[str]]
 
-# Each comparison locks several models: two at once, of the same in turn, could wait for ever.
+# Each comparison locks several models, and two comparisons at once could block each other.
 _comparing = threading.Lock()
 _MAPS_MB = 2000
 
@@ -86,64 +86,65 @@ def compare(
     maps_mb: float | None = None,
     executor: Executor | None = None,
 ) -> ModelComparison | SeveralComparisons:
-    """Compare every head of a model with the same head of others, over the same segments.
+    """Compare every head of a model with the same head of other models, over the same segments.
 
-    For a model and its fine-tuned copy, two seeds, or steps of one training (Kovaleva et al. 2019,
-    section 4.3). Every number is of the tokens of a segment without padding, and a mean over
-    segments; intervals are over documents where segments know theirs, as those of `read_segments`
-    do.
+    The models may be a model and its fine-tuned copy, two seeds, or steps of one training (Kovaleva
+    et al. 2019, section 4.3). All numbers are means over segments, without padding. Intervals are
+    over documents if segments have documents, as with `read_segments`, else over segments.
 
     With several seeds, the change beyond their spread is the mean distance from `a` to the seeds,
-    minus the mean distance between pairs of seeds; a distance is 1 - cosine, or the divergence. The
-    change is 0 if seeds differ from each other as much as from `a`.
+    minus the mean distance between pairs of seeds. The distance is 1 - cosine, or the divergence.
+    The change is 0 if seeds differ from each other as much as from `a`.
 
     Memory holds the maps of one batch of `a`, and one layer of `b`: 4 L B H n^2 bytes, 75 MB for 8
     segments of 128 tokens in 12 layers of 12 heads. With `seeds` or `across_layers`, memory holds
-    all layers of `b`. With `resident=1` one model is in memory at a time: `a` reads as many
-    segments as have their maps within `maps_mb`, then `b` is loaded and reads the same, and so on,
-    with the same numbers; each model is loaded once for every `maps_mb` of maps. Ctrl-C ends the
-    pass and returns what is done.
+    all layers of `b`. With `resident=1`, one model is in memory at a time. `a` reads segments until
+    their maps fill `maps_mb`, then `b` is loaded and reads the same segments, and so on. The
+    numbers are the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends the pass
+    and returns the result so far.
 
     Args:
         a: A model, or a way to load one: a name or folder for `load_model`, or a function that
             returns a model.
-        b: another with as many layers and heads, whose tokenizer has the same tokens; or a list of
-            them.
-        segments: cut with one of the models (`read_segments`, `make_segments`); of words, sentences
-            of a treebank or lists of words.
+        b: A second model with the same numbers of layers and heads, whose tokenizer has the same
+            tokens; or a list of models.
+        segments: Segments made with one of the models (`read_segments`, `make_segments`); with
+            `unit="words"`, sentences of a treebank or lists of words.
         metrics: Metrics of `measure`, by name, or unused accumulators: each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
-        seeds: Whether the models of `b` are seeds of one training; if so, they are also compared
-            with each other.
+        seeds: Whether the models of `b` are seeds of one training; if True, seeds are compared with
+            each other as well.
         unit: "words" compares maps between words, so that tokenizers may differ: weights to the
             tokens of a word are summed, weights from them averaged, and all special tokens become
             one key without a query.
         matches: Whether to compare each head with every head of its layer, as `match()` requires:
             two to three times as slow.
-        across_layers: also compare heads of different layers, which `match(across_layers=True)`
-            needs: several times as slow.
-        padded: also the cosine of maps padded to so many tokens, rows of padding included, as in
-            the released code, where it is 200.
-        batch_size: segments that go through the models together.
-        progress: show a progress bar.
-        checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
-            after its last batch, with the same result to the last bit.
-        resident: 1 holds one model in memory at a time, loaded from a name, a folder or a function;
-            None all of them.
-        maps_mb: with `resident=1` megabytes of memory that maps may take; None = 2,000, which is
-            210 segments of 128 tokens in 12 layers of 12 heads. With `seeds` they are of all models
-            but the last one.
-        executor: what has workers read the segments, as in `measure`.
+        across_layers: Whether to compare heads of different layers as well, as
+            `match(across_layers=True)` requires: several times as slow.
+        padded: Number of tokens to which maps are padded for a further cosine, which includes rows
+            of padding, as in the released code (200); None = without this cosine.
+        batch_size: Number of segments in one pass of the models.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
+            last batch, with the same result to the last bit.
+        resident: 1 keeps one model in memory at a time, loaded from a name, a folder or a function;
+            None keeps all models in memory.
+        maps_mb: With `resident=1`, megabytes of memory for maps; None = 2,000, which is enough for
+            210 segments of 128 tokens in 12 layers of 12 heads. With `seeds`, they hold the maps of
+            all models except the last one.
+        executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
-        TypeError: no model, or no segments; with `resident=1` a model that is in memory already.
+        TypeError: an argument that is not a model, or not segments; with `resident=1`, a model that
+            is already in memory.
         OSError: a model cannot be loaded.
-        ValueError: models that differ in layers, heads or tokens; no segments; a segment too long
-            for one of them or for `padded`; a word without tokens; `padded` words; `seeds` of a
-            single model; a metric as in `measure`; a checkpoint of another study, or one or an
-            executor with `resident=1`; maps of one batch that are more than `maps_mb`.
+        ValueError: models with different numbers of layers or heads, or different tokens; no
+            segments; a segment that is too long for a model or for `padded`; a word without tokens;
+            `padded` with words; `seeds` with a single model; a metric as in `measure`; a checkpoint
+            of another study; a checkpoint or an executor with `resident=1`; maps of one batch that
+            are larger than `maps_mb`.
         WorkersError: as in `measure`.
-        KeyboardInterrupt: before the first batch was done.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
         >>> from attnwidget import compare, load_model, make_segments
@@ -204,7 +205,7 @@ def compare(
     if resident is not None:
         turns: list[Turn] = []
         for number, source in enumerate(sources):
-            before = [one.stored for one in turns if one.stored is not None]
+            before = [turn.stored for turn in turns if turn.stored is not None]
             needed = number < len(sources) - 1 if seeds else not number
             turns.append(Turn(source, changes(before), StoredMaps(unit) if needed else None))
         with _comparing:
@@ -217,7 +218,9 @@ def compare(
                 maps_mb=_MAPS_MB if maps_mb is None else maps_mb,
                 progress=progress,
             )
-        each = [with_metrics(one.changes[0], turns[0].measured, one.measured) for one in turns[1:]]
+        each = [
+            with_metrics(turn.changes[0], turns[0].measured, turn.measured) for turn in turns[1:]
+        ]
         between = [change.compute() for turn in turns for change in turn.changes[1:]]
         return several_comparisons(each, between) if several else each[0]
 

@@ -1,4 +1,4 @@
-"""How two models differ head by head: means, how sure they are, which heads match, charts."""
+"""Results of comparisons head by head: means, intervals, matching heads, charts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VALUES = {
     "entropy change": "change of entropy (nats)",
     "divergence beyond seeds": "divergence beyond seeds (nats)",
 }
-# Return the change of several seeds of one training beyond their own spread, by metric.
+# Titles of the changes beyond the spread of several seeds, by metric.
 _BEYOND = {
     "cosine": "change beyond seeds",
     "cosine without special tokens": "change beyond seeds without special tokens",
@@ -36,13 +36,12 @@ _BEYOND = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedHeads(HeadResult):
-    """Numbers of every head and segment, with their means, intervals and charts.
+    """Numbers for every head and segment, with means, intervals and charts.
 
     Attributes:
-        segments: float64 [L, H, N] by the metric's title, a number a segment.
-        documents: int64 [N], the document that each segment was cut from; None where that is not
-            known.
-        complete: False where the pass was interrupted before the last segment.
+        segments: One number per segment by the metric's title, float64 [L, H, N].
+        documents: The document of each segment, int64 [N]; None if documents are unknown.
+        complete: False if the pass was interrupted before the last segment.
     """
 
     segments: Mapping[str, Float64Array]
@@ -52,24 +51,24 @@ class ComparedHeads(HeadResult):
     @property
     @abstractmethod
     def model_name(self) -> str:
-        """What was compared."""
+        """Names of the compared models."""
 
     @property
     def n_segments(self) -> int:
-        """Segments that the numbers are means over."""
+        """Number of segments."""
         return next(iter(self.segments.values())).shape[-1]
 
     @property
     def drawn(self) -> str:
-        """What `intervals` draw: "documents" where segments know theirs, else "segments"."""
+        """Unit of the bootstrap: "documents" if segments have documents, else "segments"."""
         return "segments" if self.documents is None else "documents"
 
     @cached_property
     def intervals(self) -> dict[str, tuple[Float64Array, Float64Array]]:
-        """Low and high of the means, [L, H] by metric: 95 %, by a bootstrap.
+        """Return low and high of the means, [L, H] by metric: 95 % bootstrap intervals.
 
-        Whole documents are drawn where segments know theirs, as segments of one document are not
-        independent; else segments. NaN where there are fewer than two.
+        Whole documents are drawn if segments have documents, because segments of one document are
+        not independent. Otherwise, segments are drawn. NaN for fewer than two.
         """
         bounds = {}
         for metric, values in self.segments.items():
@@ -88,10 +87,10 @@ class ComparedHeads(HeadResult):
         return {metric: self._mean(metric) for metric in self.segments}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head and metric: layer and head (from 0), metric, value, low, high.
+        """Return one row per head and metric: layer and head (from 0), metric, value, low, high.
 
-        `low` and `high` are those of `intervals`. In `attrs`, "model" is the models' names and
-        "drawn" what the intervals are over.
+        `low` and `high` come from `intervals`. `attrs` has the names of the models ("model") and
+        the unit of the bootstrap ("drawn").
         """
         frame = super().to_frame()
         unsure = np.full(next(iter(self.segments.values())).shape[:2], np.nan)
@@ -105,9 +104,10 @@ class ComparedHeads(HeadResult):
         return frame
 
     def chart(self, metric: str = "cosine") -> alt.LayerChart:
-        """All heads, the darker the more they changed (Kovaleva et al. 2019, Figure 5).
+        """Draw all heads, darker for larger changes (Kovaleva et al. 2019, Figure 5).
 
-        `metric` is one of `heads()`; of a cosine, 1 minus it is drawn. ValueError for another.
+        `metric` is one of `heads()`; for a cosine, 1 - cosine is drawn. Raises ValueError for an
+        unknown metric.
         """
         from attnwidget.charts.head_heatmap import head_heatmap
 
@@ -150,23 +150,23 @@ class ComparedHeads(HeadResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(ComparedHeads):
-    """Every head of a model beside the same head of another (Kovaleva et al. 2019, section 4.3).
+    """Comparison of the heads of two models (Kovaleva et al. 2019, section 4.3).
 
     Attributes:
-        segments: float64 [L, H, N] by the metric's title, a number a segment: "cosine", "cosine
+        segments: One number per segment by the metric's title, float64 [L, H, N]: "cosine", "cosine
             without special tokens", "divergence" and "entropy change" in nats, "cosine padded to
-            200" where it was asked for, and "... change" of metrics of `measure` that are means
-            over segments.
-        documents: int64 [N], the document of each segment; None where that is not known.
-        complete: False where the pass was interrupted before the last segment.
-        model_names: of the first model and of the second.
-        pairs: float64 [L, H, H], the divergence of each head of the first model from each head of
-            the same layer of the second, mean over segments, in nats; None without `matches`.
-        across: float64 [L H, L H], the same for heads of all layers, where it was asked for; head
-            h of layer l is l H + h.
-        changes: float64 [L, H] by the title of each metric of `measure` that was asked for: the
-            second model's number minus the first one's. Those that are no means over segments,
-            as of "distances", are here alone: their intervals are NaN.
+            200" if requested, and "... change" of metrics of `measure` that are means over
+            segments.
+        documents: The document of each segment, int64 [N]; None if documents are unknown.
+        complete: False if the pass was interrupted before the last segment.
+        model_names: Names of the first and the second model.
+        pairs: Divergence of each head of the first model from each head of the same layer of the
+            second model in nats, mean over segments, float64 [L, H, H]; None without `matches`.
+        across: The same divergences for heads of all layers, float64 [L H, L H]; head h of layer l
+            has the index l H + h. None without `across_layers`.
+        changes: Number of the second model minus number of the first model, by the title of each
+            requested metric of `measure`, float64 [L, H]. Metrics that are not means over segments,
+            such as "distances", are only here, and have no intervals.
     """
 
     model_names: tuple[str, str]
@@ -176,27 +176,27 @@ class ModelComparison(ComparedHeads):
 
     @property
     def model_name(self) -> str:
-        """Both names."""
+        """The names of both models."""
         return " → ".join(self.model_names)
 
     @property
     def cosine(self) -> Float64Array:
-        """[L, H], of all rows and columns of the two maps: 1 where they are alike."""
+        """Cosine of all rows and columns of the two maps, [L, H]; 1 for equal maps."""
         return self._mean("cosine")
 
     @property
     def cosine_without_special(self) -> Float64Array:
-        """[L, H], without the rows and columns of the special tokens."""
+        """Cosine without the rows and columns of special tokens, [L, H]."""
         return self._mean("cosine without special tokens")
 
     @property
     def divergence(self) -> Float64Array:
-        """[L, H], nats: Jensen-Shannon divergence of the rows, 0 to ln 2 = 0.693."""
+        """Jensen-Shannon divergence of the rows in nats, [L, H], 0 to ln 2 = 0.693."""
         return self._mean("divergence")
 
     @property
     def entropy_change(self) -> Float64Array:
-        """[L, H], nats: entropy in the second model minus that in the first."""
+        """Entropy in the second model minus entropy in the first model in nats, [L, H]."""
         return self._mean("entropy change")
 
     def heads(self) -> HeadMetrics:
@@ -205,23 +205,24 @@ class ModelComparison(ComparedHeads):
         return by_title | {title: v for title, v in changes.items() if title not in by_title}
 
     def match(self, *, across_layers: bool = False) -> pd.DataFrame:
-        """The head of the second model that attends most like each head of the first.
+        """Match each head of the first model with the most similar head of the second model.
 
-        Every head is taken once: the sum of all divergences is as small as can be (linear
-        assignment). Models that were trained apart have no reason to keep the order of heads.
+        Every head is matched once, so that the sum of all divergences is minimal (linear
+        assignment). In models that were trained independently, the order of heads is arbitrary.
 
         Args:
-            across_layers: heads of all layers compete, in place of those of the same layer.
+            across_layers: Whether heads of all layers are candidates, instead of heads of the same
+                layer.
 
         Returns:
-            One row a head: layer, head, other_layer, other_head, divergence in nats, and margin:
-            the divergence from the second-best candidate minus the divergence. A margin near 0 says
-            that two candidates fit about equally well; a margin below 0, that the nearest head was
-            matched with a different head. NaN if there is only one candidate.
+            One row per head: layer, head, other_layer, other_head, divergence in nats, and margin.
+            The margin is the divergence from the second-best candidate minus the divergence. Near
+            0, two candidates fit about equally well. Below 0, the most similar head was matched
+            with a different head. NaN if there is only one candidate.
 
         Raises:
-            ValueError: if heads were not compared with all candidates: `compare` was called without
-                `matches`, or for `across_layers` without that.
+            ValueError: if heads were not compared with all candidates, because `compare` was called
+                without `matches` or `across_layers`.
         """
         import pandas as pd
         from scipy.optimize import linear_sum_assignment
@@ -254,7 +255,7 @@ class ModelComparison(ComparedHeads):
         return pd.DataFrame(rows, columns=columns)
 
     def curves(self) -> alt.LayerChart:
-        """1 - cosine over the layers, of all tokens and without special ones."""
+        """Draw 1 - cosine over the layers, with and without special tokens."""
         from attnwidget.charts.layer_curves import layer_curves
 
         series = {
@@ -276,15 +277,15 @@ class ModelComparison(ComparedHeads):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralComparisons(ComparedHeads):
-    """A model beside several others: steps of one training, or seeds of one kind of training.
+    """Comparison of a model with several models: steps of one training, or seeds of a training.
 
     Attributes:
-        segments: float64 [L, H, N] by the metric's title: the mean of each metric of `each` over
-            the models and, of seeds, "change beyond seeds" (of 1 - cosine), "change beyond seeds
-            without special tokens" and "divergence beyond seeds".
-        documents: int64 [N], the document of each segment; None where that is not known.
-        complete: False where the pass was interrupted before the last segment.
-        each: the comparison of the first model with each of the others.
+        segments: Numbers by the metric's title, float64 [L, H, N]: the mean over the models for
+            each metric of `each` and, for seeds, "change beyond seeds" (of 1 - cosine), "change
+            beyond seeds without special tokens" and "divergence beyond seeds".
+        documents: The document of each segment, int64 [N]; None if documents are unknown.
+        complete: False if the pass was interrupted before the last segment.
+        each: The comparison of the first model with each other model.
         between: The comparisons between pairs of the other models; empty unless the models are
             seeds.
     """
@@ -294,7 +295,7 @@ class SeveralComparisons(ComparedHeads):
 
     @property
     def model_name(self) -> str:
-        """The first model's name, and how many the others are."""
+        """The name of the first model, and the number of other models."""
         return f"{self.each[0].model_names[0]} → {counted(len(self.each), 'model')}"
 
     @property
@@ -312,7 +313,7 @@ class SeveralComparisons(ComparedHeads):
         return by_title | {title: v for title, v in rest.items() if title not in by_title}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a model, head and metric: layer, head, metric, value, low, high, model.
+        """Return one row per model, head and metric: layer, head, metric, value, low, high, model.
 
         `model` is one of `names`, or "all" for means over the models and for changes beyond seeds.
         """
@@ -339,7 +340,7 @@ class SeveralComparisons(ComparedHeads):
 def several_comparisons(
     each: Sequence[ModelComparison], between: Sequence[ModelComparison]
 ) -> SeveralComparisons:
-    """The comparisons of one model with several others, and of the others with each other."""
+    """Combine comparisons of a model with several models, and between these models."""
     segments = {
         title: np.mean([comparison.segments[title] for comparison in each], axis=0)
         for title in each[0].segments

@@ -28,11 +28,11 @@ _ADVICE = (
 
 
 class ComparedTexts:
-    """Texts for several models that are read in turn; no model is kept.
+    """Texts for several models that are read in turn. The models are not kept.
 
     Args:
-        given: segments; for words sentences of a treebank, or lists of words.
-        unit: what is compared.
+        given: Segments; with words, sentences of a treebank or lists of words.
+        unit: Unit of the compared maps, "tokens" or "words".
 
     Raises:
         TypeError: texts of another kind.
@@ -65,10 +65,10 @@ class ComparedTexts:
         return np.array(known, np.int64) if known and len(known) == len(self) else None
 
     def of(self, model: AttentionModel) -> Sequence[Segment]:
-        """The texts in the tokens of a model, in the order given.
+        """Return the texts in the tokens of a model, in order.
 
         Raises:
-            ValueError: a word without tokens; a segment that the first model reads with different
+            ValueError: a word without tokens, or a segment that the first model reads as other
                 words.
         """
         if self._unit == "words":
@@ -107,7 +107,7 @@ class _Vocabulary:
         return cls(model.name, dict(zip(tokens, ids, strict=True)), templates)
 
     def refuse_other(self, other: _Vocabulary) -> None:
-        """ValueError where the two would not read the same ids, special tokens included."""
+        """Raise ValueError if two models would read different ids, including special tokens."""
         differing = [token for token, number in self.ids.items() if other.ids[token] != number]
         if differing:
             shown = ", ".join(map(repr, differing[:3]))
@@ -123,7 +123,7 @@ class _Vocabulary:
 
 
 def _labelled(sentences: Iterable[Any]) -> Iterable[tuple[Sequence[str], str]]:
-    """The words of each sentence, and the name of the sentence in errors."""
+    """Return the words of each sentence, and the name of the sentence in errors."""
     how = "words are compared over sentences of a treebank, or lists of words"
     for number, sentence in enumerate(each_of(sentences, how)):
         words = sentence.words if isinstance(sentence, Sentence) else sentence

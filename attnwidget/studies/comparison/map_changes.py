@@ -1,4 +1,4 @@
-"""One model's maps of a batch beside other models' maps of the same text."""
+"""Comparison of a model's maps of a batch with other models' maps of the same texts."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ from attnwidget.studies.words.word_segments import WordAxes, WordSegment
 from attnwidget.text.segments import Segment
 
 Unit: TypeAlias = Literal["tokens", "words"]
-# What `measured` gives of each metric.
+# Result of `measured` for each metric.
 Measured: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
-# That of entropy: smoothing to no more than avoids logarithms of 0.
+# Smoothing as for entropy, which only avoids logarithms of 0.
 _SMOOTHING = 1e-4
 
 
 @dataclass(frozen=True)
 class NumberedSegment(Segment):
-    """A segment that knows its index, since batches change the order."""
+    """A segment with its index, because batches change the order."""
 
     index: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class MapAxes:
-    """What the rows and columns of the maps are that two models are compared by.
+    """Rows and columns of the maps for the comparison of two models.
 
     Attributes:
-        rows: bool [B, m], the queries that count.
-        apart: bool [B, m], special tokens.
-        n_rows: int64 [B], how many count.
-        n_columns: int64 [B], keys of each segment.
-        words: float32 [B, m, n] and [B, n, m], which token maps are multiplied with on both sides;
-            None where tokens are compared.
+        rows: The queries that count, bool [B, m].
+        apart: Special tokens, bool [B, m].
+        n_rows: Number of queries that count, int64 [B].
+        n_columns: Number of keys of each segment, int64 [B].
+        words: Factors of token maps on both sides, float32 [B, m, n] and [B, n, m]; None if tokens
+            are compared.
     """
 
     rows: Tensor
@@ -68,10 +68,10 @@ class MapAxes:
 
     @classmethod
     def of(cls, batch: Batch, unit: Unit) -> MapAxes:
-        """The axes of a batch's maps.
+        """Return the axes of a batch's maps.
 
-        Over words, rows and columns are words, and the column after the last word holds the weight
-        on all special tokens together, so that rows still sum to 1.
+        With words, rows and columns are words. The column after the last word has the weight on all
+        special tokens together, so that rows still sum to 1.
         """
         if unit == "tokens":
             special = batch.classes["[CLS]"] | batch.classes["[SEP]"]
@@ -87,7 +87,7 @@ class MapAxes:
         return cls(places < n_words[:, None], apart, n_words, n_words + 1, (rows, columns))
 
     def maps(self, weights: Tensor) -> Tensor:
-        """[B, H, m, m] of the weights of tokens [B, H, n, n]."""
+        """Return maps [B, H, m, m] from weights between tokens [B, H, n, n]."""
         if self.words is None:
             return weights
         rows, columns = self.words
@@ -96,13 +96,13 @@ class MapAxes:
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """A model that is compared with the first one.
+    """A model that is compared with the first model.
 
     Attributes:
         reader: Reads the model's segments into `metrics`, `changes`, and the comparisons with
             seeds.
         metrics: The accumulators of the model, with the same metrics as the first model.
-        changes: what compares it with the first model.
+        changes: The accumulator that compares it with the first model.
     """
 
     reader: ModelReader
@@ -111,7 +111,7 @@ class Other:
 
 
 class MapSource(Protocol):
-    """Keeps the maps of a batch, by layer, for comparison with another model."""
+    """Accumulator that keeps the maps of a batch by layer, for comparison with another model."""
 
     maps: list[Tensor]
     n_layers: int
@@ -120,21 +120,21 @@ class MapSource(Protocol):
 
 
 class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
-    """Keeps a model's maps of a batch, then has the others read it.
+    """Accumulator that keeps a model's maps of a batch, then lets other models read the batch.
 
-    `others` is set before `start`: each compares with the maps that are kept here.
+    `others` is set before `start`. Each of these models is compared with the kept maps.
 
     Args:
         read: The words that each other model reads, by segment.
         unit: Unit of the compared maps.
-        metrics: what measures the first model.
-        options: what checkpoints have to agree on beside the readers.
-        several: whether the result is one of several models.
+        metrics: The accumulators of the first model.
+        options: Settings that checkpoints must agree on, in addition to the readers.
+        several: Whether the result compares several models.
 
     Attributes:
-        maps: a layer each, of the batch that was read last.
+        maps: The maps of the last batch, one entry per layer.
         others: The models that the first model is compared with.
-        between: The accumulators that compare these models with each other.
+        between: The accumulators that compare pairs of these models.
     """
 
     name: ClassVar[str] = "comparison"
@@ -169,7 +169,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
             other.reader.start(segment)
 
     def update(self, layer: LayerBatch) -> None:
-        """Keep the layer's maps until the others have read the batch."""
+        """Keep the layer's maps until the other models have read the batch."""
         if layer.layer == 0:
             self._axes = MapAxes.of(layer.batch, self._unit)
         maps = self._axes.maps(layer.weights)
@@ -179,7 +179,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         self.maps[layer.layer :] = [self._stored(layer.layer, maps)]
 
     def _stored(self, layer: int, maps: Tensor) -> Tensor:
-        """A copy in the same place in each batch: new memory would cost as much as comparing."""
+        """Copy into the same memory for each batch: new memory would cost as much as comparing."""
         if layer == len(self._places):
             self._places.append(maps.new_empty(0))
         if self._places[layer].numel() < maps.numel():
@@ -203,7 +203,7 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
         return _flat([other.reader.merged(a, b) for other, a, b in both])
 
     def _of_others(self, state: State) -> list[dict[str, dict[str, NDArray[Any]]]]:
-        """Return the states of each model's accumulators, which `_flat` names in one dict."""
+        """Return the states of the accumulators of all models, in a dict with names by `_flat`."""
         states: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in self.others]
         for key, values in state.items():
             number, name, entry = key.split("/", 2)
@@ -221,20 +221,21 @@ class KeptMaps(Accumulator[ModelComparison | SeveralComparisons]):
 
 
 class MapChanges(Accumulator[ModelComparison]):
-    """Compares a model's maps, layer by layer, with the maps that another accumulator kept.
+    """Accumulator that compares a model's maps with the maps of another accumulator.
 
-    Its sums have a place for each segment: bootstrap intervals need the numbers themselves.
+    Its sums have an entry for each segment, because bootstrap intervals need all numbers.
 
     Args:
         first: The accumulator that kept the first model's maps.
         documents: The source document of each segment, or None if it is unknown.
-        n_segments: segments of the whole study.
-        unit: what maps are compared by.
-        padded: tokens that all are padded to for one more cosine.
+        n_segments: Number of segments of the study.
+        unit: Unit of the compared maps.
+        padded: Number of tokens to which maps are padded for a further cosine; None = without this
+            cosine.
         matches: Whether to compare each head with every head of its layer.
-        across_layers: and with those of all layers.
-        keep: whether a further model is compared with this one.
-        number: of the comparison, where there are several.
+        across_layers: Whether to compare each head with the heads of all layers.
+        keep: Whether further models are compared with this model.
+        number: Number of the comparison, if there are several.
     """
 
     name = "comparison"
@@ -343,13 +344,13 @@ class MapChanges(Accumulator[ModelComparison]):
         )
 
     def _of_all_layers(self, across: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[L H, L H] of the layers with attention with rows and columns for every layer."""
+        """Spread [L H, L H] of the layers with attention over rows and columns of all layers."""
         by_layer = across.reshape((self.n_layers, self.n_heads) * 2)
         spread = self.layers.spread(self.layers.spread(by_layer), axis=2)
         return spread.reshape((self.layers.n_layers * self.n_heads,) * 2)
 
     def _cropped(self, first: Sequence[Tensor], others: Sequence[Tensor]) -> list[list[Tensor]]:
-        """The maps of both models of each segment, [heads of all `own`, rows, columns]."""
+        """Yield the maps of both models for each segment, [heads of all `own`, rows, columns]."""
         rows = self._axes.n_rows.tolist()
         columns = self._axes.n_columns.tolist()
         return [
@@ -370,7 +371,7 @@ def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
 def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
     """Return one number per head for each metric over all segments, and per segment for means.
 
-    The latter are none where a metric is no `SegmentMeans`.
+    Numbers per segment are empty if a metric is not a `SegmentMeans`.
     """
     return [
         (
@@ -384,7 +385,7 @@ def measured(metrics: Sequence[Accumulator[Any]]) -> Measured:
 
 
 def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> ModelComparison:
-    """What `changes` found, with how metrics of the two models differ, over all and by segment."""
+    """Return the result of `changes`, with differences of metrics over all and by segment."""
     comparison = changes.compute()
     totals: HeadMetrics = {}
     segments = dict(comparison.segments)
@@ -392,7 +393,7 @@ def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> Mode
         differences = {title: second[title] - first[title] for title in first if title in second}
         totals |= differences
         for title, total in differences.items() if firsts else ():
-            # A segment without the tokens that a number is of says nothing, or counts with 0.
+            # A segment without the tokens of a number has no value, or counts as 0.
             for absent in (np.nan, 0.0):
                 none = np.full_like(total, absent)
                 pairs = zip(firsts, seconds, strict=True)
@@ -407,7 +408,7 @@ def with_metrics(changes: MapChanges, before: Measured, after: Measured) -> Mode
 
 
 def places_of(segments: Sequence[Segment]) -> list[int]:
-    """Which segments of the study these are."""
+    """Return the indices of these segments in the study."""
     return [
         segment.index for segment in segments if isinstance(segment, (NumberedSegment, WordSegment))
     ]
@@ -418,7 +419,7 @@ def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:
     n_heads, n_rows = first.shape[:2]
     every = js_divergences(torch.cat([first, others]), smoothing=_SMOOTHING).numpy()
     both: NDArray[np.float64] = every[:n_heads, n_heads:] / n_rows
-    # Of two equal maps it can come out a rounding error above 0.
+    # For equal maps, rounding can give values just above 0.
     unchanged = np.flatnonzero((first == others).all(-1).all(-1).numpy())
     both[unchanged, unchanged] = 0
     return both

@@ -1,4 +1,4 @@
-"""What a model comes from that a study loads by itself: a name, a folder, a function."""
+"""Sources of models that a study loads: a name, a folder or a function."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def refuse_no_source(source: Any) -> None:
 
 
 def loaded(source: Source) -> AttentionModel:
-    """The model that is meant.
+    """Return the model, loaded if `given` is a source.
 
     Raises:
-        TypeError: a function that gives no model.
+        TypeError: a function that does not return a model.
         OSError: as `load_model`.
 
     Example:

@@ -1,4 +1,4 @@
-"""Models compared though only one of them is in memory: maps are kept, models are loaded again."""
+"""Comparison of models with one model in memory: maps are kept, and models are loaded again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class StoredMaps(Accumulator[Any]):
-    """Keeps a model's maps of several batches for comparison with models that are loaded later.
+    """Accumulator that keeps a model's maps of several batches for models that are loaded later.
 
     Attributes:
         batches: The maps of each batch by layer.
@@ -53,26 +53,26 @@ class StoredMaps(Accumulator[Any]):
         self.batches[-1].append(self._axes.maps(layer.weights).to("cpu", copy=True))
 
     def show(self, number: int) -> None:
-        """Have `maps` be those of a batch, where it was read."""
+        """Set `maps` to the maps of a batch, if the batch was read."""
         if number < len(self.batches):
             self.maps = self.batches[number]
 
     def compute(self) -> list[list[Tensor]]:
-        """The maps of each batch."""
+        """Return the maps of each batch."""
         return self.batches
 
 
 @dataclass(eq=False)
 class Turn:
-    """The accumulators of one model, and what is known about the model while it is not in memory.
+    """The accumulators of a model, and facts about the model while it is not in memory.
 
     Attributes:
-        source: what it is loaded from.
-        changes: what compares it with earlier models.
-        stored: its maps, where later models are compared with them.
-        segments: the texts in its tokens, once it was loaded.
-        states: its sums over the chunks that all models have read.
-        measured: what the metrics found in them.
+        source: The source of the model.
+        changes: The accumulators that compare it with earlier models.
+        stored: The kept maps, if later models are compared with them.
+        segments: The texts in the tokens of the model, after it was loaded.
+        states: The sums over the chunks that all models have read.
+        measured: Results of the metrics over these chunks.
     """
 
     source: Source
@@ -93,23 +93,23 @@ def read_one_at_a_time(
     maps_mb: float,
     progress: bool,
 ) -> None:
-    """Read all texts into `turns`, a chunk at a time: each model is loaded for it, then forgotten.
+    """Read all texts chunk by chunk: each model is loaded for a chunk, then released.
 
-    A chunk is as many batches as have their maps in memory together. Ctrl-C leaves what all models
-    have read.
+    A chunk is a list of batches whose maps fit into memory together. After Ctrl-C, the result has
+    the chunks that all models have read.
 
     Args:
-        turns: The models, each after the models that it is compared with.
+        turns: The models, in the order of comparison.
         texts: Their texts.
-        metrics: what measures each; not used yet.
-        padded: tokens that all are padded to.
-        batch_size: segments that go through a model together.
-        maps_mb: megabytes of maps that are in memory together at most.
-        progress: show a progress bar.
+        metrics: Unused accumulators for each model.
+        padded: Number of tokens to which maps are padded, or None.
+        batch_size: Number of segments in one pass of a model.
+        maps_mb: Largest size of the kept maps in megabytes.
+        progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: the maps of one batch are more than `maps_mb`; or as `ModelReader`.
-        KeyboardInterrupt: before the first chunk was done.
+        ValueError: the maps of one batch are larger than `maps_mb`; or as `ModelReader`.
+        KeyboardInterrupt: Ctrl-C before the first chunk was done.
     """
     chunks: Iterator[list[list[int]]] | None = None
     first: list[list[int]] = []
@@ -119,7 +119,7 @@ def read_one_at_a_time(
             while chunks is None or (first := next(chunks, [])):
                 results: list[tuple[States, Measured]] = []
                 for turn in turns:
-                    gc.collect()  # the model before it is gone, though its parts know each other
+                    gc.collect()  # free the previous model, whose parts refer to each other
                     model = loaded(turn.source)
                     turn.segments = turn.segments or texts.of(model)
                     accumulators = deepcopy(list(metrics))
@@ -162,7 +162,7 @@ def _chunks(
     batch_size: int,
     maps_mb: float,
 ) -> Iterator[list[list[int]]]:
-    """Batches whose maps fit into memory together, each as the places of its texts.
+    """Yield lists of batches whose maps fit into memory together, each as places of its texts.
 
     Raise ValueError if inputs of one batch differ.
     """

@@ -25,13 +25,13 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class AblateBatches:
-    """What is done with each batch, here or in a worker.
+    """The work of an ablation study on each batch, in this process or in a worker.
 
     Attributes:
-        model: what is studied.
-        outer: the heads that are off all the time.
-        units: what is off in turn.
-        score: the score.
+        model: The model.
+        outer: The heads that are always off.
+        units: The groups of heads that are switched off in turn.
+        score: The score.
     """
 
     model: AttentionModel
@@ -42,7 +42,7 @@ class AblateBatches:
     def __call__(
         self, settled: tuple[str, bool], batches: Sequence[tuple[Sequence[Any], Sequence[Asked]]]
     ) -> list[Numbers]:
-        """The scores of a shard's batches, each a group of examples with questions to the model.
+        """Return the scores of a shard's batches of examples.
 
         `settled` is the `note` and `narrows` of the replay that read the first batch.
         """
@@ -53,7 +53,7 @@ class AblateBatches:
             return [self.numbers(replay, *arguments) for arguments in batches]
 
     def numbers(self, replay: Replay, examples: Sequence[Any], asked: Sequence[Asked]) -> Numbers:
-        """[units + 1, B] of one batch, the intact model first."""
+        """Return the scores of one batch, [units + 1, B], the intact model first."""
         return _numbers(batch_of(self.model, examples, asked), replay, self.units, self.score)
 
     def each(
@@ -64,9 +64,9 @@ class AblateBatches:
         workers: Workers | None,
         n_done: int,
     ) -> Generator[tuple[Sequence[Asked], Numbers]]:
-        """Every batch with its numbers; the first is number `n_done + 1`.
+        """Yield every batch with its scores; the first batch has the number `n_done + 1`.
 
-        With workers, the first batch is read here to decide how all batches are read.
+        With workers, this process reads the first batch to decide how all batches are read.
 
         Raises:
             ValueError, TypeError, WorkersError: as `Workers.each`.

@@ -45,43 +45,47 @@ def ablate(
     progress: bool = True,
     executor: Executor | None = None,
 ) -> Ablation:
-    """A model's score on examples, intact and with each head off in turn.
+    """Measure a model's score on examples, intact and with each head off in turn.
 
-    Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are 1/L); Michel et
-    al. 2019, section 3 (`"zero"`). The outputs of the layers below a head are kept from one pass of
-    the intact model, and only the layers from the head's layer on run again; the first batch is
-    checked against whole passes, to 1e-5. If the check fails, or the layers cannot run on their
-    own, every head takes a whole pass, and the result's `note` says so.
+    The study follows Kovaleva et al. 2019, section 4.6 (`method="uniform"`: the head's weights are
+    1/L) and Michel et al. 2019, section 3 (`"zero"`). The outputs of the layers below a head are
+    kept from one pass of the intact model, and only the layers from the head's layer on run again.
+    The first batch is compared with whole passes, to 1e-5. If the check fails, or the layers cannot
+    run alone, every head takes a whole pass, and the `note` of the result says so.
 
     Args:
-        model: a model of one stack with a head that answers; heads may be off already.
-        examples: all of one kind. (text, label) or (text, second text, label): the label is a
-            class, by name or number; of a masked language model the word at the text's one mask
-            token; of a causal one the next token. `MinimalPair`. `Segment`: a masked language
-            model is asked 15 % of its tokens, masked as BERT was trained, a causal one every next.
-        score: "accuracy" (right answers), "loss" (cross entropy in nats), "kl" (the divergence of
-            the model's answers from the intact model's, in nats), each the mean over an example's
-            questions; "minimal pair" (the acceptable sentence is likelier, as `score_pairs`); or a
-            function of the model's output and the `Batch` (`examples`, `inputs`), which gives one
-            number an example.
-        method: as in `AttentionModel.disabled`, but for "patch".
-        heads: "all" heads, and all heads of each layer together; "layers" only these; or heads,
-            [(layer, head), ...].
-        reference: of method "mean", as in `disabled`.
-        batch_size: inputs of one length that go through the model together; padding is none.
-        checkpoint: an .npz file that keeps what is done; where it exists, the study goes on there.
-        progress: show a progress bar.
-        executor: what has workers read all batches but the first, as in `measure`.
+        model: A model with one stack and a prediction head; heads may be off already.
+        examples: Examples of one kind: (text, label), (text, second text, label), `MinimalPair` or
+            `Segment`. The label is a class, by name or number; for a masked language model, the
+            word at the single mask token of the text; for a causal model, the next token. In a
+            `Segment`, a masked language model predicts 15 % of the tokens, masked as in the
+            training of BERT, and a causal model predicts every next token.
+        score: "accuracy" (right answers), "loss" (cross entropy in nats) or "kl" (divergence from
+            the intact model's predictions, in nats), each as the mean over the questions of an
+            example; "minimal pair" (whether the acceptable sentence is likelier, as in
+            `score_pairs`); or a function of the model's output and the batch (`examples`, `inputs`)
+            that returns one number per example.
+        method: As in `AttentionModel.disabled`, except "patch".
+        heads: "all" switches off each head, and all heads of each layer together. "layers" switches
+            off only whole layers. A list of heads is [(layer, head), ...].
+        reference: Reference of the method "mean", as in `disabled`.
+        batch_size: Number of inputs in one pass. They have equal lengths, without padding.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read all batches except the first, as in `measure`.
 
     Raises:
-        TypeError: no model, one of two stacks or without a head that answers; no such examples.
-        ValueError: no examples, of several kinds, or one with a label that does not fit; a score
-            that they do not have; no such head or method; a checkpoint of another study.
-        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
+        TypeError: `model` is not a model, has two stacks or no prediction head; or `examples` has
+            another type.
+        ValueError: no examples, examples of several kinds, or a label that does not fit; a score
+            that does not apply to the examples; no such head or method; a checkpoint of another
+            study.
+        RuntimeError: the model was closed or has changed; another run writes the checkpoint.
         OSError: the checkpoint cannot be written; the earlier checkpoint stays.
-        WorkersError: as in `measure`.
-        KeyboardInterrupt: before the first example was done; later Ctrl-C ends the study, and the
-            result is of the examples that are done.
+        WorkersError: As in `measure`.
+        KeyboardInterrupt: Ctrl-C before the first example was done. A later Ctrl-C ends the study,
+            and the result has the finished examples.
 
     Example:
         >>> from attnwidget import MinimalPair, ablate, load_model
@@ -131,7 +135,7 @@ def ablate(
 def _units(
     model: AttentionModel, heads: Any, method: EditMethod, reference: object
 ) -> tuple[list[tuple[Head, ...]], Edits]:
-    """What is off at once, in the order of the layers, and the edits of all heads of these."""
+    """Return the groups of heads that are off together, in the order of layers, and their edits."""
     if isinstance(heads, str) and heads not in ("all", "layers"):
         raise ValueError(f"heads is 'all', 'layers' or [(layer, head), ...], got {heads!r}")
     if isinstance(heads, str):
@@ -155,7 +159,7 @@ def _units(
         ]
         parts = whole if heads == "layers" else [a + b for a, b in zip(single, whole, strict=True)]
         return [unit for part in parts for unit in part], edits
-    # Edits of a surrounding block come first.
+    # Edits of an enclosing block come first.
     chosen = list(edits.changes)[-len(heads) :]
     return sorted((head,) for head in chosen), edits
 

@@ -1,4 +1,4 @@
-"""What changes without each head: scores, how sure their differences are, table and chart."""
+"""Results of ablation: scores, confidence of the differences, table and chart."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAMES = {"loss": "Loss", "kl": "Divergence", "accuracy": "Accuracy", "minimal pair": "Pairs right"}
-# What a difference is called by the score.
+# Names of the differences, by score.
 _UNITS = {"loss": "nats", "kl": "nats", "accuracy": "share right", "minimal pair": "share right"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Without:
-    """Scores of N examples with something off, beside the intact model's. A part of `Ablation`.
+    """Scores of N examples with heads off and in the intact model. A part of `Ablation`.
 
-    All arrays but the scores have the shape [...] of what was off: [L, H] of heads, [L] of layers;
-    NaN where it was not switched off.
+    All arrays except the scores have the shape [...]: [L, H] for heads, [L] for layers. Entries of
+    heads and layers that were not switched off are NaN.
 
     Attributes:
         scores: float64 [..., N].
         intact: float64 [N].
-        judged: whether examples are right (1) or wrong (0).
-        tested: whether a test makes sense; not for a divergence, which is never negative.
+        judged: Whether examples are right (1) or wrong (0).
+        tested: Whether a test makes sense; False for a divergence, which is never negative.
     """
 
     scores: Float64Array
@@ -54,28 +54,28 @@ class Without:
 
     @property
     def difference(self) -> Float64Array:
-        """The mean score minus the intact model's."""
+        """The mean score minus the mean score of the intact model."""
         return self._differences.mean(-1)
 
     @cached_property
     def interval(self) -> tuple[Float64Array, Float64Array]:
-        """Low and high of the difference: 95 %, by a paired bootstrap over the examples."""
+        """Low and high of the difference: 95 % interval of a paired bootstrap over examples."""
         low, high = bootstrap_interval(self._differences[self._measured])
         return self._placed(low), self._placed(high)
 
     @property
     def broken(self) -> Float64Array:
-        """Examples that only the intact model has right; NaN where none is right or wrong."""
+        """Number of examples that only the intact model gets right; NaN without right and wrong."""
         return self._count(self._differences < 0)
 
     @property
     def fixed(self) -> Float64Array:
-        """Examples that only the intact model has wrong; NaN where none is right or wrong."""
+        """Number of examples that only the intact model gets wrong; NaN without right and wrong."""
         return self._count(self._differences > 0)
 
     @cached_property
     def p(self) -> Float64Array:
-        """P-value, two-sided: exact McNemar of right and wrong, else by flipping signs."""
+        """Two-sided p-value: exact McNemar test of right and wrong, else randomised signs."""
         measured = self._differences[self._measured]
         if not self.tested:
             return np.full(self.scores.shape[:-1], np.nan)
@@ -116,14 +116,16 @@ class Ablation(HeadResult):
 
     Attributes:
         score: "accuracy", "loss", "kl", "minimal pair", or the name of a function.
-        method: what stood in a head's place.
-        intact: float64 [N], the intact model's score of each example.
-        head_scores: float64 [L, H, N], with one head off; NaN of heads that were not.
-        layer_scores: float64 [L, N], with all heads of a layer off; NaN of layers that were not.
-        examples: The N examples whose scores are done.
-        complete: False where the study was interrupted before the last example.
-        note: "", or that heads took a pass of the whole model each, and why.
-        model_name: what was studied.
+        method: Replacement of the heads' outputs.
+        intact: Score of each example in the intact model, float64 [N].
+        head_scores: Scores with one head off, float64 [L, H, N]; NaN for heads that were not
+            switched off.
+        layer_scores: Scores with all heads of a layer off, float64 [L, N]; NaN for layers that were
+            not switched off.
+        examples: The N examples with scores.
+        complete: False if the study was interrupted before the last example.
+        note: The reason why each head took a pass of the whole model, or "".
+        model_name: Name of the model.
     """
 
     score: str
@@ -138,31 +140,31 @@ class Ablation(HeadResult):
 
     @cached_property
     def of_heads(self) -> Without:
-        """With one head off: numbers [L, H]."""
+        """Numbers with one head off, [L, H]."""
         return Without(self.head_scores, self.intact, self.judged, self.score != "kl")
 
     @cached_property
     def of_layers(self) -> Without:
-        """With all heads of one layer off: numbers [L]."""
+        """Numbers with all heads of one layer off, [L]."""
         return Without(self.layer_scores, self.intact, self.judged, self.score != "kl")
 
     @property
     def judged(self) -> bool:
-        """Whether every example is right (1) or wrong (0), so that examples break or are fixed."""
+        """Whether the score is 1 or 0 for every example, so that examples break or are fixed."""
         all_scores = [self.intact.ravel(), self.head_scores.ravel(), self.layer_scores.ravel()]
         drawn = np.concatenate(all_scores)
         return bool(np.isin(drawn[~np.isnan(drawn)], (0.0, 1.0)).all())
 
     def heads(self) -> HeadMetrics:
-        """The difference that each head makes: float64 [L, H] by title; {} of whole layers only."""
+        """Return the difference of each head: float64 [L, H] by title; {} for whole layers only."""
         if np.isnan(self.head_scores).all():
             return {}
         return {f"change of {self.score}": self.of_heads.difference}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per head, then one row per whole layer with an empty column `head`.
+        """Return a row per head, then a row per whole layer with an empty column `head`.
 
-        Columns: layer, head, score (its mean), difference, low, high, broken, fixed, p, adjusted.
+        Columns: layer, head, score (mean), difference, low, high, broken, fixed, p, adjusted.
         `attrs` has the "model", the "score", the "method", the "intact" mean and "n" examples.
         """
         import pandas as pd
@@ -193,9 +195,9 @@ class Ablation(HeadResult):
         return table
 
     def chart(self) -> alt.LayerChart:
-        """The differences, layers down and heads across, a dot where adjusted p is below 0.05.
+        """Draw the differences by layer and head, with a dot where adjusted p is below 0.05.
 
-        The column beside them is of whole layers (Kovaleva et al. 2019, figures 8 and 9).
+        The last column has whole layers (Kovaleva et al. 2019, figures 8 and 9).
         """
         from attnwidget.charts.head_heatmap import head_heatmap
 

@@ -1,4 +1,4 @@
-"""Scores of a model's answers that an ablation study compares, one number an example."""
+"""Scores of a model's predictions in ablation studies, one number per example."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_score(score: Score, questions: Sequence[Asked]) -> None:
     """Raise an error if the score does not exist or does not apply to the examples.
 
     Raises:
-        ValueError: that.
+        ValueError: an unknown score, or a score that does not apply.
     """
     if callable(score):
         return
@@ -49,18 +49,18 @@ def input_numbers(
     *,
     narrowed: bool = False,
 ) -> Tensor:
-    """A number of each input: float64 [parts, B], of the output of `parts` batches after another.
+    """Return a score of each input, float64 [parts, B], from an output with `parts` batches.
 
     Args:
         score: the score.
-        output: the model's.
-        batch: what was asked.
-        parts: how often the batch stands in the output.
-        intact: [P, V], the intact model's answers, for "kl".
-        narrowed: the logits are [parts, P, V], of the questions alone.
+        output: Output of the model.
+        batch: The inputs and their questions.
+        parts: Number of copies of the batch in the output.
+        intact: The intact model's predictions for "kl", [P, V].
+        narrowed: Whether the logits are only of the questions, [parts, P, V].
 
     Raises:
-        ValueError: a function does not give one number an example.
+        ValueError: a function does not return one number per example.
     """
     if callable(score):
         scores = torch.as_tensor(score(output, batch)).detach()
@@ -89,13 +89,13 @@ def input_numbers(
 
 
 def loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
-    """The mean cross entropy of each input's questions, [B], in nats, in the output's graph."""
+    """Return the mean cross entropy of each input's questions in nats, [B], with gradients."""
     n_questions = batch.per_input(torch.ones(len(batch.rows), device=batch.rows.device))
     return log_loss_of_inputs(output, batch) / n_questions
 
 
 def log_loss_of_inputs(output: Any, batch: ExampleBatch) -> Tensor:
-    """Minus the log probability of each input's answers, [B], in nats, in the output's graph."""
+    """Return minus the log probability of each input's answers in nats, [B], with gradients."""
     targets = batch.targets
     assert targets is not None  # minimal pairs have tokens to answer with
     values = -batch.answers(output.logits).gather(-1, targets[:, None])[:, 0]
@@ -109,7 +109,7 @@ def example_scores(
 
     Args:
         score: the score.
-        numbers: [U, I], a number of each of the I inputs; NaN where it was not read.
+        numbers: Scores of the I inputs, [U, I]; NaN for inputs that were not read.
         asked_questions: The I inputs.
 
     Returns:
@@ -135,5 +135,5 @@ def example_scores(
 
 
 def score_name(score: Score) -> str:
-    """The score as captions say it."""
+    """Return the name of the score in captions."""
     return getattr(score, "__name__", type(score).__name__) if callable(score) else score

@@ -1,4 +1,4 @@
-"""Head importance by gradients: how the loss would change were a head turned down a little."""
+"""Head importance by gradients: the change of the loss if a head's output shrinks slightly."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class HeadImportance(HeadResult):
     """The importance of every head for a loss. Made by `head_importance`.
 
     Attributes:
-        values: float64 [L, H], `raw` with each layer divided by its Euclidean length.
-        raw: float64 [L, H], as the variant sums it. Its scale depends on the loss.
+        values: `raw` with each layer divided by its Euclidean length, float64 [L, H].
+        raw: Importance as the variant sums it, float64 [L, H]. The scale depends on the loss.
         variant: "paper", "released" or "bertology".
-        loss: mean loss of the examples in nats.
-        n_examples: examples read.
-        model_name: what was studied.
+        loss: Mean loss of the examples in nats.
+        n_examples: Number of examples.
+        model_name: Name of the model.
     """
 
     values: Float64Array
@@ -63,11 +63,11 @@ class HeadImportance(HeadResult):
     model_name: str
 
     def heads(self) -> HeadMetrics:
-        """The importance within each layer: float64 [L, H] by title."""
+        """Return the importance within each layer: float64 [L, H] by title."""
         return {"importance": self.values}
 
     def chart(self) -> alt.LayerChart:
-        """The importance of each head within its layer; displays without network."""
+        """Draw the importance of each head within its layer; needs no network."""
         from attnwidget.charts.head_heatmap import head_heatmap
 
         return head_heatmap(
@@ -89,12 +89,12 @@ def head_importance(
     progress: bool = True,
     executor: Executor | None = None,
 ) -> HeadImportance:
-    """How much the loss would change were each head's output turned down a little.
+    """Measure how much the loss would change if each head's output shrank slightly.
 
-    With z_q a head's output at token q before the output projection and L the cross entropy of one
-    example, t_q = z_q . dL/dz_q; the sum of t_q is the derivative by a factor before the head. The
-    loss goes through the model forward and back once. Three sums of t are published, and each layer
-    is divided by its Euclidean length (+ 1e-20) in all three:
+    Let z_q be a head's output at token q before the output projection, and L the cross entropy of
+    one example. Then t_q = z_q . dL/dz_q, and the sum of t_q is the derivative of L by a factor of
+    the head's output. A forward and a backward pass compute t. Three sums of t were published. In
+    all three, each layer is divided by its Euclidean length (+ 1e-20):
 
     - "paper" (Michel et al. 2019, section 4.1): |sum over tokens of t|, the mean over examples.
     - "released" (their code): the sum over tokens and examples of |t|, divided by the number of
@@ -109,19 +109,20 @@ def head_importance(
     `score_pairs`.
 
     Args:
-        model: a model of one stack with a head that answers; heads may be off.
+        model: A model with one stack and a prediction head; heads may be off.
         examples: With a label, `MinimalPair`, or `Segment` for a language model, as in `ablate`.
-        variant: which sum.
-        batch_size: examples of one length that go through the model together; of "bertology" the
-            examples, in the order given, whose mean loss is differentiated.
-        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
-        progress: show a progress bar.
-        executor: Has workers read the examples, as in `measure`.
+        variant: The sum of t: "paper", "released" or "bertology".
+        batch_size: Number of examples of equal length in one pass; for "bertology", the number of
+            examples, in the given order, whose mean loss is differentiated.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the examples, as in `measure`.
 
     Raises:
-        TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for
-            another variant.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
+        TypeError, ValueError, RuntimeError, OSError, WorkersError: As `ablate`; ValueError for an
+            unknown variant.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
 
     Example:
         >>> from attnwidget import head_importance, load_model
@@ -152,7 +153,7 @@ def head_importance(
         raise KeyboardInterrupt
     signed, absolute, losses = np.moveaxis(numbers, -1, 1)  # [N inputs, L, H] each
     tokens = sum(len(question.encoded.ids) for question in questions)
-    # A minimal pair is several inputs: two sentences, or one for each token that is masked.
+    # A minimal pair has several inputs: two sentences, or one input for each masked token.
     example_of = [question.example for question in questions]
     sums = np.zeros((len(listed), *signed.shape[1:]))
     sizes = np.zeros_like(sums)
@@ -180,7 +181,7 @@ def head_importance(
 
 @dataclass(frozen=True)
 class _Example:
-    """One input, and the example that it is of."""
+    """One input, and the index of its example."""
 
     example: Any
     asked: Asked
@@ -191,9 +192,9 @@ class _Example:
 
 
 def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Array:
-    """Return [3, L, H, B] of inputs of one length: the sum of t over tokens, of |t|, and the loss.
+    """Return sums of t and of |t| over tokens, and the loss, of inputs of one length: [3, L, H, B].
 
-    The loss is the same for all heads. A minimal pair's is minus the log probability.
+    The loss is the same for all heads. For a minimal pair, it is minus the log probability.
     """
     batch = batch_of(
         model, [example.example for example in examples], [example.asked for example in examples]

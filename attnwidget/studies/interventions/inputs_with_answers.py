@@ -1,4 +1,4 @@
-"""Examples with an answer as model inputs, and where in them a model is asked for it."""
+"""Examples with an answer as model inputs, and the positions of the questions in them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ HOW = "examples are (text, label), (text, text, label), MinimalPair or Segment, 
 
 @dataclass(frozen=True)
 class Asked:
-    """One input, and the questions to the model about it.
+    """One input, and the questions about it.
 
     Attributes:
-        example: index of the example that it is of.
-        encoded: the input, with mask tokens where they belong.
-        places: tokens whose logits answer; none = the input as a whole, by its class.
+        example: Index of the example.
+        encoded: The input with its mask tokens.
+        places: Tokens whose logits have the answers; empty = the class of the whole input.
         targets: The right answer for each position, or for the whole input; empty without right
             answers.
         sign: 1, or -1 for the unacceptable sentence of a minimal pair.
@@ -45,12 +45,12 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class ExampleBatch:
-    """Examples of one length that go through the model together.
+    """Examples of equal length in one pass of the model.
 
     Attributes:
         examples: The user's examples, one for each of the B inputs.
-        inputs: what the model is given, [B, n].
-        asked: what it is asked.
+        inputs: Inputs of the model, [B, n].
+        asked: The inputs with their questions.
     """
 
     examples: tuple[Any, ...]
@@ -65,7 +65,7 @@ class ExampleBatch:
 
     @property
     def columns(self) -> Tensor | None:
-        """[P], for each question the token that answers; None where the whole input does."""
+        """For each question, the index of the token with the answer, [P]; None for classes."""
         places = [place for question in self.asked for place in question.places]
         return torch.tensor(places, device=self._device) if places else None
 
@@ -80,14 +80,14 @@ class ExampleBatch:
         return next(iter(self.inputs.values())).device
 
     def answers(self, logits: Tensor) -> Tensor:
-        """Log probabilities [P, V] in nats, of logits [B, n, V] or, of classes, [B, V]."""
+        """Return log probabilities [P, V] in nats, from logits [B, n, V], or [B, V] of classes."""
         rows = self.rows
         columns = self.columns
         chosen = logits[rows] if columns is None else logits[rows, columns]
         return torch.log_softmax(chosen.float(), -1)
 
     def per_input(self, values: Tensor) -> Tensor:
-        """The sum [B] of numbers of each question, [P]."""
+        """Return the sum over the questions of each input: [B] from [P]."""
         sums = torch.zeros(len(self.asked), dtype=values.dtype, device=values.device)
         return sums.index_add(0, self.rows, values)
 
@@ -95,16 +95,17 @@ class ExampleBatch:
 def asked_of(
     model: AttentionModel, examples: Iterable[Any], *, answered: bool = True
 ) -> tuple[list[Any], list[Asked]]:
-    """The examples as a list, and what the model is asked about each, the shortest inputs first.
+    """Return the examples as a list, and the inputs with questions, the shortest first.
 
     Args:
         model: the model.
-        examples: what is asked.
+        examples: The examples.
         answered: Whether the model's head answers; if not, no token of the input is masked.
 
     Raises:
-        TypeError: an encoder-decoder, no head that answers, or no examples of a known kind.
-        ValueError: no examples, of several kinds, or one with a label that does not fit.
+        TypeError: an encoder-decoder, a model without a prediction head, or examples of an unknown
+            kind.
+        ValueError: no examples, examples of several kinds, or a label that does not fit.
     """
     listed = list(each_of(examples, HOW))
     if not listed:
@@ -193,20 +194,20 @@ def _of_label(
 
 
 def _label(model: AttentionModel, task: str, label: object, index: int) -> int:
-    """The index of an answer, which is named or numbered."""
+    """Return the index of an answer, from its name or number."""
     config = model.hf_model.config
     if task == "class":
         names = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
         allowed = f"a class, {', '.join(map(repr, names[:12]))}, or its number"
         count = len(names)
-        found = names.index(label) if label in names else None
+        answer = names.index(label) if label in names else None
     else:
         allowed = "a vocabulary entry, as the vocabulary spells it, or its id"
         count = int(config.get_text_config().vocab_size)
         known = model.tokenizer.get_vocab() if isinstance(label, str) else {}
-        found = known.get(label)
-    if found is None and hasattr(label, "__index__") and not isinstance(label, bool):
-        found = label.__index__()
-    if found is None or not 0 <= found < count:
+        answer = known.get(label)
+    if answer is None and hasattr(label, "__index__") and not isinstance(label, bool):
+        answer = label.__index__()
+    if answer is None or not 0 <= answer < count:
         raise ValueError(f"example {index} has the label {label!r}: a label is {allowed}")
-    return found
+    return answer

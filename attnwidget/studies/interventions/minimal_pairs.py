@@ -1,4 +1,4 @@
-"""Minimal pairs: how often a model finds the acceptable sentence likelier."""
+"""Minimal pairs: how often a model gives the acceptable sentence the higher probability."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _HOW = "minimal pairs come from load_pairs(path), or as [MinimalPair(good, bad),
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
-    """How likely a model found both sentences of each of N pairs. Made by `score_pairs`.
+    """A model's scores of both sentences of N pairs. Made by `score_pairs`.
 
     Attributes:
         pairs: the pairs.
-        good: float64 [N], the score of each acceptable sentence, in nats.
-        bad: float64 [N], the score of each unacceptable sentence.
+        good: Score of each acceptable sentence in nats, float64 [N].
+        bad: Score of each unacceptable sentence in nats, float64 [N].
         model_name: The model's name with any disabled heads.
     """
 
@@ -52,7 +52,7 @@ class PairScores:
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """[N], where the acceptable sentence is likelier; a tie is wrong."""
+        """True for pairs whose acceptable sentence is likelier, [N]; a tie is wrong."""
         return self.good > self.bad
 
     @property
@@ -61,9 +61,9 @@ class PairScores:
         return float(self.right.mean())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair: phenomenon, good, bad, score_good, score_bad (nats), right.
+        """Return one row per pair: phenomenon, good, bad, score_good, score_bad (nats), right.
 
-        `attrs["model"]` is the model's name.
+        `attrs["model"]` is the name of the model.
         """
         import pandas as pd
 
@@ -81,13 +81,13 @@ class PairScores:
         return frame
 
     def by_phenomenon(self) -> pd.DataFrame:
-        """One row a phenomenon, in order of appearance: n and accuracy."""
+        """Return one row per phenomenon, in order of appearance: n and accuracy."""
         grouped = self.to_frame().groupby("phenomenon", sort=False)["right"]
         table = grouped.agg(["size", "mean"]).reset_index()
         return table.rename(columns={"size": "n", "mean": "accuracy"})
 
     def chart(self) -> alt.VConcatChart:
-        """The accuracy on each phenomenon; displays without network."""
+        """Draw the accuracy on each phenomenon; needs no network."""
         from attnwidget.charts.answer_bars import answer_bars
 
         table = self.by_phenomenon().rename(
@@ -115,7 +115,7 @@ def score_pairs(
     progress: bool = True,
     executor: Executor | None = None,
 ) -> PairScores:
-    """How often a model finds the acceptable one of two sentences likelier.
+    """Score the sentences of minimal pairs with a language model.
 
     A causal model's score of a sentence is its log probability: the sum over its tokens of log
     p(token | the tokens before it), from the first token if the tokenizer puts a special token
@@ -128,21 +128,22 @@ def score_pairs(
     the rest of the word.
 
     Args:
-        model: a masked or causal language model; heads may be off (`AttentionModel.disabled`).
-        pairs: from `load_pairs`, or made as `MinimalPair`.
-        batch_size: sentences of one length that go through the model together; padding is none.
-        checkpoint: an .npz file that keeps what is done; where it exists, the study goes on there.
-        progress: show a progress bar.
-        executor: Has workers read the sentences, as in `measure`.
+        model: A masked or causal language model; heads may be off (`AttentionModel.disabled`).
+        pairs: `MinimalPair`s, for example from `load_pairs`.
+        batch_size: Number of sentences in one pass. They have equal lengths, without padding.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the sentences, as in `measure`.
 
     Raises:
-        TypeError: the model predicts no words, or no pairs.
-        ValueError: no pairs; a pair in which one sentence contains all words of the other, so that
-            no word can be masked; a sentence that is too long for the model; a checkpoint of
-            another study.
+        TypeError: the model does not predict words, or `pairs` has other objects.
+        ValueError: no pairs; a pair without differing words to mask, because a sentence contains
+            the other sentence; a sentence that is too long for the model; a checkpoint of another
+            study.
         RuntimeError: the model was closed; another run writes the checkpoint.
         OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
 
     Example:
         >>> from attnwidget import MinimalPair, load_model, score_pairs
@@ -180,7 +181,7 @@ def score_pairs(
 
 
 def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[ScoredSentence]:
-    """What is scored of pairs: whole sentences, or each differing token of a masked model's.
+    """Return the sentences to score: whole, or one for each differing token to mask.
 
     Raises:
         TypeError, ValueError: as `score_pairs`.
@@ -209,7 +210,7 @@ def sentences_of(model: AttentionModel, pairs: Sequence[MinimalPair]) -> list[Sc
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """One sentence to score as a whole, or at a `place` that is masked."""
+    """One sentence to score as a whole, or at a masked `place`."""
 
     pair: int
     side: int
@@ -234,7 +235,7 @@ class ScoredSentence:
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """The tokens that these logits are for."""
+        """The tokens that these logits predict."""
         ids = self.encoded.ids
         return tuple(ids[1:]) if self.place is None else (ids[self.place],)
 
@@ -242,7 +243,7 @@ class ScoredSentence:
 def log_probabilities(
     model: AttentionModel, batch: Sequence[ScoredSentence]
 ) -> NDArray[np.float64]:
-    """The score [B] of each sentence of one length, or of its token at the place asked for."""
+    """Return the score of each sentence of one length, or of its masked token, [B]."""
     inputs = model._inputs.padded([sentence.encoded for sentence in batch])
     ids = inputs["input_ids"]
     rows = torch.arange(len(batch), device=ids.device)
@@ -251,7 +252,7 @@ def log_probabilities(
         columns = torch.tensor(places, device=ids.device)
         masked = ids.clone()
         masked[rows, columns] = batch[0].mask_id
-        # Where one token differs, both sentences of a pair are the same once it is masked.
+        # If one token differs, both sentences of a pair are equal after masking.
         unlike, row_of = masked.unique(dim=0, return_inverse=True)
         read = {name: value[: len(unlike)] for name, value in inputs.items()}
         logits = _logits(model, {**read, "input_ids": unlike})[row_of, columns].float()

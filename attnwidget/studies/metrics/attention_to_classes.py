@@ -1,4 +1,4 @@
-"""How much heads attend to classes of tokens, such as separators (Clark et al. 2019, 3.2)."""
+"""Attention to classes of tokens, such as separators (Clark et al. 2019, 3.2)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ClassesResult(SegmentMeansResult):
     """Attention to classes of tokens.
 
     Attributes:
-        names: C classes.
-        mass: [C, L, H], mean attention to all tokens of a class together.
-        sep_to_sep: [L, H], mean attention from a [SEP] to all [SEP]; NaN where there are none.
-        other_to_sep: [L, H], the same from all other tokens.
-        with_class: by class, the documents that have a token of it.
+        names: Names of the C classes.
+        mass: Mean attention to all tokens of a class together, [C, L, H].
+        sep_to_sep: Mean attention from a [SEP] to all [SEP], [L, H]; NaN without [SEP].
+        other_to_sep: Mean attention from all other tokens to all [SEP], [L, H].
+        with_class: For each class, the number of documents with a token of the class.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class ClassesResult(SegmentMeansResult):
     with_class: Mapping[str, int]
 
     def heads(self) -> HeadMetrics:
-        """As for all results; classes of which no document has a token are left out."""
+        """Return one number per head for each class with tokens: float64 [L, H] by title."""
         heads = {
             f"to {name}": mass
             for name, mass in zip(self.names, self.mass, strict=True)
@@ -52,9 +52,9 @@ class ClassesResult(SegmentMeansResult):
         return heads
 
     def chart(self, names: Sequence[str] | None = None) -> alt.TopLevelMixin:
-        """Mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
+        """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
 
-        `names` are the classes to draw; all that documents have by default.
+        `names` are the classes to draw; None = all classes with tokens.
         """
         heads = self.heads()
         if names is None:
@@ -65,7 +65,7 @@ class ClassesResult(SegmentMeansResult):
         return self._curves(shown, "Attention to classes of tokens")
 
     def sep_chart(self) -> alt.TopLevelMixin:
-        """Attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
+        """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
 
         Raises:
             ValueError: no document has a [SEP].
@@ -79,21 +79,22 @@ class ClassesResult(SegmentMeansResult):
 
 
 class Classes(SegmentMeans[ClassesResult]):
-    """Attention to classes of tokens: [CLS], [SEP], full stops and commas, the first token, yours.
+    """Metric: attention to [CLS], [SEP], full stops and commas, the first token and user classes.
 
-    Clark et al. 2019, section 3.2. A class's mass is summed over its tokens in a document, averaged
-    over all queries, then over documents; a document without such a token counts with 0. Attention
-    to [SEP] is averaged over the queries that are [SEP] and over all other queries, in the
-    documents that contain [SEP].
+    The metric of Clark et al. 2019, section 3.2. Attention to a class is summed over its tokens in
+    a document, averaged over all queries, then over documents; a document without such a token
+    counts as 0. Attention to [SEP] is averaged over [SEP] queries and over all further queries, in
+    documents with [SEP].
 
     Args:
         classes: Further classes by name, each a set of tokens, or a function from `Tokens` to one
             bool per token.
-        variant: "released" divides [SEP] to [SEP] by 2 and the rest by n - 2, whatever the number
-            of [SEP] tokens, as the authors' code does; it is the same for pairs.
+        variant: "paper" divides by the number of queries. "released" divides [SEP] to [SEP] by 2
+            and the rest by n - 2 for any number of [SEP] tokens, as in the authors' code; for pairs
+            of texts, both are equal.
 
     Raises:
-        ValueError: another variant.
+        ValueError: an unknown variant.
 
     Example:
         >>> from attnwidget import load_model
@@ -162,7 +163,7 @@ class Classes(SegmentMeans[ClassesResult]):
         )
 
     def _mean(self, queries: Tensor, released: int | Tensor) -> Tensor:
-        """Row weights [B, n] whose sums are means over `queries`."""
+        """Return row weights [B, n] whose sums are means over `queries`."""
         count = queries.sum(-1) if self.variant == "paper" else torch.as_tensor(released)
         count = count.to(queries.device).expand(len(queries))
         return queries / count.clamp_min(1)[:, None]

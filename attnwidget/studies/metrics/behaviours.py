@@ -1,4 +1,4 @@
-"""What each head mostly does, by the rules of a figure's legend."""
+"""Labels of head behaviour by the rules of Clark et al. 2019, Figure 6."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ OTHER = "other"
 def behaviours(
     measured: Measurements | Mapping[str, NDArray[np.float64]], *, broad_from: float = 3.8
 ) -> NDArray[np.str_]:
-    """A label for every head by the rules of Clark et al. 2019, Figure 6; a later rule wins.
+    """Label every head by the rules of Clark et al. 2019, Figure 6; a later rule wins.
 
     "next token" and "previous token": mean attention above 0.5. "attends broadly": entropy above
-    `broad_from` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other".
-    Where a model has no [CLS], the rule holds for the first token. Rules of metrics that were not
-    measured, or of tokens that the texts do not have, name no head.
+    `broad_from` nats. "to [CLS]", "to [SEP]", "to . ,": mean attention above 0.6. Else "other". In
+    a model without [CLS], the rule for [CLS] holds for the first token. Rules of metrics that were
+    not measured, or of tokens that the texts do not have, label no head.
 
-    3.8 nats were chosen for segments of 128 tokens, where uniform attention has 4.79: set another
-    value for shorter ones. The six linguistic heads of the figure are heads of one checkpoint,
-    bert-base-uncased, and are not labelled.
+    The default of 3.8 nats was chosen for segments of 128 tokens, where uniform attention has 4.79
+    nats: choose a smaller value for shorter segments. The six linguistic heads of the figure belong
+    to one checkpoint, bert-base-uncased, and are not labelled.
 
     Args:
-        measured: what `measure` returned with "position", "entropy" and "classes"; or float64
-            [L, H] arrays by those metrics' titles.
-        broad_from: nats.
+        measured: Result of `measure` with "position", "entropy" and "classes", or float64 [L, H]
+            arrays by the titles of these metrics.
+        broad_from: Entropy in nats above which a head "attends broadly".
 
     Returns:
-        [L, H] strings.
+        Labels, strings [L, H].
 
     Raises:
         ValueError: none of the rules' metrics was measured.

@@ -1,4 +1,4 @@
-"""Which heads belong together: positions in the plane and a tree of clusters from distances."""
+"""Positions of heads in the plane, and a tree of clusters, from distances between heads."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Linkage = Literal["average", "complete", "single"]
 
 @dataclass(frozen=True, eq=False)
 class HeadEmbedding:
-    """Heads in the plane, as far apart as their distances say, as nearly as a plane allows.
+    """Positions of heads in the plane that approximate the distances between heads.
 
-    Only distances between positions mean something: the first axis is laid along the largest
-    spread, and another seed may find another arrangement of nearly the same stress.
+    Only distances between positions are meaningful. The first axis has the largest spread. A
+    different seed may give a different arrangement with nearly the same stress.
 
     Attributes:
-        positions: float64 [L, H, 2], around 0, in the unit of the distances.
+        positions: Positions around 0 in the unit of the distances, float64 [L, H, 2].
         stress: Kruskal's stress-1, sqrt(sum (D - d)^2 / sum d^2) over pairs of heads with distance
-            D, at d in the plane: 0 is perfect, from 0.2 on the picture is poor.
-        raw_stress: sum (D - d)^2 over pairs, in the squared unit of the distances.
-        seed: of the random starts.
+            D, and distance d in the plane. 0 is perfect; from 0.2 on, the picture is poor.
+        raw_stress: Sum of (D - d)^2 over pairs, in the squared unit of the distances.
+        seed: Seed of the random starts.
     """
 
     positions: NDArray[np.float64]
@@ -40,10 +40,11 @@ class HeadEmbedding:
 def embed_distances(
     distances: NDArray[np.float64], *, seed: int = 0, n_init: int = 5
 ) -> tuple[NDArray[np.float64], float, float]:
-    """Metric multidimensional scaling of distances into the plane.
+    """Place points in the plane by metric multidimensional scaling of their distances.
 
-    SMACOF from `n_init` random starts, at most 1000 iterations each, as Clark et al. 2019 drew
-    Figure 6 (theirs has no seed); metric, although the paper they cite is the non-metric one.
+    The algorithm is SMACOF from `n_init` random starts with at most 1000 iterations each, as for
+    Figure 6 of Clark et al. 2019, which used no seed. The scaling is metric, although the paper
+    that they cite is about non-metric scaling.
 
     `distances` [N, N], symmetric with a diagonal of 0. Returns positions float64 [N, 2], centred on
     0 with their principal axes as axes, stress-1 and raw stress (`HeadEmbedding` defines them).
@@ -63,14 +64,14 @@ def embed_distances(
         return np.zeros((len(distances), 2)), 0.0, 0.0
     known = inspect.signature(MDS.__init__).parameters
     options: dict[str, Any] = {"n_components": 2, "n_init": n_init, "max_iter": 1000, "eps": 1e-10}
-    # scikit-learn 1.8 renamed what used to be called metric and dissimilarity.
+    # scikit-learn 1.8 renamed the arguments metric and dissimilarity.
     if "metric_mds" in known:
         options |= {"metric_mds": True, "metric": "precomputed"}
     else:
         options |= {"metric": True, "dissimilarity": "precomputed"}
     if "init" in known:
         options["init"] = "random"
-    # Some versions stop by an absolute measure: give them distances of one scale.
+    # Some versions have an absolute stopping criterion, so scale the distances.
     fitted = MDS(**options, normalized_stress=False, random_state=seed).fit(distances / scale)
     positions = _along_principal_axes(fitted.embedding_) * scale
     pairs = np.triu_indices(len(distances), 1)
@@ -82,10 +83,11 @@ def embed_distances(
 def cluster_tree(
     distances: NDArray[np.float64], method: Linkage = "average"
 ) -> NDArray[np.float64]:
-    """The tree of hierarchical clustering, as scipy's `linkage` gives it: float64 [N - 1, 4].
+    """Return the tree of hierarchical clustering in the form of scipy's `linkage`, [N - 1, 4].
 
-    `distances` [N, N], symmetric with a diagonal of 0; `method` is how far apart two clusters are:
-    the mean ("average"), largest ("complete") or smallest ("single") distance of their members.
+    `distances` [N, N], symmetric with a diagonal of 0. `method` defines the distance of two
+    clusters: the mean ("average"), largest ("complete") or smallest ("single") distance of their
+    members.
 
     Example:
         >>> import numpy as np
@@ -103,7 +105,7 @@ def cluster_tree(
 
 
 def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
-    """The cluster of each of the N leaves when the tree is cut into `n_clusters`: int64 [N].
+    """Return the cluster of each leaf when the tree is cut into `n_clusters`: int64 [N].
 
     Clusters are numbered from 0 by their first leaf. Joins at the same height are not separated, so
     there can be fewer clusters than requested. Raises ValueError for fewer than 1 or more than N.
@@ -120,7 +122,7 @@ def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
         raise ValueError(
             f"{len(tree) + 1} heads make 1 to {len(tree) + 1} clusters, not {n_clusters}"
         )
-    # By height: "maxclust" finds no more than N - 2 clusters in older versions of scipy.
+    # Cut by height, because "maxclust" finds at most N - 2 clusters in older versions of scipy.
     heights = np.sort(tree[:, 2])
     height = heights[len(tree) - n_clusters] if n_clusters <= len(tree) else -1.0
     clusters = fcluster(tree, height, "distance")
@@ -131,10 +133,10 @@ def cut_tree(tree: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
 
 
 def _along_principal_axes(positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centred, turned so that the first axis has the largest spread, and never mirrored at will."""
+    """Centre positions, rotate the largest spread to the first axis, and fix the reflection."""
     centred = positions - positions.mean(0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     turned: NDArray[np.float64] = centred @ axes.T
-    # An axis has no direction of its own: the point farthest out on it is on its positive side.
+    # The direction of an axis is arbitrary, so put the farthest point on the positive side.
     farthest = np.abs(turned).argmax(0)
     return turned * np.where(turned[farthest, np.arange(2)] < 0, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""How concentrated attention is: entropy (Clark et al. 2019) and confidence (Voita et al. 2019)."""
+"""Concentration of attention: entropy (Clark et al. 2019), confidence (Voita et al. 2019)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class EntropyResult(SegmentMeansResult):
     """Entropy of attention, in nats.
 
     Attributes:
-        entropy: [L, H], over all queries.
-        entropy_from_first: [L, H], of the first query alone.
-        uniform: entropy of attention to all tokens alike.
-        first: what the first token is: "[CLS]", or "first token".
+        entropy: Mean entropy over all queries, [L, H].
+        entropy_from_first: Mean entropy of the first query, [L, H].
+        uniform: Entropy of equal attention to all tokens.
+        first: Name of the first token: "[CLS]", or "first token".
     """
 
     entropy: NDArray[np.float64]
@@ -41,7 +41,7 @@ class EntropyResult(SegmentMeansResult):
         return {"entropy": self.entropy, f"entropy from {self.first}": self.entropy_from_first}
 
     def chart(self) -> alt.TopLevelMixin:
-        """Entropy over the layers beside the uniform one (Clark et al. 2019, Figure 4)."""
+        """Draw entropy over the layers, with uniform entropy (Clark et al. 2019, Figure 4)."""
         series = {"all tokens": self.entropy, f"from {self.first}": self.entropy_from_first}
         return self._curves(
             series, "Entropy of attention", "entropy (nats)", {"uniform": self.uniform}
@@ -49,11 +49,11 @@ class EntropyResult(SegmentMeansResult):
 
 
 class Entropy(SegmentMeans[EntropyResult]):
-    """Entropy of attention in nats: over all queries, and from the first token alone.
+    """Metric: entropy of attention in nats, over all queries and from the first token.
 
-    Clark et al. 2019, section 3.3: the mean over documents of each document's mean over all its
-    queries. `uniform` of the result is the entropy of attention to all tokens alike, ln n, averaged
-    over documents; a causal head cannot reach it.
+    The metric of Clark et al. 2019, section 3.3: the mean over all queries of a document, then over
+    documents. `uniform` of the result is the entropy of equal attention to all tokens, ln n,
+    averaged over documents. Causal heads cannot reach it.
 
     Example:
         >>> from attnwidget import load_model
@@ -98,8 +98,8 @@ class ConfidenceResult(SegmentMeansResult):
     """Mean largest weight.
 
     Attributes:
-        confidence: [L, H].
-        excluded: token classes that did not count as keys.
+        confidence: Mean largest weight of a query, [L, H].
+        excluded: Token classes that do not count as keys.
     """
 
     confidence: NDArray[np.float64]
@@ -109,20 +109,20 @@ class ConfidenceResult(SegmentMeansResult):
         return {"confidence": self.confidence}
 
     def chart(self) -> alt.TopLevelMixin:
-        """Confidence over the layers (Voita et al. 2019, section 5.1)."""
+        """Draw confidence over the layers (Voita et al. 2019, section 5.1)."""
         without = f" without {', '.join(self.excluded)}" if self.excluded else ""
         return self._curves(self.heads(), f"Confidence{without}", "mean largest weight")
 
 
 class Confidence(SegmentMeans[ConfidenceResult]):
-    """The mean over queries of their largest weight (Voita et al. 2019, section 5.1).
+    """Metric: mean largest weight of a query (Voita et al. 2019, section 5.1).
 
-    Voita et al. leave out the end of the sentence as a key, without renormalising the rest. Here
-    every token counts unless `excluded` says otherwise: without [CLS] and [SEP] most heads in
-    BERT's middle layers, confident in [SEP], are not.
+    Voita et al. leave out the end of the sentence as a key, without renormalising the rest. Here,
+    every token counts unless `excluded` names its class. Most heads in the middle layers of BERT
+    attend to [SEP], and are confident only if [SEP] counts.
 
     Args:
-        excluded: token classes that do not count as keys, such as ("[CLS]", "[SEP]").
+        excluded: Token classes that do not count as keys, such as ("[CLS]", "[SEP]").
 
     Raises:
         ValueError: no standard token class has that name.

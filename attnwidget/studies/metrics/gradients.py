@@ -1,4 +1,4 @@
-"""Gradient importance: how much the loss would change with each head's attention."""
+"""Gradient importance: the change of the loss with the attention weights of each head."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class GradientsResult(HeadResult):
     heads, not values of two measurements.
 
     Attributes:
-        classes: names of the C classes, told from the tokens before masking.
-        values: [C, L, H], |dL/da| on average over all pairs whose key is in the class, then over
-            the documents that have the class.
-        documents: int64 [C], those documents.
-        loss: mean loss of the documents in nats.
+        classes: Names of the C classes of the tokens before masking.
+        values: |dL/da|, averaged over all pairs whose key is in the class, then over documents with
+            the class, [C, L, H].
+        documents: Number of documents with each class, int64 [C].
+        loss: Mean loss of the documents in nats.
         loss_name: "masked-LM" or "causal-LM".
-        n_documents: documents with a loss.
-        model_name: what was measured.
+        n_documents: Number of documents with a loss.
+        model_name: Name of the model.
     """
 
     classes: tuple[str, ...]
@@ -52,11 +52,11 @@ class GradientsResult(HeadResult):
     model_name: str
 
     def heads(self) -> HeadMetrics:
-        """Importance of the attention to each class: float64 [L, H] by title."""
+        """Return the importance of attention to each class: float64 [L, H] by title."""
         return {f"gradient to {name}": self.values[c] for c, name in enumerate(self.classes)}
 
     def chart(self) -> alt.LayerChart:
-        """Importance over the layers, a curve a class (Clark et al. 2019, figure 3)."""
+        """Draw importance over the layers, one curve per class (Clark et al. 2019, figure 3)."""
         import pandas as pd
 
         from attnwidget.charts.layer_curves import layer_curves
@@ -74,23 +74,23 @@ class GradientsResult(HeadResult):
 
 
 class Gradients(ClassMeans[GradientsResult]):
-    """Sums of |dL/da| of every head over classes of tokens.
+    """Metric: mean |dL/da| of every head for classes of tokens.
 
-    The authors released no code for their figure 3. Here L is, for each document, the mean cross
-    entropy over 15 % of its tokens, masked as BERT was trained (80 % by the mask token, 10 % by
-    another, 10 % not), or over every next token of a causal model; the derivative is taken at the
-    weight after the softmax, its magnitude before any mean. Each batch goes through the model
-    once more, and back: measure it apart where time matters.
+    The authors released no code for figure 3. Here, the loss L of a document is the mean cross
+    entropy over 15 % of its tokens, masked as in the training of BERT (80 % become the mask token,
+    10 % another token, 10 % stay). For a causal model, L is over every next token. The derivative
+    is by the weight after the softmax, and magnitudes are taken before any mean. The metric costs a
+    further forward pass and a backward pass per batch. Measure it separately to save time.
 
     Args:
-        loss: "masked", "causal", or "auto": what the model's head was trained for.
-        seed: of the masking, which depends on nothing else but the document.
-        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
-            "other tokens".
+        loss: "masked", "causal", or "auto", the training task of the model's head.
+        seed: Seed of the masking, which otherwise depends only on the document.
+        classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
+            remaining tokens are "other tokens".
 
     Raises:
-        TypeError: when the measurement starts, where the model has no language-modelling head or
-            is an encoder-decoder.
+        TypeError: when the measurement starts, if the model has no language-modelling head or is an
+            encoder-decoder.
 
     Example:
         >>> from attnwidget import load_model
@@ -124,10 +124,10 @@ class Gradients(ClassMeans[GradientsResult]):
         return super().options | {"loss": self._loss, "seed": self._seed}
 
     def start(self, subject: Subject) -> None:
-        """Get ready for a model.
+        """Prepare for a model.
 
         Raises:
-            TypeError: the model has no such loss.
+            TypeError: the model has no head for this loss.
         """
         super().start(subject)
         model = subject.needed_model("gradients")
@@ -144,16 +144,16 @@ class Gradients(ClassMeans[GradientsResult]):
         self._loss_name = task.name
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        """Nothing: maps of the unmasked input have no part in it."""
+        """Return nothing, because maps of the unmasked input are not needed."""
         return {}
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Run the batch once more, forward and back; the heads' numbers are added at once."""
+        """Run the batch forward and backward, and add the numbers of all heads."""
         model = self._model
         with model.lock:
             task = task_for(model.hf_model, model.tokenizer, batch.inputs, self._loss, self._seed)
             gradients, losses = attention_gradients(model.hf_model, task, self._options)
-        # A document too short to be asked anything has no loss.
+        # A document that is too short for a question has no loss.
         has_loss = losses > 0
         members = self.members(batch)  # [B, C, n]
         for layer in gradients:

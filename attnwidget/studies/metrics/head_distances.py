@@ -1,4 +1,4 @@
-"""How differently heads attend: Jensen-Shannon distances between all pairs (Clark et al. 2019)."""
+"""Jensen-Shannon distances between the maps of all pairs of heads (Clark et al. 2019)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-# Of one segment's maps: all layers together, those that some head sees, and smoothed.
+# Copies of one segment's maps: all layers together, the visible cells, and the smoothed weights.
 _COPIES = 3
 
 
@@ -42,19 +42,20 @@ _COPIES = 3
 class HeadDistances(HeadResult):
     """Distances between all heads of a stack (Clark et al. 2019, section 6).
 
-    `distances` are sums over documents and query tokens, as in the paper; everything else here is
-    in nats a token, their mean. A Jensen-Shannon divergence is at most ln 2 = 0.693.
+    `distances` are sums over documents and query tokens, as in the paper. All other numbers are
+    means in nats per token. A Jensen-Shannon divergence is at most ln 2 = 0.693.
 
     Attributes:
-        distances: float64 [L H, L H], nats summed over tokens; head h of layer l is l H + h.
-        n_tokens: query tokens that were summed over, special ones included.
-        n_documents: the documents that they are of.
+        distances: Distances in nats, summed over tokens, float64 [L H, L H]; head h of layer l has
+            the index l H + h.
+        n_tokens: Number of query tokens, including special tokens.
+        n_documents: Number of documents.
         n_layers: L.
         n_heads: H.
-        stack: "self", or "encoder" of an encoder-decoder.
-        model_name: what was measured.
-        without_attention: the layers of a hybrid model that have no attention; their heads are NaN
-            in `distances`.
+        stack: "self", or "encoder" in an encoder-decoder.
+        model_name: Name of the model.
+        without_attention: The layers without attention of a hybrid model, whose heads are NaN in
+            `distances`.
     """
 
     distances: NDArray[np.float64]
@@ -65,12 +66,12 @@ class HeadDistances(HeadResult):
     stack: str
     model_name: str
     without_attention: tuple[int, ...] = ()
-    # Scaling takes seconds: a chart, a map and its caption share one.
+    # Scaling takes seconds, so a chart, a map and its caption share the result.
     _embeddings: dict[tuple[int, int], HeadEmbedding] = field(default_factory=dict, init=False)
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """[L H, L H], nats a token."""
+        """Mean distances in nats per token, [L H, L H]."""
         return self.distances / max(self.n_tokens, 1)
 
     def heads(self) -> HeadMetrics:
@@ -85,23 +86,23 @@ class HeadDistances(HeadResult):
 
     @property
     def _measured(self) -> NDArray[np.intp]:
-        """The heads of layers that have attention, as indices of `distances`."""
+        """Indices in `distances` of the heads of layers with attention."""
         layers = LayerNumbers.without(self.without_attention, self.n_layers)
         first = np.array(layers.numbers)[:, None] * self.n_heads
         return (first + np.arange(self.n_heads)).ravel()
 
     def _of_measured_heads(self) -> NDArray[np.float64]:
-        """`mean` of the heads of layers that have attention."""
+        """`mean` for the heads of layers with attention."""
         return self.mean[np.ix_(self._measured, self._measured)]
 
     def _of_all_heads(self, values: NDArray[Any], fill: float = np.nan) -> NDArray[Any]:
-        """[L, H, ...] of values of the heads that have attention."""
+        """Spread values of the heads with attention over all heads, [L, H, ...]."""
         spread = np.full((self.n_layers * self.n_heads, *values.shape[1:]), fill, values.dtype)
         spread[self._measured] = values
         return spread.reshape(self.n_layers, self.n_heads, *values.shape[1:])
 
     def between_layers(self) -> NDArray[np.float64]:
-        """Mean distance between two heads, one of each layer: [L, L], nats a token.
+        """Mean distance between a head of one layer and a head of another: [L, L], nats per token.
 
         The diagonal is `within_layer`.
         """
@@ -109,18 +110,18 @@ class HeadDistances(HeadResult):
         sums = self.mean.reshape(size).sum((1, 3))
         pairs = np.full_like(sums, self.n_heads**2)
         np.fill_diagonal(pairs, self.n_heads * (self.n_heads - 1))
-        with np.errstate(invalid="ignore"):  # one head a layer has no other in its layer
+        with np.errstate(invalid="ignore"):  # a layer with one head has no pairs
             return sums / pairs
 
     def within_layer(self) -> NDArray[np.float64]:
-        """Mean distance between two heads of one layer: [L], nats a token; NaN for a lone head."""
+        """Mean distance between two heads of one layer: [L], nats per token; NaN for one head."""
         return self.between_layers().diagonal().copy()
 
     def embed(self, seed: int = 0, n_init: int = 5) -> HeadEmbedding:
-        """Heads in the plane by metric multidimensional scaling, the best of `n_init` starts.
+        """Place heads in the plane by metric multidimensional scaling, the best of `n_init` starts.
 
-        The divergences are taken as distances as they are, not their square roots, as Clark et al.
-        did (Figure 6).
+        The divergences are used as distances, not their square roots, as in Clark et al. (Figure
+        6).
         """
         if (seed, n_init) not in self._embeddings:
             distances = self._of_measured_heads()
@@ -130,24 +131,24 @@ class HeadDistances(HeadResult):
         return self._embeddings[seed, n_init]
 
     def tree(self, method: Linkage = "average") -> NDArray[np.float64]:
-        """The tree of hierarchical clustering for scipy's `dendrogram`: [heads - 1, 4].
+        """Return the tree of hierarchical clustering for scipy's `dendrogram`: [heads - 1, 4].
 
         The heads of layers without attention are not in the tree.
         """
         return cluster_tree(self._of_measured_heads(), method)
 
     def cluster(self, n_clusters: int, method: Linkage = "average") -> NDArray[np.int64]:
-        """The cluster of each head, from 0, by hierarchical clustering: int64 [L, H].
+        """Return the cluster of each head, from 0, by hierarchical clustering: int64 [L, H].
 
         -1 for the heads of layers without attention.
 
         Raises:
-            ValueError: fewer clusters than 1 or more than heads, or another method.
+            ValueError: fewer than 1 cluster or more clusters than heads, or an unknown method.
         """
         return self._of_all_heads(cut_tree(self.tree(method), n_clusters), fill=-1)
 
     def pairs(self) -> pd.DataFrame:
-        """One row a pair: layer, head, other_layer, other_head, distance in nats a token."""
+        """Return one row per pair: layer, head, other_layer, other_head, distance in nats."""
         import pandas as pd
 
         measured = self._measured
@@ -163,7 +164,7 @@ class HeadDistances(HeadResult):
         )
 
     def chart(self, behaviours: ArrayLike | None = None) -> alt.Chart:
-        """Heads in the plane (Clark et al. 2019, Figure 6), coloured by layer or by `behaviours`.
+        """Draw heads in the plane (Clark et al. 2019, Figure 6), coloured by layer or `behaviours`.
 
         `behaviours` [L, H] are labels, for example from `behaviours(...)` or `cluster(6)`.
         """
@@ -202,19 +203,19 @@ class HeadDistances(HeadResult):
 
 
 class Distances(Accumulator[HeadDistances]):
-    """Jensen-Shannon divergences between all heads, summed over documents and query tokens.
+    """Metric: Jensen-Shannon divergences between all heads, summed over query tokens.
 
     Rows are smoothed towards uniform before they are compared (Clark et al. 2019, as released).
 
-    Pairs of heads need the maps of all layers at once. They are kept while a batch is read and
-    compared when it ends: 4 L B H n^2 bytes in float32, 75 MB for 8 segments of 128 tokens in 12
-    layers of 12 heads. With longer segments choose a smaller `batch_size`.
+    Pairs of heads need the maps of all layers at once. These maps are kept while a batch is read,
+    and compared at its end. They take 4 L B H n^2 bytes in float32: 75 MB for 8 segments of 128
+    tokens in 12 layers of 12 heads. Choose a smaller `batch_size` for longer segments.
 
     Args:
-        smoothing: share of the uniform distribution in each row, above 0 and below 1.
+        smoothing: Share of the uniform distribution in each row, above 0 and below 1.
 
     Raises:
-        ValueError: another smoothing.
+        ValueError: `smoothing` is not above 0 and below 1.
 
     Example:
         >>> from attnwidget import load_model
@@ -252,7 +253,7 @@ class Distances(Accumulator[HeadDistances]):
     def update(self, layer: LayerBatch) -> None:
         """Keep the layer's maps until the batch ends."""
         if layer.layer == 0:
-            self._maps = []  # also of a batch that was cut short
+            self._maps = []  # remove also the maps of an interrupted batch
             refuse_kept_maps(self.name, layer.weights, self.n_layers, beside=_COPIES)
         self._maps.append(layer.weights)
 

@@ -36,15 +36,17 @@ _TITLES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InductionResult(HeadResult):
-    """Attention to what induction, duplicate-token and previous-token heads look at.
+    """Scores of induction, duplicate-token and previous-token heads.
 
     Attributes:
-        induction: [L, H], prefix-matching score: attention from a token to those after its earlier
-            copies; mean over the tokens that have one, then over documents. NaN without any.
-        duplicate: [L, H], attention to the earlier copies themselves, likewise.
-        previous: [L, H], attention to the previous token, mean over all tokens but the first.
-        even: what a head that attends evenly would score, by title.
-        n_documents: documents with a repeated token.
+        induction: Prefix-matching score, [L, H]: attention from a token to the tokens after its
+            earlier copies, averaged over tokens with an earlier copy, then over documents. NaN
+            without such tokens.
+        duplicate: Attention to the earlier copies, averaged in the same way, [L, H].
+        previous: Attention to the previous token, averaged over all tokens except the first, [L,
+            H].
+        even: Scores of a head with equal attention to all visible tokens, by title.
+        n_documents: Number of documents with a repeated token.
     """
 
     induction: NDArray[np.float64]
@@ -54,11 +56,11 @@ class InductionResult(HeadResult):
     n_documents: int
 
     def heads(self) -> HeadMetrics:
-        """The three scores: "induction", "duplicate token", "previous-token score"."""
+        """Return the three scores: "induction", "duplicate token", "previous-token score"."""
         return {title: getattr(self, name) for name, title in _TITLES.items()}
 
     def chart(self) -> alt.TopLevelMixin:
-        """The three scores over the layers."""
+        """Draw the three scores over the layers."""
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
@@ -70,13 +72,13 @@ class InductionResult(HeadResult):
 
 
 class Induction(SegmentMeans[InductionResult]):
-    """Induction, duplicate-token and previous-token scores of a causal model on any texts.
+    """Metric: induction, duplicate-token and previous-token scores of a causal model.
 
-    Each text's own repetitions count; `induction_scores` makes texts that are nothing else. Where a
-    token has several earlier copies, the attention to all their successors is summed.
+    Repetitions in the texts count; `induction_scores` makes texts that consist of repetitions. If a
+    token has several earlier copies, the attention to the tokens after them is summed.
 
     Raises:
-        ValueError: while measuring, when a query sees a later token.
+        ValueError: during the measurement, if a query sees a later token.
 
     Example:
         >>> from attnwidget.studies.metrics.induction import Induction
@@ -133,27 +135,29 @@ def induction_scores(
     progress: bool = True,
     executor: Executor | None = None,
 ) -> InductionResult:
-    """Induction, duplicate-token and previous-token scores on repeated random tokens.
+    """Measure induction, duplicate-token and previous-token scores on repeated random tokens.
 
-    `length` different tokens are drawn evenly from the vocabulary without special tokens, repeated,
-    and preceded by the beginning-of-text token where the model has one. Olsson et al. 2022 repeat
-    25 tokens four times and leave out the commonest and rarest, which needs counts of a corpus.
+    `length` different tokens are drawn uniformly from the vocabulary without special tokens, and
+    repeated. The beginning-of-text token comes first if the model has one. Olsson et al. 2022
+    repeat 25 tokens four times, and leave out the most and least frequent tokens, which needs
+    counts of a corpus.
 
     Args:
-        model: a causal model; needs no tokenizer.
-        n_sequences: sequences to average over.
-        length: tokens before they repeat.
-        repeats: times that they occur.
-        seed: of the tokens drawn.
-        checkpoint: An .npz file that keeps what is done. If it exists, the study goes on there.
-        progress: show a progress bar.
-        executor: Has workers read the sequences, as in `measure`.
+        model: A causal model; it needs no tokenizer.
+        n_sequences: Number of sequences.
+        length: Number of tokens before the first repetition.
+        repeats: Number of times that these tokens occur.
+        seed: Seed of the drawn tokens.
+        checkpoint: An .npz file that keeps finished work. If it exists, the study continues from
+            it.
+        progress: Whether to show a progress bar.
+        executor: Executor whose workers read the sequences, as in `measure`.
 
     Raises:
         ValueError: if tokens see later tokens, the model is an encoder-decoder, the numbers are too
             small, sequences are too long for the model, or the checkpoint belongs to another study.
         RuntimeError, OSError, WorkersError: As in `measure`.
-        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has what is done.
+        KeyboardInterrupt: Ctrl-C was pressed. The checkpoint has the finished work.
 
     Example:
         >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -237,7 +241,7 @@ def _vocabulary(model: AttentionModel) -> tuple[list[int], NDArray[np.int64]]:
         special |= {int(i) for i in np.atleast_1d(ids)} if ids is not None else set()
     begin = getattr(tokenizer, "bos_token_id", None)
     begin = getattr(config, "bos_token_id", None) if begin is None else begin
-    # A configuration may name a token that its smaller vocabulary does not have.
+    # A configuration may name a token outside of the vocabulary.
     start = [int(begin)] if begin is not None and begin < size else []
     named = min(size, getattr(tokenizer, "vocab_size", None) or size)
     return start, np.setdiff1d(np.arange(named), list(special))

@@ -1,4 +1,4 @@
-"""One pass over segments for any set of metrics: batches in, sums kept, maps forgotten."""
+"""One pass over segments for any set of metrics; maps are released after each layer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.model import AttentionModel
 
-# Metrics that can be asked for by name, and the accumulator of each.
+# Metrics by name, and their accumulators.
 METRICS: dict[str, type[Accumulator[Any]]] = {
     kind.name: kind
     for kind in (
@@ -67,42 +67,41 @@ def measure(
 ) -> Measurements:
     """Measure every head of a model over segments, in one pass.
 
-    Memory holds one layer's maps at a time, independent of the number of segments. Segments of
-    similar length share a batch; padding changes no number beyond 1e-6. An encoder-decoder is
-    measured in its encoder. Segments of more than 1,024 tokens are read some rows of a map at a
-    time where all metrics allow it: "position", "classes", "entropy", "confidence" and "sinks" do,
-    the others need whole maps. Ctrl-C ends the pass and returns what is done.
+    Memory holds the maps of one layer at a time, independent of the number of segments. Segments of
+    similar length share a batch; padding changes no number by more than 1e-6. Only the encoder of
+    an encoder-decoder is measured. Segments of more than 1,024 tokens are read some rows of a map
+    at a time if all metrics allow it: "position", "classes", "entropy", "confidence" and "sinks"
+    do, and the other metrics need whole maps. Ctrl-C ends the pass and returns the result so far.
 
     Args:
-        model: what `load_model` gave.
-        segments: cut with this model (`read_segments`, `make_segments`), or a `datasets.Dataset` of
-            Hugging Face, with texts in "text" or tokens in "first" and "second". An iterator is
-            read as the pass goes on.
-        metrics: names ("position", "classes", "entropy", "confidence", "norms", "gradients",
-            "patterns", "distances", "induction", "sinks"), or accumulators with options of their
-            own.
-        batch_size: segments that go through the model together.
-        checkpoint: an .npz file that keeps the sums. Where it exists already, the pass goes on
-            after its last batch, with the same result to the last bit. One run at a time has it.
-        progress: show a progress bar.
-        token_types: "zero" gives both texts of a pair the type 0 (Clark et al.'s maps); None keeps
+        model: A model from `load_model`.
+        segments: Segments made with this model (`read_segments`, `make_segments`), or a
+            `datasets.Dataset` of Hugging Face with texts in "text" or tokens in "first" and
+            "second". An iterator is read during the pass.
+        metrics: Names ("position", "classes", "entropy", "confidence", "norms", "gradients",
+            "patterns", "distances", "induction", "sinks"), or accumulators with options.
+        batch_size: Number of segments in one pass of the model.
+        checkpoint: An .npz file that keeps the sums. If it exists, the pass continues after its
+            last batch, with the same result to the last bit. Only one run at a time can use it.
+        progress: Whether to show a progress bar.
+        token_types: "zero" gives both texts of a pair the type 0, as in Clark et al.; None keeps
             the tokenizer's types.
-        executor: has workers read the segments: any object with `submit(function, *arguments)`,
-            such as `concurrent.futures.ProcessPoolExecutor` or Dask's `client.get_executor()`. The
-            result is the same to the last bit, however many workers there are. What a worker fails
-            at is tried three times.
+        executor: Executor whose workers read the segments: any object with `submit(function,
+            *arguments)`, such as `concurrent.futures.ProcessPoolExecutor` or Dask's
+            `client.get_executor()`. The result is the same to the last bit for any number of
+            workers. Failed work is tried three times.
 
     Raises:
         ValueError: an unknown or repeated metric, no segments, a segment of another model or too
             long for this model, a model whose maps change with padding, or a checkpoint of another
             study.
-        TypeError: no executor; a model or a metric that does not pickle.
-        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint.
+        TypeError: `executor` is not an executor, or the model or a metric cannot be pickled.
+        RuntimeError: the model was closed or has changed; another run writes the checkpoint.
         OSError: the checkpoint cannot be written; the earlier checkpoint stays.
         WorkersError: workers have other versions of torch, transformers or this package, the
             executor stopped, or a shard failed three times. The checkpoint keeps all finished
             batches.
-        KeyboardInterrupt: before the first batch was done.
+        KeyboardInterrupt: Ctrl-C before the first batch was done.
 
     Example:
         >>> from attnwidget import load_model
@@ -144,12 +143,12 @@ def measure_attention(
 ) -> Measurements:
     """Measure every head over the one input of an `Attention`, without running a model.
 
-    The numbers are those of `measure` over the same text alone.
+    The numbers are equal to the numbers of `measure` over the same text.
 
     Args:
-        attention: of the input.
-        metrics: as in `measure`, but for "norms" and "gradients", which maps alone do not tell.
-        stack: where there are several, the one to measure; not "cross".
+        attention: The attention of one input.
+        metrics: As in `measure`, except "norms" and "gradients", which need the model.
+        stack: The stack to measure if there are several; not "cross".
 
     Raises:
         ValueError: an unknown or repeated metric, or a metric that needs a model; a stack that does
@@ -183,8 +182,8 @@ def read_all(
 ) -> tuple[Progress, bool]:
     """Read all segments, batch after batch, into the reader's accumulators.
 
-    Arguments and errors are those of `measure`; `n_segments` is how many there are, where that is
-    known. Returns how far it came, and whether that is all.
+    Arguments and errors are the same as in `measure`; `n_segments` is the number of segments if
+    known. Returns the progress, and whether all segments were read.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is at least 1, got {batch_size}")
@@ -226,7 +225,7 @@ def read_all(
 
 
 def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:
-    """The accumulator of each metric, by its name or given.
+    """Return the accumulator of each metric, from its name or as passed.
 
     Raises:
         ValueError: an unknown or repeated metric, or no metric.
@@ -248,7 +247,7 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
 
 
 def _skip(batches: Iterator[list[Segment]], done: Progress, path: Path) -> None:
-    """Pass over what the checkpoint holds already."""
+    """Skip the batches that the checkpoint already has."""
     same = True
     for n_batches, digest in done.parts:
         again = Progress()

@@ -31,9 +31,9 @@ class MeasuredCheckpoints(HeadResult):
     """Metrics of every head at each checkpoint of a training.
 
     Attributes:
-        checkpoints: the labels, in the order given.
-        measured: what `measure` found at each.
-        complete: False where the pass was interrupted before the last checkpoint was measured.
+        checkpoints: Labels of the checkpoints, in order.
+        measured: Result of `measure` for each checkpoint.
+        complete: False if the pass was interrupted before the last checkpoint was measured.
     """
 
     checkpoints: tuple[str, ...]
@@ -41,7 +41,7 @@ class MeasuredCheckpoints(HeadResult):
     complete: bool
 
     def heads(self, checkpoint: str | None = None) -> HeadMetrics:
-        """Return one number per head for one checkpoint, float64 [L, H] by metric title.
+        """Return a number per head for a checkpoint, float64 [L, H] by metric title.
 
         None = the last checkpoint. Raises ValueError if the checkpoint does not exist.
         """
@@ -50,7 +50,7 @@ class MeasuredCheckpoints(HeadResult):
         return self.measured[self.checkpoints.index(label)].heads()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a checkpoint, head and metric: checkpoint, layer, head, metric, value."""
+        """Return a table: checkpoint, layer, head, metric, value."""
         import pandas as pd
 
         frames = []
@@ -101,25 +101,25 @@ def measure_checkpoints(
 ) -> MeasuredCheckpoints:
     """Measure every head at each checkpoint of a training, over the same segments.
 
-    A checkpoint given by name is loaded for its turn and released afterwards, so memory holds one
-    model at a time. Ctrl-C ends the pass and returns the checkpoints that are done.
+    A checkpoint given by name is loaded for its measurement and released afterwards, so memory
+    holds one model at a time. Ctrl-C ends the pass and returns the finished checkpoints.
 
     Args:
         checkpoints: Models (`load_model`), names or folders for `load_model`, or pairs of a label
             and one of these. The default label is the name from `load_model`.
-        segments: cut with one of the models (`read_segments`, `make_segments`).
-        metrics: as in `measure`; accumulators that were not used yet.
-        batch_size: segments that go through a model together.
+        segments: Segments made with one of the models (`read_segments`, `make_segments`).
+        metrics: As in `measure`; accumulators must be unused.
+        batch_size: Number of segments in one pass of a model.
         progress: show a progress bar for each checkpoint.
-        executor: what has workers read the segments, as in `measure`.
+        executor: Executor whose workers read the segments, as in `measure`.
 
     Raises:
-        TypeError: a checkpoint is none of these; no segments.
-        ValueError: no checkpoint, two of one label, models that differ in layers or heads, or as
-            `measure`.
+        TypeError: a checkpoint of another type; `segments` are not segments.
+        ValueError: no checkpoint, two checkpoints with the same label, models with different
+            numbers of layers or heads, or as `measure`.
         OSError: a checkpoint cannot be loaded.
         WorkersError: as in `measure`.
-        KeyboardInterrupt: before the first checkpoint was done.
+        KeyboardInterrupt: Ctrl-C before the first checkpoint was done.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure_checkpoints
@@ -161,7 +161,7 @@ def measure_checkpoints(
 
 
 def _labelled(entry: Any) -> tuple[str, Any]:
-    """The label of a checkpoint and what it is loaded from."""
+    """Return the label and the source of a checkpoint."""
     label = None
     source = entry
     if isinstance(entry, tuple) and len(entry) == 2:

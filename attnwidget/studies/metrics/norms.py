@@ -1,4 +1,4 @@
-"""Norms: how much of each token reaches each other token, beside the attention weight."""
+"""Norms of the vectors that attention weights scale, for classes of tokens."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 class NormsResult(HeadResult):
     """Attention to classes of tokens by weight and by norm (Kobayashi et al. 2020, section 4).
 
-    Means over documents; a document without a class counts as 0 in `weights`, `weighted_norms` and
-    `layer_norms` and is left out of `norms`.
+    All numbers are means over documents. A document without a class counts as 0 in `weights`,
+    `weighted_norms` and `layer_norms`, and is left out of `norms`.
 
     Attributes:
-        classes: names of the C classes.
-        weights: [C, L, H], weight on all tokens of the class together, mean over the queries.
-        weighted_norms: [C, L, H], ||a f(x)|| likewise.
-        norms: [C, L, H], ||f(x)||, mean over the tokens of the class.
-        layer_norms: [C, L], ||sum over heads of a f(x)|| as `weighted_norms`; None where it was
-            not asked for.
-        documents: int64 [C], documents that have a token of the class.
-        n_documents: all documents.
-        model_name: what was measured.
+        classes: Names of the C classes.
+        weights: Weight on all tokens of the class together, mean over the queries, [C, L, H].
+        weighted_norms: ||a f(x)|| in the same form, [C, L, H].
+        norms: ||f(x)||, mean over the tokens of the class, [C, L, H].
+        layer_norms: ||sum over heads of a f(x)|| in the form of `weighted_norms`, [C, L]; None
+            without `layer_level`.
+        documents: Number of documents with a token of each class, int64 [C].
+        n_documents: Number of all documents.
+        model_name: Name of the model.
     """
 
     classes: tuple[str, ...]
@@ -62,13 +62,13 @@ class NormsResult(HeadResult):
     model_name: str
 
     def heads(self) -> HeadMetrics:
-        """||a f(x)|| to each class, and ||f(x)|| of its tokens: float64 [L, H] by title."""
+        """Return ||a f(x)|| to each class, and ||f(x)|| of its tokens: float64 [L, H] by title."""
         to = {f"norm to {name}": self.weighted_norms[c] for c, name in enumerate(self.classes)}
         of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
         return to | of
 
     def chart(self) -> alt.HConcatChart:
-        """Weights and norms of every head, side by side (Kobayashi et al. 2020, figure 3)."""
+        """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3)."""
         import pandas as pd
 
         from attnwidget.charts.curve_panels import curve_panels
@@ -88,21 +88,21 @@ class NormsResult(HeadResult):
 
 
 class Norms(ClassMeans[NormsResult]):
-    """Sums of a, ||a f(x)|| and ||f(x)|| of every head over classes of tokens.
+    """Metric: a, ||a f(x)|| and ||f(x)|| of every head for classes of tokens.
 
-    f(x) is the value through the head's share of the output projection, with the value's bias and
-    without the output's (Kobayashi et al. 2020, section 3; their released code).
+    f(x) is the value through the head's share of the output projection, with the bias of the value
+    and without the bias of the output (Kobayashi et al. 2020, section 3, and their code).
 
     Args:
-        classes: token classes beside "[CLS]" (or the first token), "[SEP]" and ". ,"; the rest are
-            "other tokens".
-        layer_level: also the norm of the heads' sum, which costs some 20 % of the forward pass
-            where the rest costs 3 %.
-        variant: "skip" leaves documents without a class out of its ||f(x)||; "released" gives NaN
-            then, as the authors' code does.
+        classes: Token classes in addition to "[CLS]" (or the first token), "[SEP]" and ". ,". All
+            remaining tokens are "other tokens".
+        layer_level: Whether to measure the norm of the sum over heads as well. It costs about 20 %
+            of the forward pass; the other numbers cost 3 %.
+        variant: For documents without a class, "skip" leaves them out of ||f(x)|| of the class, and
+            "released" gives NaN, as in the authors' code.
 
     Raises:
-        ValueError: when the measurement starts, where the model has no f(x); another variant.
+        ValueError: an unknown variant; or, when the measurement starts, a model without f(x).
 
     Example:
         >>> from attnwidget import load_model

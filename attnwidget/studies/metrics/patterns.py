@@ -1,4 +1,4 @@
-"""How often each head shows each of five patterns (Kovaleva et al. 2019, section 4.1)."""
+"""Share of five attention patterns in the maps of each head (Kovaleva et al. 2019, 4.1)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ class PatternsResult(HeadResult):
     """The share of each pattern among the maps of each head.
 
     Attributes:
-        fractions: float64 [5, L, H], in the order of `PATTERNS`: "vertical", "diagonal",
-            "vertical + diagonal", "block", "heterogeneous"; they sum to 1 for each head.
-        scores: float64 [3, L, H], mean vertical, diagonal and block score.
-        n_documents: maps of each head.
-        n_pairs: those of two sentences; only they can show a block.
-        method: who named the patterns, "rules" or "cnn"; the scores are the rules' in both.
+        fractions: Share of each pattern, float64 [5, L, H], in the order of `PATTERNS`: "vertical",
+            "diagonal", "vertical + diagonal", "block", "heterogeneous". The shares of a head sum to
+            1.
+        scores: Mean vertical, diagonal and block score, float64 [3, L, H].
+        n_documents: Number of maps of each head.
+        n_pairs: Number of maps of two sentences; only these can show a block.
+        method: Classifier of the patterns, "rules" or "cnn"; the scores come from the rules in both
+            cases.
     """
 
     fractions: NDArray[np.float64]
@@ -49,20 +51,20 @@ class PatternsResult(HeadResult):
     method: PatternMethod
 
     def heads(self) -> HeadMetrics:
-        """Share of each pattern, by its name."""
+        """Return the share of each pattern by name."""
         return dict(zip(PATTERNS, self.fractions, strict=True))
 
     def overall(self) -> dict[str, float]:
-        """Share of each pattern among all maps of all heads."""
+        """Return the share of each pattern among all maps of all heads."""
         shares = self.fractions.mean((1, 2)).tolist()
         return dict(zip(PATTERNS, shares, strict=True))
 
     def most_frequent(self) -> NDArray[np.str_]:
-        """The most frequent pattern of each head: [L, H] names; of equal ones the first."""
+        """Return the most frequent pattern of each head: names [L, H]; the first of equals."""
         return np.array(PATTERNS)[self.fractions.argmax(0)]
 
     def chart(self) -> alt.TopLevelMixin:
-        """Share of each pattern over the layers, as bars."""
+        """Draw the share of each pattern over the layers as bars."""
         from attnwidget.charts.pattern_shares import pattern_shares
 
         frame = heads_frame(self.heads()).rename(columns={"metric": "pattern"})
@@ -71,20 +73,20 @@ class PatternsResult(HeadResult):
 
 
 class Patterns(SegmentMeans[PatternsResult]):
-    """The pattern of every map, by rules on three scores of the map or by a trained network.
+    """Metric: the pattern of every map, by rules on three scores or by a trained network.
 
-    The classes are those of Kovaleva et al. 2019; their classifier and labels were not published,
-    so shares are not comparable with theirs. `kernels.patterns` says how the scores are made and
-    where the thresholds are, `kernels.pattern_network` what the network reads and is; the page on
-    patterns says how far each agrees with labels by eye. Maps of fewer than 8 tokens are named as
-    well, though nothing can be told apart in them. A causal head shows no block: the first sentence
+    The patterns are the classes of Kovaleva et al. 2019. Their classifier and labels were not
+    published, so shares cannot be compared with theirs. `kernels.patterns` defines scores and
+    thresholds, and `kernels.pattern_network` the network and its input. The page on patterns
+    compares both with labels by eye. Maps of fewer than 8 tokens are classified as well, although
+    their patterns cannot be distinguished. Causal heads show no block, because the first sentence
     cannot see the second.
 
     Args:
         method: "rules", or "cnn" for a network of eight convolutional layers as in the paper.
 
     Raises:
-        ValueError: another method.
+        ValueError: an unknown method.
 
     Example:
         >>> from attnwidget import load_model
@@ -152,7 +154,7 @@ class Patterns(SegmentMeans[PatternsResult]):
 
 @cache
 def pattern_network(device: str = "cpu") -> PatternNetwork:
-    """The network that comes with the package, made by `attnwidget.demo.patterns_cnn`.
+    """Load the network of the package, which `attnwidget.demo.patterns_cnn` trained.
 
     Example:
         >>> from attnwidget.studies.metrics.patterns import pattern_network
@@ -167,7 +169,7 @@ def pattern_network(device: str = "cpu") -> PatternNetwork:
 
 
 def _segments(batch: Batch) -> Tensor:
-    """The sentence of each token, int64 [B, n]; 0 at padding."""
+    """Return the sentence of each token, int64 [B, n]; 0 at padding."""
     segments = torch.zeros(batch.real.shape, dtype=torch.int64)
     for row, tokens in zip(segments, batch.tokens, strict=True):
         row[: len(tokens)] = torch.tensor(tokens.segments)

@@ -1,4 +1,4 @@
-"""Where heads look by position (Clark et al. 2019, section 3.1)."""
+"""Attention by relative position (Clark et al. 2019, section 3.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from attnwidget.studies.streaming.segment_means import SegmentMeans, SegmentMean
 if TYPE_CHECKING:
     import altair as alt
 
-# Series that one figure can tell apart by colour.
+# Number of series that a figure can distinguish by colour.
 _CURVES = 6
 _OFFSETS = {-1: "previous token", 0: "current token", 1: "next token"}
 
@@ -29,10 +29,10 @@ class PositionResult(SegmentMeansResult):
     """Attention by relative position.
 
     Attributes:
-        offsets: K places after the query, as they were asked for.
-        mass: [K, L, H], mean attention to the token at each offset.
-        signed_distance: [L, H], mean of key minus query, in tokens; negative = looking back.
-        distance: [L, H], mean of |key minus query|, in tokens.
+        offsets: The K offsets from the query, as requested.
+        mass: Mean attention to the token at each offset, [K, L, H].
+        signed_distance: Mean of key minus query in tokens, [L, H]; negative = to earlier tokens.
+        distance: Mean of |key minus query| in tokens, [L, H].
     """
 
     offsets: tuple[int, ...]
@@ -48,7 +48,7 @@ class PositionResult(SegmentMeansResult):
         }
 
     def chart(self) -> alt.TopLevelMixin:
-        """Mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
+        """Draw mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
 
         If there are too many offsets for a figure, the nearest are drawn, with a note in the
         figure.
@@ -62,16 +62,16 @@ class PositionResult(SegmentMeansResult):
 
 
 class Position(SegmentMeans[PositionResult]):
-    """Attention by relative position: offsets, mean signed and mean absolute distance.
+    """Metric: attention by offset, mean signed distance and mean absolute distance.
 
-    Clark et al. 2019, section 3.1: the mean over documents of each document's mean over all its
-    queries, special tokens included. The divisor is the number of queries at every offset.
+    The metric of Clark et al. 2019, section 3.1: the mean over all queries of a document, including
+    special tokens, then over documents. The divisor is the number of queries at every offset.
 
     Args:
-        offsets: places after the query; 0 is the token itself, -1 the one before it.
+        offsets: Offsets from the query; 0 is the token itself, -1 the previous token.
 
     Raises:
-        ValueError: no offset, or one given twice.
+        ValueError: no offset, or an offset given twice.
 
     Example:
         >>> from attnwidget import load_model

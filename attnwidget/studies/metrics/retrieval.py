@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RetrievalResult(HeadResult):
-    """Which heads looked at the needle's token that the model was copying.
+    """Scores of the heads that attend to the token of the needle that the model copies.
 
     Attributes:
-        scores: [L, H], the share of the needle's different tokens that a head copied.
-        model_name: the model's name.
-        answer: what the model wrote.
-        copied: the tokens of it that the needle has.
-        needle: (from, to) of the needle among the tokens that were read, end excluded.
-        n_tokens: tokens that were read, without the answer.
-        share: of the needle's different tokens, those that the answer has: the most that a head
-            could score.
+        scores: Share of the needle's different tokens that a head copied, [L, H].
+        model_name: Name of the model.
+        answer: The model's answer.
+        copied: The tokens of the answer that the needle has.
+        needle: First token and end (excluded) of the needle among the input tokens.
+        n_tokens: Number of input tokens, without the answer.
+        share: Share of the needle's different tokens that the answer has, which is the highest
+            possible score.
     """
 
     scores: NDArray[np.float64]
@@ -41,11 +41,11 @@ class RetrievalResult(HeadResult):
     share: float
 
     def heads(self) -> HeadMetrics:
-        """The score, "retrieval"."""
+        """Return the score, "retrieval"."""
         return {"retrieval": self.scores}
 
     def chart(self) -> alt.TopLevelMixin:
-        """The score over the layers."""
+        """Draw the score over the layers."""
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
@@ -66,22 +66,23 @@ def retrieval_scores(
     depth: float = 0.5,
     max_new_tokens: int = 32,
 ) -> RetrievalResult:
-    """How often each head's strongest key is the needle's token that the model is writing.
+    """Measure how often a head attends most to the needle's token that the model writes.
 
-    A needle, the sentence that answers the question, is put into a long text about other things;
-    the model reads the whole text and answers. A head copies a token if the model writes a token of
-    the needle and the head attends most, at this step, to an occurrence of the token in the needle.
-    The score is the share of the needle's different tokens that it copies (Wu et al. 2024, section
-    2; they average over many needles, depths and lengths: call again and take the mean).
+    A needle is a sentence that answers the question. It is inserted into a long text about other
+    things; the model reads the whole text and answers. A head copies a token if the model writes a
+    token of the needle and the head attends most, at this step, to an occurrence of the token in
+    the needle. The score is the share of the needle's different tokens that the head copies (Wu et
+    al. 2024, section 2). The paper averages over many needles, depths and lengths: call the
+    function several times and average the scores.
 
     Args:
-        model: a causal model with its tokenizer.
-        haystack: a long text.
-        needle: a sentence.
+        model: A causal model with its tokenizer.
+        haystack: A long text.
+        needle: A sentence.
         question: Text after the long text, which the needle continues or answers.
-        depth: Position of the needle, from 0 (the beginning) to 1 (the end of the text); it is put
-            between two sentences where there are some.
-        max_new_tokens: tokens of the answer at most.
+        depth: Position of the needle, from 0 (the beginning) to 1 (the end of the text), between
+            two sentences if the text has several.
+        max_new_tokens: Largest number of tokens of the answer.
 
     Raises:
         ValueError: no tokenizer, an encoder-decoder, a depth outside of 0 to 1, a needle that the
@@ -122,7 +123,7 @@ def retrieval_scores(
     }
     answered = [i for i in range(len(ids), len(written)) if written[i] in of_needle]
     for step in answered:
-        # The token at a place is written by the query before it.
+        # The query before a place predicts the token at this place.
         strongest = np.nanargmax(attention.of_token("query", step - 1), -1)  # [L, H]
         for head, key in np.ndenumerate(strongest):
             if place[0] <= key < place[1] and ids[key] == written[step]:
@@ -140,7 +141,7 @@ def retrieval_scores(
 
 
 def _parted(haystack: str, depth: float) -> tuple[str, str]:
-    """A text before and after the end of the sentence that is nearest to a depth."""
+    """Split a text at the end of the sentence that is nearest to a depth."""
     haystack = haystack.strip()
     wanted = round(depth * len(haystack))
     ends = [i + 1 for i, sign in enumerate(haystack) if sign in ".!?" and i + 1 < len(haystack)]

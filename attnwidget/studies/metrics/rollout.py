@@ -1,4 +1,4 @@
-"""How much of each input token is in each position, layer by layer: rollout and attention flow."""
+"""Attention rollout and attention flow: the share of each input token in each position."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TokenRelevance:
-    """How much of each input token is in some positions after some layers.
+    """The share of each input token in some positions, after some layers.
 
     Attributes:
-        relevance: float64 [layers, queries, n]; rows sum to 1.
-        layers: the layers, from 0, that the first axis has.
-        queries: the positions, from 0, that the second axis has.
-        tokens: the n input tokens.
-        name: what was computed, as figures call it.
-        stack: the stack of layers.
-        model_name: the model.
+        relevance: Shares, float64 [layers, queries, n]; rows sum to 1.
+        layers: The layers of the first axis, from 0.
+        queries: The positions of the second axis, from 0.
+        tokens: The n input tokens.
+        name: Name of the quantity in figures.
+        stack: The stack of layers.
+        model_name: Name of the model.
     """
 
     relevance: NDArray[np.float64]
@@ -43,17 +43,17 @@ class TokenRelevance:
     model_name: str
 
     def of(self, layer: int) -> NDArray[np.float64]:
-        """[queries, n] after `layer`.
+        """Return the shares after `layer`, [queries, n].
 
         Raises:
-            ValueError: it was not computed for that layer.
+            ValueError: the result does not have this layer.
         """
         if layer not in self.layers:
             raise ValueError(f"{self.name} was computed for the layers {list(self.layers)}")
         return self.relevance[self.layers.index(layer)]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a value: layer, query, key, query_token, key_token, value."""
+        """Return one row per value: layer, query, key, query_token, key_token, value."""
         import pandas as pd
 
         layer, query, key = (i.ravel() for i in np.indices(self.relevance.shape))
@@ -71,10 +71,10 @@ class TokenRelevance:
         )
 
     def chart(self, layer: int | None = None) -> alt.Chart:
-        """A heat map of tokens, after the last layer or another one.
+        """Draw a heat map of tokens after the last layer, or after `layer`.
 
         Raises:
-            ValueError: it was not computed for that layer.
+            ValueError: the result does not have this layer.
         """
         from attnwidget.charts.token_heatmap import token_heatmap
 
@@ -98,17 +98,17 @@ def attention_rollout(
     head: Sequence[Any] | None = None,
     stack: str | None = None,
 ) -> TokenRelevance:
-    """Attention rollout after every layer (Abnar and Zuidema 2020, section 3).
+    """Compute attention rollout after every layer (Abnar and Zuidema 2020, section 3).
 
-    Each layer is the mean of its heads plus the residual connection, rows normalised; layers are
-    multiplied, the newer on the left. In a causal model almost all attention flow ends at the first
-    token: compare such rows with each other, and not the tokens within a row.
+    Each layer is the mean of its heads plus the residual connection, with rows normalised. Layers
+    are multiplied, later layers on the left. In a causal model, almost all of the rollout ends at
+    the first token: compare rows with each other, not the tokens of a row.
 
     Args:
-        attention: of one input.
-        head: (layer, head): through that head alone at its layer, and through the mean of heads in
-            the layers below; gives that layer alone.
-        stack: where there are several, the one to follow; not "cross".
+        attention: The attention of one input.
+        head: (layer, head) for a rollout through this head in its layer, and through the mean of
+            heads in the layers below. The result then has only this layer.
+        stack: The stack to follow if there are several; not "cross".
 
     Raises:
         ValueError: the head or stack does not exist, or the stack's queries attend to another
@@ -141,18 +141,18 @@ def attention_flow(
     queries: Sequence[int] | None = None,
     stack: str | None = None,
 ) -> TokenRelevance:
-    """Attention flow after one layer (Abnar and Zuidema 2020, section 3).
+    """Compute attention flow after one layer (Abnar and Zuidema 2020, section 3).
 
     For each position and input token, the maximum flow between them is computed, with the weights
-    of `attention_rollout` as capacities; rows are divided by their sum. One maximum flow for each
-    pair: a second for 32 tokens and 6 layers, most of a minute for 128, so name the `queries` of
+    of `attention_rollout` as capacities. Rows are divided by their sum. The computation takes a
+    second for 32 tokens and 6 layers, and most of a minute for 128 tokens, so name the `queries` of
     longer inputs.
 
     Args:
-        attention: of one input.
+        attention: The attention of one input.
         layer: The last layer of the rollout, from 0; None = the model's last layer.
-        queries: positions, from 0; None = all.
-        stack: where there are several, the one to follow; not "cross".
+        queries: Positions, from 0; None = all.
+        stack: The stack to follow if there are several; not "cross".
 
     Raises:
         ValueError: the layer, position or stack does not exist, or the stack's queries attend to

@@ -1,4 +1,4 @@
-"""How much heads rest on the first tokens of their input (Xiao et al. 2024)."""
+"""Attention sinks: attention to the first tokens of the input (Xiao et al. 2024)."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ class SinksResult(SegmentMeansResult):
     """Attention to the first tokens.
 
     Attributes:
-        mass: [K, L, H], mean weight on each of the first K tokens.
-        even: what attention to all visible tokens alike would give to all K together.
+        mass: Mean weight on each of the first K tokens, [K, L, H].
+        even: Weight on all K tokens together under equal attention to all visible tokens.
     """
 
     mass: NDArray[np.float64]
     even: float
 
     def heads(self) -> HeadMetrics:
-        """Mean weight on token 1, and on the first K together."""
+        """Return the mean weight on token 1, and on the first K tokens together."""
         first = {"to token 1": self.mass[0]}
         if len(self.mass) > 1:
             first[f"to the first {len(self.mass)} tokens"] = self.mass.sum(0)
         return first
 
     def chart(self) -> alt.TopLevelMixin:
-        """Both over the layers, beside even attention."""
+        """Draw both numbers over the layers, with equal attention."""
         even = {"even": self.even}
         return self._curves(self.heads(), "Attention to the first tokens", reference=even)
 
 
 class Sinks(SegmentMeans[SinksResult]):
-    """Attention to the first tokens, on which heads of language models rest when idle.
+    """Metric: attention to the first tokens, the attention sinks of language models.
 
-    The weight on each of the first `count` tokens, averaged over later queries that see all of
-    them, then over documents. Xiao et al. 2024 find such attention sinks in causal models whatever
-    the first tokens say; Gu et al. 2025 call a head with a mean weight above 0.3 on the first one a
-    sink.
+    The weight on each of the first `count` tokens is averaged over later queries with a view of all
+    these tokens, then over documents. Xiao et al. 2024 find attention sinks in causal models for
+    any content of the first tokens. Gu et al. 2025 call a head a sink if its mean weight on the
+    first token is above 0.3.
 
     Args:
-        count: first tokens; Xiao et al. keep 4.
+        count: Number of first tokens; Xiao et al. keep 4.
 
     Raises:
-        ValueError: a count below 1.
+        ValueError: `count` is below 1.
 
     Example:
         >>> from attnwidget import load_model, make_segments, measure
@@ -101,7 +101,7 @@ class Sinks(SegmentMeans[SinksResult]):
         return {"with_queries": rows.any(-1), "even": (rows * self.count / seen).sum(-1)}
 
     def _rows(self, lengths: Tensor, real: Tensor) -> Tensor:
-        """[B, n] equal weights of the queries behind the first tokens, 0 elsewhere."""
+        """Return equal weights of the queries after the first tokens, 0 elsewhere, [B, n]."""
         behind = real & (torch.arange(real.shape[1], device=real.device) >= self.count)
         return behind / (lengths - self.count).clamp(min=1)[:, None]
 

@@ -1,4 +1,4 @@
-"""What a study keeps while segments stream by: sums, which merge, can be stored, and restart."""
+"""Accumulators: the sums of a study over segments, which can be merged, stored and continued."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ R = TypeVar("R", bound=HeadResult, covariant=True)
 
 @dataclass(frozen=True)
 class Subject:
-    """Whose heads an accumulator is about to see.
+    """The model and stack whose heads an accumulator will see.
 
     Attributes:
-        n_layers: layers of the stack, L, with those that have no attention.
+        n_layers: Number of layers of the stack, L, including layers without attention.
         n_heads: attention heads a layer.
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
-        without_attention: the layers of a hybrid model that have no attention; else empty.
-        model: The model, or None for the maps of an `Attention` alone.
+        without_attention: The layers without attention of a hybrid model; else empty.
+        model: The model, or None if only the maps of an `Attention` are read.
     """
 
     n_layers: int
@@ -52,11 +52,11 @@ class Subject:
 
     @property
     def layers(self) -> LayerNumbers:
-        """The numbers of the layers that have attention."""
+        """The numbers of the layers with attention."""
         return LayerNumbers.without(self.without_attention, self.n_layers)
 
     def needed_model(self, metric: str) -> AttentionModel:
-        """The model, for a metric that reads more than maps; ValueError where there is none."""
+        """Return the model for a metric that needs more than maps; ValueError without a model."""
         if self.model is None:
             raise ValueError(
                 f"{metric} are not told by maps alone: measure them with the model that made the "
@@ -67,18 +67,19 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B segments that go through the model together, padded on the right to n tokens.
+    """B segments in one pass of the model, padded on the right to n tokens.
 
     Attributes:
-        segments: the B segments.
-        tokens: the tokens of each, as an axis of its maps.
-        inputs: what the model is called with, input_ids, attention_mask... [B, n].
-        lengths: int64 [B], tokens of each without padding.
-        real: bool [B, n], False at padding.
-        row_weights: float32 [B, n], 1 / lengths[b] at real tokens and 0 at padding: summing with
-            them is the mean over the queries of each document.
-        classes: bool [B, n] by name; a token may be in several classes, padding is in none.
-            Always "[CLS]", "[SEP]", ". ,", "first token", and what accumulators add to them.
+        segments: The B segments.
+        tokens: The tokens of each segment, as an axis of its maps.
+        inputs: Inputs of the model, such as input_ids and attention_mask, [B, n].
+        lengths: Number of tokens of each segment without padding, int64 [B].
+        real: False at padding, bool [B, n].
+        row_weights: 1 / lengths[b] at real tokens and 0 at padding, float32 [B, n]. A sum with
+            these weights is the mean over the queries of each document.
+        classes: Members of token classes by name, bool [B, n]. A token may be in several classes;
+            padding is in no class. There are always "[CLS]", "[SEP]", ". ," and "first token", and
+            accumulators may add classes.
     """
 
     segments: Sequence[Segment]
@@ -92,16 +93,15 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class LayerBatch:
-    """The attention of one layer in one batch.
+    """The attention of a layer in a batch.
 
     Attributes:
-        batch: the segments.
-        layer: index of the layer among the layers of its stack that have attention, from 0.
-        weights: float32 [B, H, n, n]; columns of padding are 0, rows of padding arbitrary but
-            finite. Of long segments only the rows of some queries, [B, H, r, n].
-        seen: the layer as the tap saw it: query, key, value, module...; None where there are maps
-            alone.
-        first: the query that the rows begin with; 0 where all are there.
+        batch: The segments.
+        layer: Index of the layer among the layers with attention of its stack, from 0.
+        weights: Weights, float32 [B, H, n, n]. Columns of padding are 0, and rows of padding
+            arbitrary but finite. For long segments, only the rows of some queries, [B, H, r, n].
+        seen: The record of the tap: query, key, value, module...; None if there are only maps.
+        first: The query of the first row; 0 if all rows are present.
     """
 
     batch: Batch
@@ -121,25 +121,26 @@ class LayerBatch:
 
 
 class Accumulator(ABC, Generic[R]):
-    """Sums over segments: `update` adds a layer of a batch, `merge` another's, `compute` divides.
+    """Sums over segments: `update` adds a layer, `merge` adds sums, `compute` returns the result.
 
-    `start` is called once, then `update` for every layer of a batch in order and `end_batch` after
-    the last one. Sums are kept in `sums`, float64 or int64, so that `merged` is addition and
-    a restored state continues bit for bit; an accumulator that needs more overrides `merged`,
-    `state` and `restore`. Each batch is read from empty sums, here or by a worker, and merged in
-    the order of the batches.
-    Where the numbers are means over segments, `SegmentMeans` leaves less to write.
+    `start` is called once. For each batch, `update` is called for every layer in order, and
+    `end_batch` after the last layer. Sums are kept in `sums` as float64 or int64, so that `merged`
+    is addition and a restored state continues bit for bit. An accumulator with further state
+    overrides `merged`, `state` and `restore`. Each batch starts from empty sums, in this process or
+    in a worker, and is merged in the order of the batches. `SegmentMeans` is a shorter base class
+    for means over segments.
 
     Attributes:
-        name: the key of its result in `Measurements`.
-        by_rows: whether `update` takes some rows of a layer's maps at a time, as of long segments,
-            of which no map is whole.
-        by_segment: names of attributes that are looked up by the `index` of a segment; a worker is
-            sent what they hold of its segments. All others go to every worker.
-        sums: arrays by name, made in `start`.
-        layers: numbers of the layers that have attention; known after `start`, as the following.
-        n_layers: how many layers have attention: sums have a place for each of these, and results
-            have a place for every layer of the model (`LayerNumbers.spread`).
+        name: Key of the result in `Measurements`.
+        by_rows: Whether `update` accepts some rows of a layer's maps at a time, as for long
+            segments, which have no whole maps.
+        by_segment: Names of attributes with an entry per segment, by the `index` of the segment. A
+            worker receives only the entries of its segments, and all other attributes.
+        sums: Arrays by name, made in `start`.
+        layers: Numbers of the layers with attention; known after `start`, like the following
+            attributes.
+        n_layers: Number of layers with attention. Sums have an entry for each of these layers, and
+            results for every layer of the model (`LayerNumbers.spread`).
         n_heads: attention heads a layer.
         stack: "self", or the name of a stack where there are several.
         model_name: the model's name.
@@ -157,16 +158,16 @@ class Accumulator(ABC, Generic[R]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the accumulator was asked for, as JSON: a checkpoint continues with the same."""
+        """Options of the accumulator as JSON; a checkpoint continues only with the same options."""
         return {}
 
     @property
     def token_classes(self) -> Mapping[str, TokenClass]:
-        """Token classes by name to add to every batch's."""
+        """Token classes by name, which are added to every batch."""
         return {}
 
     def start(self, subject: Subject) -> None:
-        """Get ready for `subject`; a subclass calls this first, then makes its `sums`."""
+        """Prepare for `subject`; a subclass calls this method first, then makes its `sums`."""
         self._made = self.as_made()
         self.layers = subject.layers
         self.n_layers = len(self.layers.numbers)
@@ -177,13 +178,13 @@ class Accumulator(ABC, Generic[R]):
 
     @abstractmethod
     def update(self, layer: LayerBatch) -> None:
-        """Add one layer of a batch; its maps live no longer than this call."""
+        """Add one layer of a batch; its maps are released after this call."""
 
     def end_batch(self, batch: Batch) -> None:
-        """Add what needs the whole batch: called after its last layer."""
+        """Add numbers of the whole batch; called after its last layer."""
 
     def merge(self, other: Self) -> None:
-        """Add what another accumulator of the same options has seen."""
+        """Add the sums of another accumulator with the same options."""
         self.restore(self.merged(self.state(), other.state()))
 
     def merged(self, first: State, second: State) -> dict[str, NDArray[Any]]:
@@ -192,14 +193,14 @@ class Accumulator(ABC, Generic[R]):
 
     @abstractmethod
     def compute(self) -> R:
-        """The result over all segments so far."""
+        """Return the result over all segments so far."""
 
     def as_made(self) -> dict[str, Any]:
         """Return the attributes that the accumulator had before its start."""
         return vars(self).get("_made") or dict(vars(self))
 
     def of_segments_alone(self, segments: Iterable[Any]) -> dict[str, Any]:
-        """The attributes of `by_segment` as far as they are about these segments."""
+        """Return the entries of the `by_segment` attributes for these segments."""
         indices = [segment.index for segment in segments] if self.by_segment else []
         return {
             name: {index: getattr(self, name)[index] for index in indices}
@@ -207,14 +208,14 @@ class Accumulator(ABC, Generic[R]):
         }
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """A copy of all sums; `restore` continues from it exactly."""
+        """Return a copy of all sums, from which `restore` continues exactly."""
         return {name: values.copy() for name, values in self.sums.items()}
 
     def restore(self, state: State) -> None:
-        """Continue from a `state` of the same model and options.
+        """Continue from a `state` with the same model and options.
 
         Raises:
-            ValueError: if the state belongs to another sum.
+            ValueError: if the state belongs to another accumulator.
         """
         shapes = [{name: values.shape for name, values in s.items()} for s in (self.sums, state)]
         if shapes[0] != shapes[1]:
@@ -227,10 +228,10 @@ class Accumulator(ABC, Generic[R]):
 
 
 def token_classes_of(accumulators: Iterable[Accumulator[Any]]) -> dict[str, TokenClass]:
-    """The token classes that some accumulators ask for, by name.
+    """Return the token classes that accumulators request, by name.
 
     Raises:
-        ValueError: two of one name differ.
+        ValueError: two different classes have the same name.
     """
     classes: dict[str, TokenClass] = {}
     for accumulator in accumulators:
@@ -256,18 +257,18 @@ def refuse_kept_maps(
     """Refuse a batch whose maps of all layers do not fit the memory together.
 
     Args:
-        name: of what keeps them.
-        maps: of the first layer, [B, H, m, n].
-        n_layers: that are kept.
-        times: how often they are kept.
+        name: Name of the accumulator that keeps the maps.
+        maps: Maps of the first layer, [B, H, m, n].
+        n_layers: Number of layers that are kept.
+        times: Number of copies that are kept.
         beside: Maps of one segment that a comparison needs at once.
         held: Bytes that are already in use.
 
     Raises:
-        ValueError: they do not fit.
+        ValueError: the maps do not fit.
     """
     if maps.device.type != "cpu":
-        return  # an accelerator says so itself
+        return  # an accelerator raises its own error
     size = len(maps)
     tokens = maps.shape[-1]
     each = 4 * n_layers * maps[0].numel()

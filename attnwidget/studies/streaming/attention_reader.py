@@ -1,4 +1,4 @@
-"""Hands the maps of one `Attention` to accumulators, as if a model had just read its text."""
+"""Accumulation over the maps of one `Attention`, as if a model had just read its text."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def read_attention(
     """Start the accumulators and add one input to each; no model runs.
 
     Args:
-        attention: of the input.
-        accumulators: what sees each layer.
-        stack: where there are several, the one to read; not "cross".
+        attention: The attention of the input.
+        accumulators: The accumulators that get each layer.
+        stack: The stack to read if there are several; not "cross".
         model: The model that made the maps, for accumulators that use its name.
         ids: Vocabulary ids of the tokens, if `attention` does not store them.
 
@@ -53,7 +53,7 @@ def read_attention(
         )
     tokens = chosen.query
     n = len(chosen.query)
-    # Tokens that are known by their spelling alone are the same where they are spelt alike.
+    # Tokens without ids count as equal if their spelling is equal.
     known = ids or tokens.ids or [tokens.raw.index(token) for token in tokens.raw]
     real = torch.ones(1, n, dtype=torch.bool)
     classes = axis_classes(tokens, token_classes_of(accumulators))

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 TokenTypes: TypeAlias = Literal["zero"] | None
 
 HOW = "read them with read_segments(path, model), or cut texts with make_segments"
-# Sorted by length among so many batches; an iterator is read no further ahead than that.
+# Segments are sorted by length within this many batches, which limits reading ahead in an iterator.
 _BATCHES_SORTED = 32
 
 
 def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segment]]:
-    """Batches of similar lengths; the same segments always give the same batches."""
+    """Yield batches of similar lengths; the same segments always give the same batches."""
     remaining = iter(each_of(segments, HOW))
     while window := all_of(Segment, islice(remaining, batch_size * _BATCHES_SORTED), HOW):
         window.sort(key=len)
@@ -40,19 +40,20 @@ def batched(segments: Iterable[Segment], batch_size: int) -> Iterator[list[Segme
 
 
 class BatchMaker:
-    """Turns lists of segments into batches for one model.
+    """Maker of batches for one model from lists of segments.
 
     Args:
-        model: the model with its tokenizer.
-        backbone: the part of it that is run.
+        model: The model with its tokenizer.
+        backbone: The part of the model that runs.
         token_types: "zero" sets the types of all tokens to 0 (Clark et al.'s maps); None keeps the
             tokenizer's types.
-        classes: token classes beside the standard ones.
-        pad_to: tokens that every batch is padded to; None = as many as its longest segment has.
+        classes: Token classes in addition to the standard classes.
+        pad_to: Number of tokens to which every batch is padded; None = the length of its longest
+            segment.
 
     Raises:
-        ValueError: the model has no tokenizer or takes fewer tokens than `pad_to`, `token_types` is
-            another word, or a class is empty.
+        ValueError: the model has no tokenizer or accepts fewer tokens than `pad_to`, `token_types`
+            has another value, or a class is empty.
     """
 
     def __init__(
@@ -86,11 +87,11 @@ class BatchMaker:
         self._ids: dict[str, int] = {}
 
     def __call__(self, segments: Sequence[Segment]) -> Batch:
-        """The batch of `segments`, padded on the right.
+        """Return the batch of `segments`, padded on the right.
 
         Raises:
-            ValueError: a token is not in the model's vocabulary; a segment has none, or more than
-                the model takes or than all are padded to.
+            ValueError: a token is not in the model's vocabulary; a segment has no tokens, or more
+                tokens than the model accepts or `pad_to` allows.
         """
         ids = []
         types = []
@@ -160,7 +161,7 @@ class BatchMaker:
 
 
 class _Axes(Sequence[Tokens]):
-    """The tokens of each segment, made when asked for: most studies never ask."""
+    """The tokens of each segment, made on first use, because most studies do not need them."""
 
     def __init__(self, tokenizer: object, ids: list[list[int]], sentences: list[list[int]]) -> None:
         self._tokenizer = tokenizer

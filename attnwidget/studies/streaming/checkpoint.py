@@ -1,4 +1,4 @@
-"""A study's sums on disk, so that an interrupted run can continue."""
+"""The sums of a study on disk, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attnwidget.text.segments import Segment
 from attnwidget.text.stored_arrays import stored_arrays, write_arrays
 
 _SECONDS_BETWEEN_SAVES = 5.0
-#: What a file says of a `Progress` beside its states, and how it is read.
+#: Fields of `Progress` in a file in addition to the states, and their readers.
 _DONE: dict[str, Callable[[Any], Any]] = {
     "n_batches": as_index,
     "n_segments": as_index,
@@ -32,13 +32,13 @@ States = Mapping[str, Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far a study has come.
+    """The progress of a study.
 
     Attributes:
-        n_batches: batches done.
-        n_segments: segments in them.
-        digest: hash of these segments, in the order of the batches.
-        states: the state of every accumulator by its name.
+        n_batches: Number of finished batches.
+        n_segments: Number of segments in these batches.
+        digest: Hash of these segments, in the order of the batches.
+        states: The state of every accumulator by its name.
         earlier: For a checkpoint merged from several files, the batches and digests of all files
             but the last, whose digest is `digest`.
     """
@@ -51,12 +51,12 @@ class Progress:
 
     @property
     def parts(self) -> list[tuple[int, str]]:
-        """The batches and the digest of every part that it is merged of, in order."""
+        """The batches and the digest of every merged part, in order."""
         before = [(count, digest) for count, digest in self.earlier]
         return [*before, (self.n_batches - sum(count for count, _ in before), self.digest)]
 
     def after(self, segments: Iterable[Segment], states: States | None = None) -> Progress:
-        """One batch later."""
+        """Return the progress after one more batch."""
         texts = [[segment.first, segment.second] for segment in segments]
         said = self.digest + json.dumps(texts, ensure_ascii=False)
         return replace(

@@ -1,4 +1,4 @@
-"""Means over segments by classes of tokens that one figure sets side by side."""
+"""Means over segments by classes of tokens, for comparison in one figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ClassMeans(SegmentMeans[R]):
     count "with_class" is the number of segments with a token of each class.
 
     Args:
-        classes: those asked for.
+        classes: Further classes by name.
     """
 
     def __init__(self, classes: Mapping[str, TokenClass] | None) -> None:
@@ -39,13 +39,13 @@ class ClassMeans(SegmentMeans[R]):
         return self._asked
 
     def members(self, batch: Batch) -> Tensor:
-        """Bool [B, C, n]: which tokens are in each class."""
+        """Return which tokens are in each class, bool [B, C, n]."""
         named = torch.stack([batch.classes[name] for name in self._names[:-1]], dim=1)
         other = batch.real & ~named.any(1)
         return torch.cat([named, other[:, None]], dim=1)
 
     def shown(self) -> list[int]:
-        """The classes to show: those of some segment, and the first token where it is no [CLS]."""
+        """Return the classes to show: classes with tokens; "first token" only without [CLS]."""
         having = dict(zip(self._names, self.counted("with_class").tolist(), strict=True))
         if having["[CLS]"] >= having["first token"]:
             having["first token"] = 0

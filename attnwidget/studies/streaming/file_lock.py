@@ -1,4 +1,4 @@
-"""One run at a time writes a file: a lock file beside it, released when its process ends."""
+"""A lock file against several runs that write the same file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from attnwidget.text.atomic_file import named_errors, remove_unfinished
 
-# Of folders that nothing can be written to, and of file systems without locks.
+# Errors of read-only folders, and of file systems without locks.
 _NO_LOCKS = {
     errno.EACCES,
     errno.EPERM,
@@ -25,18 +25,18 @@ _NO_LOCKS = {
 
 @contextmanager
 def one_writer(path: str | Path | None) -> Iterator[None]:
-    """A block in which no other run writes the file, in this process or elsewhere.
+    """Lock a file in the block against all further runs, also in different processes.
 
     The operating system holds the lock on a file `.lock` beside it, and releases the lock if the
     process is killed. There is no lock in a folder without write permission, or on a file system
     without locks. Half-written files of a killed run are removed.
 
     Args:
-        path: The file, which need not exist yet; None = no file is written.
+        path: The file, which may not exist yet; None = no file and no lock.
 
     Raises:
-        FileNotFoundError: its folder does not exist.
-        RuntimeError: another run writes it.
+        FileNotFoundError: the folder of the file does not exist.
+        RuntimeError: another run is writing the file.
         OSError: there is no room for a lock.
 
     Example:
@@ -54,7 +54,7 @@ def one_writer(path: str | Path | None) -> Iterator[None]:
         yield
         return
     path = Path(path)
-    # Before anything is computed that could not be kept.
+    # Check the folder now, before a long computation whose result could not be stored.
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(
             f"there is no folder {str(path.absolute().parent)!r} to keep the checkpoint "

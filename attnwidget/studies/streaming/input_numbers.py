@@ -1,4 +1,4 @@
-"""Numbers of each input of a study: read batch by batch, here or by workers, kept on disk."""
+"""Numbers of each input of a study, read batch by batch here or by workers, kept on disk."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 Numbers = NDArray[np.float64]
-#: Each batch with its numbers [..., B], from a number of batches on that are done already.
+#: Yields each batch with its numbers [..., B], after the batches that are already done.
 Results = Callable[[int], Generator[tuple[Sequence[Any], Numbers]]]
 
 
 @dataclass(frozen=True, eq=False)
 class ReadInputs:
-    """Reads batches of a study, under the edits of the process that made it.
+    """Reader of the batches of a study, under the edits of the process that started the study.
 
     Attributes:
         model: The model that reads.
-        read: Gives the numbers [..., B] of a batch of B inputs. It pickles as a module's function.
-        changes: The heads that are off where the study was started; empty in that process itself.
+        read: Function from a batch of B inputs to numbers [..., B]; a function of a module, because
+            it is pickled.
+        changes: The heads that are off in the process that started the study; empty in this
+            process.
     """
 
     model: AttentionModel
@@ -43,7 +45,7 @@ class ReadInputs:
     changes: Mapping[Head, Change] = field(default_factory=dict)
 
     def __call__(self, batches: Sequence[Any]) -> list[Numbers]:
-        """The numbers of each batch."""
+        """Return the numbers of each batch."""
         hf_model = self.model.hf_model
         block = changed(hf_model, self.changes) if self.changes else nullcontext()
         with self.model.lock, block:
@@ -54,7 +56,7 @@ class ReadInputs:
         return type(self), (self.model, self.read, dict(self.model.edits.changes))
 
     def results(self, batches: Sequence[Sequence[Any]], executor: Executor | None) -> Results:
-        """How to read batches: one by one in this process, or by the workers of an executor."""
+        """Return a reader of batches: one by one in this process, or by workers of an executor."""
         workers = None if executor is None else Workers(executor, self)
 
         def read_from(n_done: int) -> Generator[tuple[Sequence[Any], Numbers]]:
@@ -81,14 +83,14 @@ def input_numbers(
     """Read all batches of a study and keep the numbers of every input.
 
     Args:
-        study: Name of the study, which its checkpoint has too.
-        about: What a checkpoint must agree on beside the model, as JSON.
+        study: Name of the study, also in its checkpoint.
+        about: Settings as JSON that a checkpoint must agree on, in addition to the model.
         model: The model that reads.
-        results: Reads the batches, for example `ReadInputs.results`.
+        results: Function that reads the batches, for example `ReadInputs.results`.
         batches: All batches, in the order in which they are read.
-        checkpoint: An .npz file that keeps the numbers; None = none.
+        checkpoint: An .npz file that keeps the numbers; None = no file.
         progress: Whether to show a progress bar.
-        unit: What the progress bar counts.
+        unit: Unit of the progress bar.
 
     Returns:
         The numbers [..., N] of N inputs in the order of the batches, NaN for inputs that were not

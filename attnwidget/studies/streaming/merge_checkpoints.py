@@ -1,4 +1,4 @@
-"""One checkpoint merged from several, each for a part of a corpus that was measured separately."""
+"""Merging of checkpoints of several runs, each of which measured a part of a corpus."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from attnwidget.studies.streaming.file_lock import one_writer
 
 
 def merge_checkpoints(parts: Iterable[str | Path], whole: str | Path) -> Path:
-    """Write a checkpoint of all that several runs of `measure` have read, such as an array job's.
+    """Merge the checkpoints of several runs of `measure`, such as the runs of an array job.
 
     Each run measured its part of the segments with a separate checkpoint and with the same model,
-    metrics and `batch_size`. `measure` of all segments with the merged checkpoint then has nothing
-    left to read. The sums are added in a different order than in a single run: numbers agree to
-    1e-12, and not to the last bit as with `executor`.
+    metrics and `batch_size`. A call of `measure` for all segments with the merged checkpoint then
+    reads no segment again. The sums are added in a different order than in a single run, so numbers
+    agree to 1e-12, not to the last bit as with `executor`.
 
-    Batches are made of 32 times `batch_size` segments at a time, so every part but the last has a
-    multiple of that.
+    Batches are made from 32 times `batch_size` segments at a time. Every part except the last one
+    must therefore have a multiple of this number of segments.
 
     Args:
-        parts: checkpoints that are finished, in the order of the segments.
-        whole: the .npz file to write.
+        parts: Finished checkpoints, in the order of the segments.
+        whole: The .npz file to write.
 
     Returns:
         `whole`, as a path.
 
     Raises:
-        ValueError: no parts, a file that is no checkpoint, or a checkpoint of another study.
-        RuntimeError: a run writes `whole`.
+        ValueError: no parts, a file that is not a checkpoint, or a checkpoint of another study.
+        RuntimeError: another run is writing `whole`.
         FileNotFoundError: a part, or the folder of `whole`, does not exist.
 
     Example:

@@ -1,4 +1,4 @@
-"""Runs batches through a model and hands every layer to the accumulators, keeping none."""
+"""Passes of a model over batches, whose layers go to accumulators and are then released."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from attnwidget.studies.streaming.batches import BatchMaker, TokenTypes
 from attnwidget.studies.streaming.checkpoint import States
 from attnwidget.text.segments import Segment
 
-# Cells of long segments' maps held at a time.
+# Number of cells of long segments' maps in memory at a time.
 _CELLS = 2 * 1024 * 1024
 
 
 class ModelReader:
-    """One model and the accumulators that its attention goes to.
+    """One model, and the accumulators that get its attention.
 
-    The language model's head is not run: attention does not depend on it.
+    The head of a language model does not run, because attention does not depend on it.
 
     Args:
-        model: the model; of an encoder-decoder the encoder is read.
-        accumulators: what sees each layer, in this order.
+        model: The model; only the encoder of an encoder-decoder is read.
+        accumulators: The accumulators that get each layer, in this order.
         token_types: as in `BatchMaker`.
         pad_to: as in `BatchMaker`.
 
     Attributes:
-        layers: numbers of the layers with attention of a hybrid model; else None.
-        nothing: the state of every accumulator that has seen no batch; known after `start`.
+        layers: Numbers of the layers with attention in a hybrid model; else None.
+        nothing: The state of every accumulator without any batch; known after `start`.
 
     Raises:
-        ValueError: as `BatchMaker`; token classes of one name that differ.
+        ValueError: as `BatchMaker`; different token classes with the same name.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ModelReader:
         layers = layer_numbers(self._backbone, find_sites(self._backbone))
         self.layers = next((numbers for stack, numbers in layers.items() if stack != "cross"), None)
         self._weights = WeightsSeen(self._backbone)
-        # Heads that are off where this reader was sent from.
+        # Heads that are off in the process that sent this reader.
         self._changes: dict[Head, Change] = {}
         self.nothing: States = {}
 
@@ -92,10 +92,11 @@ class ModelReader:
         self.nothing = self.states()
 
     def subject(self, segment: Segment) -> Subject:
-        """Read the beginning of a segment to learn how many layers and heads there are.
+        """Read the beginning of a segment to find the numbers of layers and heads.
 
         Raises:
-            ValueError: the model shows no maps over all tokens, or its layers differ in heads.
+            ValueError: the model shows no maps over all tokens, or its layers have different
+                numbers of heads.
         """
         batch = self._maker([Segment(segment.first[:4])])
         shapes = []
@@ -130,21 +131,21 @@ class ModelReader:
                 accumulator.end_batch(batch)
 
     def states_of(self, segments: Sequence[Segment]) -> States:
-        """Read one batch from empty sums: what it adds to every accumulator."""
+        """Return the sums of a batch for every accumulator, read from empty sums."""
         self.restore(self.nothing)
         self.add(segments)
         return self.states()
 
     def edits_of_sender(self) -> AbstractContextManager[None]:
-        """The block of `disabled` that this reader was sent from; none where it was not sent."""
+        """Return the block of `disabled` of the sending process, or an empty block."""
         return changed(self._model.hf_model, self._changes) if self._changes else nullcontext()
 
     def read(self, segments: Sequence[Segment], on_layer: Callable[[LayerBatch], None]) -> Batch:
-        """Read one batch and hand each layer to `on_layer`, and to no accumulator."""
+        """Read one batch and pass each layer to `on_layer` only."""
         return self._read_batch(segments, on_layer, {})[0]
 
     def hidden_states(self, segments: Sequence[Segment]) -> tuple[Batch, tuple[Tensor, ...]]:
-        """One batch and its states, [B, n, d]: the embeddings, then what each layer gives."""
+        """Return one batch and its states [B, n, d]: the embeddings, then each layer's output."""
         batch, output = self._read_batch(segments, lambda _: None, {"output_hidden_states": True})
         states = getattr(output, "hidden_states", None)
         if not states:
@@ -178,11 +179,11 @@ class ModelReader:
         return batch, output
 
     def _place(self, seen: LayerAttention | LongAttention) -> int:
-        """The index of a layer among the layers with attention."""
+        """Return the index of a layer among the layers with attention."""
         return self.layers.place(seen.layer) if self.layers else seen.layer
 
     def _is_long(self, batch: Batch) -> bool:
-        """Whether the segments are read without whole maps, as all accumulators can."""
+        """Return whether to read the segments without whole maps, which accumulators must allow."""
         by_rows = all(accumulator.by_rows for accumulator in self._accumulators)
         return by_rows and is_long(self._backbone, batch.inputs, None)
 
@@ -203,11 +204,11 @@ class ModelReader:
                 self._backbone(**batch.inputs, **self._options)
 
     def states(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """The state of every accumulator."""
+        """Return the state of every accumulator."""
         return {accumulator.name: accumulator.state() for accumulator in self._accumulators}
 
     def merged(self, first: States, second: States) -> dict[str, dict[str, NDArray[Any]]]:
-        """The state of every accumulator after all that two states have seen."""
+        """Return the state of every accumulator after the batches of two states."""
         return {
             accumulator.name: accumulator.merged(first[accumulator.name], second[accumulator.name])
             for accumulator in self._accumulators
@@ -229,23 +230,23 @@ class ModelReader:
                 vars(accumulator).update(attributes)
 
     def know(self, of_segments: Sequence[Mapping[str, Any]]) -> None:
-        """Tell every accumulator what `of_segments_alone` gave where the segments are from."""
+        """Give every accumulator the result of `of_segments_alone` of the sending process."""
         for accumulator, attributes in zip(self._accumulators, of_segments, strict=True):
             vars(accumulator).update(attributes)
 
     def known_of(self, segments: Iterable[Segment]) -> list[dict[str, Any]]:
-        """What `know` is told for these segments."""
+        """Return the argument of `know` for these segments."""
         listed = list(segments)
         return [accumulator.of_segments_alone(listed) for accumulator in self._accumulators]
 
     def restore(self, states: States) -> None:
-        """Put the accumulators back to `states`, where there are any."""
+        """Restore the accumulators to `states`, if there are states."""
         for accumulator in self._accumulators:
             if accumulator.name in states:
                 accumulator.restore(states[accumulator.name])
 
     def about(self) -> dict[str, Any]:
-        """What a checkpoint has to agree on, as JSON."""
+        """Return the settings as JSON that a checkpoint must agree on."""
         return {
             "model": type(self._model.hf_model).__name__,
             "weights": weights_digest(self._backbone),
@@ -272,12 +273,12 @@ class ModelReader:
                 return self._backbone(**batch.inputs, **self._options, **options)
 
     def _check_model(self) -> None:
-        """RuntimeError where the model was closed, or sums would be of two models."""
+        """Raise RuntimeError if the model was closed or has changed."""
         self._model._check_open()
         self._weights.refuse_changed(self._backbone, "the first input was read: start over")
 
     def _check_padding(self, seen: LayerAttention, batch: Batch) -> None:
-        """Refuse a model whose real tokens see padding: no number would be right."""
+        """Refuse a model whose real tokens see padding, because all numbers would be wrong."""
         to_padding = seen.weights.amax(1).masked_fill(batch.real[:, None], 0)  # [B, n, n]
         if bool((to_padding * batch.real[..., None] > 1e-8).any()):
             raise ValueError(
@@ -287,7 +288,7 @@ class ModelReader:
 
 
 def _backbone(hf_model: Any) -> nn.Module:
-    """The layers without what predicts from them; of an encoder-decoder the encoder."""
+    """Return the model without its prediction head; the encoder of an encoder-decoder."""
     if getattr(hf_model.config, "is_encoder_decoder", False):
         return hf_model.get_encoder()
     return hf_model.base_model
@@ -295,7 +296,7 @@ def _backbone(hf_model: Any) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Small operations in one thread: waiting for a second one costs more than it computes."""
+    """Run small operations in one thread: waiting for a second thread costs more than it saves."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""How long work tells that it goes on."""
+"""Progress bars of long work."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tqdm.std import tqdm
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
-#: Seconds until a person asks whether anything happens.
+#: Seconds of work after which a notebook shows progress.
 _PATIENCE = 0.2
 
 
 def in_notebook() -> bool:
-    """Whether IPython shows outputs, of which a cell may have several.
+    """Return whether IPython shows outputs, of which a cell may have several.
 
     Example:
         >>> from attnwidget.studies.streaming.progress_bar import in_notebook
@@ -33,9 +33,9 @@ def in_notebook() -> bool:
 
 
 class _Line:
-    """A line of a cell's output, to which a bar writes as to a terminal.
+    """A line of a cell's output, to which a progress bar writes as to a terminal.
 
-    tqdm's own bar for notebooks is a widget: a notebook that is reopened would show an error.
+    tqdm's own bar for notebooks is a widget, and a reopened notebook would show an error.
     """
 
     encoding = "utf-8"
@@ -56,11 +56,11 @@ class _Line:
             self._handle.update(line, raw=True)
 
     def flush(self) -> None:
-        """A line is shown as soon as it is written."""
+        """Do nothing, because a line is shown as soon as it is written."""
 
 
 def progress_bar(total: int | None, unit: str, *, done: int = 0, shown: bool = True) -> tqdm[Any]:
-    """A bar that counts up to `total`.
+    """Return a progress bar that counts up to `total`.
 
     Example:
         >>> from attnwidget.studies.streaming.progress_bar import progress_bar

@@ -1,4 +1,4 @@
-"""Batches that workers read for a study, and the sums that each batch adds."""
+"""Batches of a study that workers read, with their sums."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from attnwidget.studies.streaming.shards import Executor, Workers
 from attnwidget.text.segments import Segment
 
 SegmentBatch = Sequence[Segment]
-# Arrays with fewer numbers than this share beside zeros travel as these numbers and their places.
+# Arrays with a smaller share of nonzero numbers are sent as these numbers and their places.
 _SPARSE = 0.25
 
 
 class ReadBatches:
-    """The task of a worker: it reads the batches of a shard one by one, each with empty sums."""
+    """The task of a worker: reading the batches of a shard, each from empty sums."""
 
     def __init__(self, reader: ModelReader) -> None:
         self._reader = reader
@@ -29,7 +29,7 @@ class ReadBatches:
     def __call__(
         self, known: Sequence[dict[str, Any]], batches: Sequence[SegmentBatch]
     ) -> list[Any]:
-        """The states that each batch gives, packed, by `known_of` of their segments."""
+        """Return the packed states of each batch, read with `known_of` of its segments."""
         reader = self._reader
         reader.know(known)
         if not reader.nothing:
@@ -38,7 +38,7 @@ class ReadBatches:
 
 
 def workers_of(executor: Executor, reader: ModelReader) -> Workers:
-    """Workers that read as a reader does which was not started yet.
+    """Return workers that read batches like a reader that was not started yet.
 
     Raises:
         TypeError, ValueError: as `Workers`.
@@ -50,7 +50,7 @@ def workers_of(executor: Executor, reader: ModelReader) -> Workers:
 def read_by(
     workers: Workers, reader: ModelReader, batches: Iterable[SegmentBatch], n_done: int
 ) -> Generator[tuple[SegmentBatch, States]]:
-    """Each batch with its sums, in order; the first batch is number `n_done + 1`.
+    """Yield each batch with its sums, in order; the first batch has the number `n_done + 1`.
 
     Raises:
         ValueError, TypeError, WorkersError: as `Workers.each`.
@@ -78,7 +78,7 @@ class _Sparse:
 
 
 def packed(states: States) -> dict[str, dict[str, Any]]:
-    """States without most of the zeros of arrays that have a place for every segment.
+    """Pack states: large arrays of mostly zeros become their nonzero numbers and places.
 
     Example:
         >>> import numpy as np
@@ -94,7 +94,7 @@ def packed(states: States) -> dict[str, dict[str, Any]]:
 
 
 def unpacked(states: dict[str, dict[str, Any]]) -> States:
-    """The states that `packed` was given."""
+    """Return the states that were the argument of `packed`."""
     return {
         name: {
             entry: values.dense() if isinstance(values, _Sparse) else values

@@ -1,4 +1,4 @@
-"""Results of studies: arrays with named axes, their table and their chart."""
+"""Results of studies: arrays with named axes, a table and a chart."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Result(Protocol):
     """
 
     def to_frame(self) -> pd.DataFrame:
-        """The numbers as a table."""
+        """Return the numbers as a table."""
 
     def chart(self) -> alt.TopLevelMixin:
-        """The figure; displays without network."""
+        """Draw the figure; needs no network."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,16 +42,16 @@ class HeadResult(ABC):
 
     @abstractmethod
     def heads(self) -> HeadMetrics:
-        """One number a head: float64 [L, H] by the metric's title."""
+        """Return one number per head: float64 [L, H] by the metric's title."""
 
     @abstractmethod
     def chart(self) -> alt.TopLevelMixin:
-        """The study's figure; displays without network."""
+        """Draw the figure of the study; needs no network."""
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head and metric: layer and head (from 0), metric, value.
+        """Return one row per head and metric: layer and head (from 0), metric, value.
 
-        `attrs["model"]` of the frame is the model's name.
+        `attrs["model"]` is the name of the model.
         """
         frame = heads_frame(self.heads())
         frame.attrs["model"] = getattr(self, "model_name", "")
@@ -64,13 +64,13 @@ class HeadResult(ABC):
 
 
 class Measurements(Mapping[str, Any]):
-    """The results of one pass over segments, by the names of their metrics: a `HeadResult` each.
+    """The results of one pass over segments: a `HeadResult` for each name of a metric.
 
     Attributes:
-        n_segments: segments that the numbers are means over.
-        complete: False where the pass was interrupted before the last segment.
-        model_name: what was measured.
-        stack: "self", or "encoder" of an encoder-decoder.
+        n_segments: Number of segments.
+        complete: False if the pass was interrupted before the last segment.
+        model_name: Name of the model.
+        stack: "self", or "encoder" in an encoder-decoder.
 
     Example:
         >>> from attnwidget.studies.metrics.measure import measure
@@ -110,13 +110,13 @@ class Measurements(Mapping[str, Any]):
         return len(self._results)
 
     def heads(self) -> HeadMetrics:
-        """One number a head of every result: float64 [L, H] by the metric's title."""
+        """Return one number per head for every result: float64 [L, H] by the metric's title."""
         return {title: v for result in self.values() for title, v in result.heads().items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head and metric: layer and head (from 0), metric, value.
+        """Return one row per head and metric: layer and head (from 0), metric, value.
 
-        `attrs["model"]` of the frame is the model's name.
+        `attrs["model"]` is the name of the model.
         """
         frame = heads_frame(self.heads())
         frame.attrs["model"] = self.model_name
@@ -130,9 +130,10 @@ class Measurements(Mapping[str, Any]):
 
 
 def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """[L, H] arrays by title as a table: layer, head, metric, value.
+    """Return [L, H] arrays by title as a table: layer, head, metric, value.
 
-    Layers that are NaN in every array are left out, unless all layers are: they have no attention.
+    Layers that are NaN in every array have no attention and are left out, unless all layers are
+    NaN.
     """
     import pandas as pd
 

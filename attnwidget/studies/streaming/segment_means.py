@@ -23,15 +23,16 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 class SegmentMeans(Accumulator[R]):
-    """Numbers of every head that are means over segments.
+    """Numbers per head that are means over segments.
 
-    A study names its numbers in `of_heads`, has `head_numbers` compute them from the maps of a
-    layer, and makes its result in `compute` from their `mean`.
+    A study names its numbers in `of_heads`, computes them from the maps of a layer in
+    `head_numbers`, and makes its result from their `mean` in `compute`.
 
     Attributes:
-        of_heads: by the name of a number the axes that it has beside layers and heads: () for one
-            number a head, (3,) for three.
-        of_segments: likewise what each segment counts by itself, whatever the layer.
+        of_heads: For each name of a number, its axes in addition to layers and heads: () for one
+            number per head, (3,) for three.
+        of_segments: For each name of a count per segment, its axes; these counts do not depend on
+            the layer.
         n_kept: Number of segments with a value in `each`: set before `start` to the number of
             segments to read, each with an `index` below it, or to 0 to keep only sums.
 
@@ -70,13 +71,13 @@ class SegmentMeans(Accumulator[R]):
 
     @abstractmethod
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
-        """The numbers of a layer by name, each [B, H, *its axes].
+        """Return the numbers of a layer by name, each [B, H, *its axes].
 
-        [B, 1, *its axes] is one for all heads of the layer; an empty mapping adds nothing.
+        A number [B, 1, *its axes] holds for all heads of the layer. An empty mapping adds nothing.
         """
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
-        """What each segment of a batch counts, by name, [B, *its axes]: after the last layer."""
+        """Return the counts of each segment by name, [B, *its axes], after the last layer."""
         return {}
 
     def update(self, layer: LayerBatch) -> None:
@@ -130,11 +131,11 @@ class SegmentMeans(Accumulator[R]):
 
     @property
     def n_segments(self) -> int:
-        """Segments so far."""
+        """Number of segments so far."""
         return int(self.sums["segments"])
 
     def each(self) -> list[R]:
-        """The result over each segment that was read by itself, in the order of their numbers.
+        """Yield the result of each segment alone, in the order of the segments' indices.
 
         Raises:
             ValueError: `n_kept` was not set before `start`.
@@ -154,7 +155,7 @@ class SegmentMeans(Accumulator[R]):
         return results
 
     def mean(self, name: str, over: str = "segments") -> NDArray[np.float64]:
-        """The mean of a number over all segments so far: [*its axes, L, H], NaN without attention.
+        """Return the mean of a number over all segments: [*its axes, L, H], NaN without attention.
 
         `over` names another count to divide by, whose axes are the first axes of the number; the
         mean is NaN if the count is 0.
@@ -167,7 +168,7 @@ class SegmentMeans(Accumulator[R]):
         return self.layers.spread(mean, axis=-2) if name in self.of_heads else mean
 
     def counted(self, name: str) -> NDArray[np.int64]:
-        """A count of `of_segments` over all segments so far, as integers."""
+        """Return a count of `of_segments` over all segments so far, as integers."""
         return np.rint(self.sums[name]).astype(np.int64)
 
 
@@ -178,11 +179,11 @@ def _total(values: Tensor) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentMeansResult(HeadResult):
-    """What results of means over segments have, with their figure: curves over the layers.
+    """Base class of results that are means over segments; the figure has curves over the layers.
 
     Attributes:
-        model_name: what was measured.
-        n_documents: segments that the numbers are means over.
+        model_name: Name of the model.
+        n_documents: Number of segments.
     """
 
     model_name: str

@@ -1,4 +1,4 @@
-"""Texts as the segments of a study, cut with the tokenizer of the model that will read them."""
+"""Segments of a study from texts, with the tokenizer of the model that will read them."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def read_segments(
     seed: int = 0,
     variant: Literal["paper", "released"] = "paper",
 ) -> list[Segment]:
-    """Pairs of consecutive pieces of text, [CLS] A [SEP] B [SEP] (Clark et al. 2019, section 2).
+    """Cut a corpus into pairs of texts, [CLS] A [SEP] B [SEP] (Clark et al. 2019, section 2).
 
-    `cut_segments` says how they are cut. The special tokens are those that the model's tokenizer
-    puts around a pair: RoBERTa has </s></s> between A and B, T5 </s> after each, GPT-2 none.
+    `cut_segments` describes the cutting. The model's tokenizer determines the special tokens:
+    RoBERTa has </s></s> between A and B, T5 has </s> after each text, GPT-2 has none.
 
     Args:
-        source: path of a text file (UTF-8, plain or .gz) with one paragraph a line and an empty
-            line between documents; an iterable of such lines; or one of documents, each a list of
-            paragraphs. Read no further than needed.
-        model: whose tokenizer is used, and which limits the length.
+        source: Path of a text file (UTF-8, plain or .gz) with one line per paragraph and an empty
+            line between documents; an iterable of such lines; or an iterable of documents, each a
+            list of paragraphs. Only the needed part is read.
+        model: The model, whose tokenizer is used and which limits the length.
         max_tokens: Number of tokens per segment with special tokens; None = 128, or the model's
             limit if it is lower.
-        limit: segments to cut; None = as many as there are.
-        seed: of the split points, the truncation and the order.
-        variant: "released" loses the last document if the file does not end with an
-            empty line, and the text after a paragraph that fills a segment alone, as the code that
-            Clark et al. released did.
+        limit: Largest number of segments; None = all.
+        seed: Seed of the split points, the truncation and the order.
+        variant: "paper" keeps all text. "released" loses the same text as the code of Clark et al.:
+            the last document if the file does not end with an empty line, and the text after a
+            paragraph that fills a segment alone.
 
     Raises:
-        ValueError: no tokenizer, `max_tokens` beyond what the model takes or too few for a pair, or
+        ValueError: no tokenizer, `max_tokens` above the model's limit or too small for a pair, or
             no segment found.
         OSError: the file cannot be read.
 
@@ -92,17 +92,17 @@ def make_segments(
     max_tokens: int | None = None,
     truncate: bool = False,
 ) -> list[Segment]:
-    """One segment a text, or a pair of texts, in their order.
+    """Make a segment of each text, or of each pair of texts, in order.
 
     Args:
-        texts: strings, or tuples of two strings.
-        model: whose tokenizer is used, and which limits the length.
+        texts: Strings, or tuples of two strings.
+        model: The model, whose tokenizer is used and which limits the length.
         max_tokens: Number of tokens per segment with special tokens; None = the model's limit.
         truncate: Whether to cut long inputs at the end of the longer text; if not, they raise an
             error.
 
     Raises:
-        ValueError: no tokenizer, a text without tokens, or one that is too long.
+        ValueError: no tokenizer, a text without tokens, or a text that is too long.
 
     Example:
         >>> from attnwidget import load_model
@@ -118,12 +118,12 @@ def make_segments(
 def rows_as_segments(rows: Iterable[Any], model: AttentionModel) -> Iterator[Any]:
     """Yield the rows of a table, such as a `datasets.Dataset` of Hugging Face.
 
-    A row is a mapping with "text", which is cut as `make_segments` does, or with the columns of a
-    `Segment`: "first" and, where there are any, "second" and "document". What is no mapping is
-    handed on as it is.
+    A row is a mapping with "text", which is cut as in `make_segments`, or with the columns of a
+    `Segment`: "first", and optionally "second" and "document". Entries that are not mappings are
+    passed on unchanged.
 
     Raises:
-        ValueError: a row without these; a text as in `make_segments`.
+        ValueError: a row without these columns; a text as in `make_segments`.
     """
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):

@@ -1,4 +1,4 @@
-"""Work of a study that others do: cut into shards, sent, tried again, taken in order."""
+"""Work of a study in other processes: shards are sent, retried, and returned in order."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from attnwidget.studies.streaming.worker import Answer, do_shard, versions
 
 B = TypeVar("B")
 
-#: Batches that a worker reads before it answers.
+#: Number of batches that a worker reads before it answers.
 BATCHES_A_SHARD = 4
-#: Times that a shard is tried before it is given up.
+#: Number of attempts at a shard.
 TRIES = 3
-# Shards that are sent before the first of them is back: enough for many workers, and no more of an
-# iterator in memory.
+# Number of shards that are sent before the first answer: enough for many workers, with a limited
+# part of an iterator in memory.
 _AHEAD = 128
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Executor(Protocol):
-    """What runs functions elsewhere: `ProcessPoolExecutor`, Dask's, loky's, submitit's..."""
+    """Executor of functions elsewhere: `ProcessPoolExecutor`, Dask's, loky's, submitit's."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
-        """Have `function(*args)` called; a future with `result()`, `done()`, `cancel()`."""
+        """Call `function(*args)`; return a future with `result()`, `done()`, `cancel()`."""
 
 
 class WorkersError(RuntimeError):
-    """Workers could not do what they were asked to.
+    """Workers could not finish their work.
 
     Example:
         >>> from attnwidget.studies.streaming.shards import WorkersError
@@ -46,7 +46,7 @@ class WorkersError(RuntimeError):
 
 @dataclass
 class _Sent:
-    """A shard on its way: its batches, of which `first` counts from 1, and who will answer."""
+    """A shard that was sent: its batches, the number of the first batch, from 1, and the future."""
 
     first: int
     batches: Sequence[Any]
@@ -62,15 +62,15 @@ class _Sent:
 class Workers:
     """An executor, and the work for each shard.
 
-    A shard that fails, because its worker was lost or could not do it, is sent again, to whichever
-    worker the executor chooses.
+    A shard that fails, for example because its worker was lost, is sent again, to any worker that
+    the executor chooses.
 
     Args:
-        executor: what has `submit`.
-        work: called with the arguments of a shard; a worker keeps it for the next one.
+        executor: An object with `submit`.
+        work: Callable for the arguments of a shard; a worker keeps it for the next shard.
 
     Raises:
-        TypeError: no executor; work that does not pickle.
+        TypeError: `executor` is not an executor; `work` cannot be pickled.
         ValueError: an executor of forked processes.
 
     Example:
@@ -102,15 +102,15 @@ class Workers:
         *,
         first: int = 1,
     ) -> Generator[tuple[B, Any]]:
-        """Every batch with what the work found of it, in order; what is queued ends with it.
+        """Yield every batch with its result, in order; shards in the queue end with the iteration.
 
         Args:
-            batches: read no further ahead than workers may need.
-            arguments: of the work, for the batches of one shard.
-            first: number of the first batch.
+            batches: The batches, read only as far ahead as workers may need.
+            arguments: Function from the batches of one shard to the arguments of the work.
+            first: Number of the first batch.
 
         Raises:
-            ValueError, TypeError: of the work, which an input is to blame for.
+            ValueError, TypeError: errors of the work that an input causes.
             WorkersError: The workers have other versions, the executor stopped, or a shard failed
                 too often.
         """
@@ -140,7 +140,7 @@ class Workers:
         sent.tries += 1
 
     def _found(self, sent: _Sent) -> Sequence[Any]:
-        """What a shard gave, after as many tries as it takes."""
+        """Return the result of a shard, after several attempts if needed."""
         while True:
             answer = self._answer(sent.future)
             if not answer.error:
@@ -157,7 +157,7 @@ class Workers:
             self._send(sent)
 
     def _answer(self, future: Any) -> Answer:
-        """A worker's answer, or the reason for its absence."""
+        """Return a worker's answer, or the reason why there is none."""
         try:
             return self._result(future)
         except BrokenExecutor as error:
@@ -172,7 +172,7 @@ class Workers:
 
     @property
     def _client_status(self) -> str:
-        """What Dask's client says of its connection; "" for other executors."""
+        """Return the connection status of Dask's client; "" for other executors."""
         return str(getattr(getattr(self._executor, "_client", self._executor), "status", ""))
 
     @property
@@ -180,7 +180,7 @@ class Workers:
         return self._client_status in ("closing", "closed")
 
     def _result(self, future: Any) -> Answer:
-        """Wait for an answer; Dask's futures do not say that there is no scheduler any more."""
+        """Wait for an answer. Dask's futures do not notice that the scheduler is gone."""
         while self._client_status:
             with suppress(TimeoutError, futures.TimeoutError):
                 return future.result(timeout=_SECONDS_BETWEEN_LOOKS)
@@ -194,7 +194,7 @@ def _said(error: Exception) -> str:
 
 
 def _refuse_forks(executor: object) -> None:
-    """ValueError where workers would wait for ever for threads of torch that a fork leaves out."""
+    """Raise ValueError for forked workers, which would wait for missing threads of torch."""
     method = getattr(getattr(executor, "_mp_context", None), "get_start_method", None)
     if method is not None and method() == "fork":
         raise ValueError(
@@ -204,7 +204,7 @@ def _refuse_forks(executor: object) -> None:
 
 
 def _pickled(value: object) -> bytes:
-    """As bytes, functions within functions too where cloudpickle is installed."""
+    """Pickle an object; cloudpickle, if installed, also pickles nested functions."""
     try:
         from cloudpickle import dumps
     except ImportError:

@@ -1,4 +1,4 @@
-"""Classes of tokens, such as separators, that attention is summed over."""
+"""Classes of tokens, such as separators, over which attention is summed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ STANDARD_CLASSES = ("[CLS]", "[SEP]", ". ,", "first token")
 class TokenClasses:
     """A function that assigns the tokens of a segment to classes.
 
-    Always "[CLS]" (the tokenizer's, else its beginning-of-text token), "[SEP]" (the tokenizer's,
-    else its end-of-text token), ". ,", "first token", in this order, then those `asked` for. A
-    token that a tokenizer does not add, as GPT-2's adds no end of text, is nowhere.
+    The classes are "[CLS]" (the tokenizer's [CLS] or beginning-of-text token), "[SEP]" (its [SEP]
+    or end-of-text token), ". ," and "first token", in this order, then the classes in `asked`. A
+    class is empty if the tokenizer does not add its token: GPT-2's tokenizer adds no end-of-text
+    token.
 
     Args:
-        tokenizer: of the model.
+        tokenizer: The tokenizer of the model.
         asked: Further classes by name, each a set of tokens ("the", "##ing"), or a function from
             the tokens of a segment to one bool per token.
 
     Raises:
-        ValueError: a class has the name of a standard one, or is empty.
+        ValueError: a class has the name of a standard class, or is empty.
 
     Example:
         >>> from attnwidget import load_model
@@ -50,7 +51,7 @@ class TokenClasses:
         self._classes_of: dict[int, frozenset[str]] = {}
 
     def members(self, ids: Sequence[int], tokens: Callable[[], Tokens]) -> dict[str, list[bool]]:
-        """By class one bool for each of `ids`; `tokens` makes their axis for functions that ask."""
+        """Return one bool per id for each class; `tokens` makes the axis for functions."""
         classes = [self._of(token_id) for token_id in ids]
         flags = {name: [name in of_token for of_token in classes] for name in self._order}
         flags["first token"][0] = True
@@ -59,7 +60,7 @@ class TokenClasses:
         return flags
 
     def _of(self, token_id: int) -> frozenset[str]:
-        """The classes of a vocabulary entry, looked up once."""
+        """Return the classes of a vocabulary entry, looked up once."""
         if token_id not in self._classes_of:
             shown = readable(str(self._tokenizer.convert_ids_to_tokens(token_id)), self._kind)
             names = {name for name, tokens in self._spelt.items() if shown in tokens}
@@ -72,8 +73,8 @@ class TokenClasses:
 def axis_classes(axis: Tokens, classes: Mapping[str, TokenClass]) -> dict[str, list[bool]]:
     """Return one bool per token for each class, from the texts and marks of an axis.
 
-    The classes and errors are those of `TokenClasses`. A special token that begins a text without
-    a [CLS] is one.
+    Classes and errors are the same as in `TokenClasses`. A special token at the beginning of a text
+    without [CLS] counts as [CLS].
 
     Example:
         >>> from attnwidget.studies.streaming.token_classes import axis_classes
@@ -112,7 +113,7 @@ def _check(classes: Mapping[str, TokenClass]) -> None:
 
 
 def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Tokens) -> list[bool]:
-    """What the function of a class says of each of `tokens`."""
+    """Return the result of a class function for each of `tokens`."""
     members = [bool(member) for member in function(tokens)]
     if len(members) != len(tokens):
         raise ValueError(
@@ -123,7 +124,7 @@ def _told(name: str, function: Callable[[Tokens], Sequence[bool]], tokens: Token
 
 
 def described(classes: Mapping[str, TokenClass]) -> dict[str, list[str]]:
-    """Classes as JSON: their tokens, or the name of their function."""
+    """Describe classes as JSON: their tokens, or the name of their function."""
     return {
         name: [getattr(members, "__qualname__", "function")]
         if callable(members)

@@ -1,4 +1,4 @@
-"""The work of a worker: it unpickles work from another process, runs it, and returns the result."""
+"""Worker: unpickles work from another process, runs it, and returns the result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import torch
 
 # Two shards in one process would wait for the same model and share its memory.
 _one_at_a_time = threading.Lock()
-# The last work that was done here, by its digest: with its model, which so is loaded once.
+# The last work of this process, by its digest. The model is kept for the next shard.
 _work: tuple[bytes, Any] = (b"", None)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a shard.
+    """The result of a shard, or its error.
 
     Attributes:
-        found: what the work gave of it.
-        error: what went wrong; "" where nothing did.
-        kind: what it is due to: "input", which is wrong everywhere, "versions", or "" for what may
-            go well elsewhere.
-        type_name: of an "input", the name of the error's class.
+        found: The result of the work.
+        error: The error message; "" without an error.
+        kind: Cause of the error: "input", which fails in every process, "versions", or "" for
+            errors that may not occur in another process.
+        type_name: For "input", the name of the error's class.
     """
 
     found: Any = None
@@ -37,7 +37,7 @@ class Answer:
 
 
 def versions() -> dict[str, str]:
-    """The versions that the processes of one study have in common; a build ("+cpu") may differ.
+    """Return the versions that must be equal in all processes of a study; builds may differ.
 
     Example:
         >>> from attnwidget.studies.streaming.worker import versions
@@ -56,12 +56,12 @@ def versions() -> dict[str, str]:
 
 
 def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) -> Answer:
-    """Do the pickled work on a pickled shard.
+    """Run pickled work on a pickled shard.
 
     Args:
         settings: `versions()` of the process that pickled the work.
-        work: a callable.
-        shard: its arguments.
+        work: A pickled callable.
+        shard: Its pickled arguments.
         attempt: Number of earlier attempts at the shard, which makes the task differ from the
             failed task.
     """
@@ -75,7 +75,7 @@ def do_shard(settings: dict[str, str], work: bytes, shard: bytes, attempt: int) 
     try:
         with _one_at_a_time:
             return Answer(_received(work)(*pickle.loads(shard)))
-    except Exception as error:  # as text: not every error can be pickled, or read where it arrives
+    except Exception as error:  # as text, because some errors cannot be pickled or unpickled
         said = str(error) or type(error).__name__
         if isinstance(error, (ValueError, TypeError)):
             return Answer(error=said, kind="input", type_name=type(error).__name__)
@@ -86,6 +86,6 @@ def _received(work: bytes) -> Any:
     global _work
     key = blake2b(work).digest()
     if _work[0] != key:
-        # The one before it is forgotten after this: of two that share a model it is loaded once.
+        # Forget the previous work only now: if both share a model, it is loaded once.
         _work = key, pickle.loads(work)
     return _work[1]

@@ -1,4 +1,4 @@
-"""Do heads attend from a mention to its antecedent? (Clark et al. 2019, section 4.3)."""
+"""The coreference probe: attention from mentions to antecedents (Clark et al. 2019, 4.3)."""
 
 from __future__ import annotations
 
@@ -46,27 +46,28 @@ def probe_coreference(
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> CoreferenceAccuracies:
-    """How often each head attends most from a mention's head word to an antecedent's.
+    """Measure how often heads attend most from a mention's head word to an antecedent's.
 
-    Clark et al. 2019, section 4.3. They released no code and leave much open; the definitions used
-    here are in `CoreferenceAccuracies.definitions` and printed with the result. No number of theirs
-    can be reproduced to the digit.
+    The study follows Clark et al. 2019, section 4.3. The authors released no code and left details
+    open, so their numbers cannot be reproduced exactly. `CoreferenceAccuracies.definitions` has the
+    definitions used here, and the result prints them.
 
     Args:
-        model: what `load_model` gave.
-        documents: with mentions (`load_coreference`).
-        windows: "first" reads the beginning of each document, as the paper does; "all" reads it
-            all, window by window; antecedents are then looked for in the same window.
-        max_tokens: tokens of a window with its special tokens.
-        skip_unaligned: leave out windows with a word that has no tokens; the result counts them.
-        batch_size: windows that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        model: A model from `load_model`.
+        documents: Documents with mentions (`load_coreference`).
+        windows: "first" reads the beginning of each document, as in the paper. "all" reads each
+            document window by window; antecedents must then be in the same window.
+        max_tokens: Number of tokens of a window with its special tokens.
+        skip_unaligned: Whether to leave out windows that have a word without tokens; the result
+            counts them.
+        batch_size: Number of windows in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
-        ValueError: a word without tokens, `max_tokens` beyond what the model takes, or no mention
-            that has an antecedent in its window.
+        ValueError: a word without tokens, `max_tokens` above the model's limit, or no mention with
+            an antecedent in its window.
 
     Example:
         >>> from attnwidget import load_model
@@ -112,7 +113,7 @@ def probe_coreference(
 
 
 def _text(document: Document, window: EvaluatedWindow) -> tuple[Sequence[str], str]:
-    """The words of a window, and what errors call it."""
+    """Return the words of a window, and its name in errors."""
     label = f"{document.name or 'document'}, words {window.start + 1} to {window.end}"
     return document.words[window.start : window.end], label
 
@@ -132,7 +133,7 @@ def _windows(
     except ValueError as error:
         raise ValueError(f"{document.name or 'document'}: {error}") from None
     for start, end in cut:
-        # Where a text begins, some vocabularies take more tokens than they do within it.
+        # Some vocabularies need more tokens for a word at the beginning of a text.
         while sum(segmenter.pieces(document.words[start:end])) > room:
             end -= 1
         evaluated = tuple(
@@ -156,17 +157,18 @@ def _index(chosen: int | None) -> int:
 class _Prepared:
     """The positions that one batch needs from every layer.
 
-    E is the largest number of evaluated mentions in a window, m of words, N the evaluated mentions
-    of the batch.
+    E is the largest number of evaluated mentions in a window, m the largest number of words, and N
+    the number of evaluated mentions in the batch.
 
     Attributes:
-        rows: float32 [B, E, n], the means over the tokens of their head words.
-        columns: float32 [B, n, m], the tokens of words.
-        allowed: bool [B, 2, E, m], what may be chosen: all words, or heads of preceding mentions.
-        item: int64 [N], each mention's window in the batch.
-        row: int64 [N], its row there.
-        slot: int64 [N], its row in the sums.
-        start: int64 [N], the first word of its window.
+        rows: Weights of the means over the tokens of head words, float32 [B, E, n].
+        columns: 1 at the tokens of each word, float32 [B, n, m].
+        allowed: The words that may be chosen, bool [B, 2, E, m]: all words, or head words of
+            preceding mentions.
+        item: Window of each mention in the batch, int64 [N].
+        row: Row of each mention in its window, int64 [N].
+        slot: Row of each mention in the sums, int64 [N].
+        start: First word of each mention's window, int64 [N].
     """
 
     rows: Tensor
@@ -182,9 +184,9 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     """The words that heads attend to most from mentions, stored per mention.
 
     Args:
-        documents: all documents.
-        windows: the stretches of them that are read, segment i of the study being window i.
-        n_skipped: windows that were left out, for the result to say.
+        documents: All documents.
+        windows: The windows that are read; segment i of the study is window i.
+        n_skipped: Number of windows that were left out, for the result.
     """
 
     name: ClassVar[str] = "coreference"
@@ -211,7 +213,7 @@ class Antecedents(Accumulator[CoreferenceAccuracies]):
     def start(self, subject: Subject) -> None:
         super().start(subject)
         shape = (int(self._first_slot[-1]), 2, self.n_layers, self.n_heads)
-        # A word of the document counted from 1; 0 if no window has reached it, so that sums add.
+        # The chosen word, counted from 1; 0 before its window is read, so that sums add up.
         self.sums = {
             "chosen": np.zeros(shape, np.int32),
             "weights": np.zeros(shape, np.float32),

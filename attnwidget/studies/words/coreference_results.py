@@ -1,4 +1,4 @@
-"""What the coreference probe finds: accuracies, the table, and every mention's choices."""
+"""Results of the coreference probe: accuracies, the table, and the choices for each mention."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ Accuracies are over mentions (micro). The best head is chosen on the very mentio
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One evaluated mention; every number is an index into its document's `mentions`.
+    """One evaluated mention; all numbers are indices into the `mentions` of its document.
 
     Attributes:
-        document: index of the document in the study.
-        mention: the mention.
-        antecedents: the preceding mentions of its cluster.
-        candidates: all preceding mentions in the window, the nearest first.
-        baselines: what "nearest", "head match" and "rule-based" choose; -1 = nothing.
+        document: Index of the document in the study.
+        mention: The mention.
+        antecedents: The preceding mentions of its cluster.
+        candidates: All preceding mentions in the window, the nearest first.
+        baselines: Choices of "nearest", "head match" and "rule-based"; -1 = no choice.
     """
 
     document: int
@@ -81,14 +81,14 @@ class AntecedentChoices:
 
     Attributes:
         document: the document.
-        windows: first word and end (exclusive) of each window that was read.
-        mentions: indices into `document.mentions` of the E evaluated mentions.
-        antecedents: of each, the indices of the mentions that are right.
-        words: int32 [E, 2, L, H], the word each head chose, among all words and among heads of
-            preceding mentions (`AMONG`).
+        windows: First word and end (excluded) of each window that was read.
+        mentions: Indices of the E evaluated mentions in `document.mentions`.
+        antecedents: For each evaluated mention, the indices of the correct mentions.
+        words: The word that each head chose, among all words and among head words of preceding
+            mentions (`AMONG`), int32 [E, 2, L, H].
         weights: float32 [E, 2, L, H], the weight to it.
-        correct: bool [E, 2, L, H].
-        baselines: by system, int64 [E] indices of the mentions chosen, -1 = nothing.
+        correct: Whether the choice is correct, bool [E, 2, L, H].
+        baselines: For each system, the indices of the chosen mentions, int64 [E]; -1 = no choice.
     """
 
     document: Document
@@ -105,20 +105,21 @@ class AntecedentChoices:
 class CoreferenceAccuracies(HeadResult):
     """How often heads and simple rules find an antecedent.
 
-    E evaluated mentions; the axis of 2 is `AMONG`: "words", the choice among all other words, and
-    "mentions", among the head words of preceding mentions; the axis of 4 is `KINDS`: all, pronoun,
-    proper, nominal.
+    E is the number of evaluated mentions. The axis of length 2 is `AMONG`: the choice among all
+    other words ("words"), and among the head words of preceding mentions ("mentions"). The axis of
+    length 4 is `KINDS`: all, pronoun, proper, nominal.
 
     Attributes:
-        documents: all documents of the study.
-        windows: the windows that were read, with their evaluated mentions.
-        chosen: int32 [E, 2, L, H], the word of the document that each head chose.
+        documents: All documents of the study.
+        windows: The windows that were read, with their evaluated mentions.
+        chosen: The word of the document that each head chose, int32 [E, 2, L, H].
         weights: float32 [E, 2, L, H], the weight to it.
-        model_name: what was probed.
-        n_skipped: windows left out because a word has no tokens.
-        complete: False where the pass was interrupted.
-        without_attention: the layers of a hybrid model that have no attention: -1 in `chosen`.
-        definitions: what the numbers mean where the paper leaves it open.
+        model_name: Name of the model.
+        n_skipped: Number of windows left out because a word has no tokens.
+        complete: False if the pass was interrupted.
+        without_attention: The layers without attention of a hybrid model, which have -1 in
+            `chosen`.
+        definitions: Definitions of details that the paper leaves open.
     """
 
     documents: tuple[Document, ...]
@@ -138,7 +139,7 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def is_correct(self) -> NDArray[np.bool_]:
-        """Bool [E, 2, L, H]: whether the word chosen is the head word of an antecedent."""
+        """Whether the chosen word is the head word of an antecedent, bool [E, 2, L, H]."""
         correct = np.zeros(self.chosen.shape, bool)
         for row, mention in enumerate(self.evaluated):
             mentions = self.documents[mention.document].mentions
@@ -148,17 +149,17 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """Int64 [4], evaluated mentions of each of `KINDS`."""
+        """Number of evaluated mentions of each of `KINDS`, int64 [4]."""
         return self._of_kind.sum(0)
 
     @cached_property
     def correct(self) -> NDArray[np.int64]:
-        """Int64 [2, L, H, 4], mentions for which each head is right."""
+        """Number of mentions for which each head is right, int64 [2, L, H, 4]."""
         return np.einsum("evlh,ek->vlhk", self.is_correct.astype(np.int64), self._of_kind)
 
     @cached_property
     def baseline_correct(self) -> NDArray[np.int64]:
-        """Int64 [3, 4], mentions for which nearest, head match and rule-based are right."""
+        """Number of mentions for which each of the three rules is right, int64 [3, 4]."""
         right = np.array(
             [[c in mention.antecedents for c in mention.baselines] for mention in self.evaluated]
         )
@@ -166,23 +167,23 @@ class CoreferenceAccuracies(HeadResult):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Float64 [2, L, H, 4], 0 to 1; NaN for a kind without mentions, or without attention."""
+        """Accuracies, float64 [2, L, H, 4]; NaN without mentions of a kind, or attention."""
         accuracy = self._share(self.correct)
         accuracy[:, list(self.without_attention)] = np.nan
         return accuracy
 
     def best_head(self, among: Among = "words") -> Head:
-        """The head with the largest accuracy on all mentions, the last of equals."""
+        """Return the head with the largest accuracy on all mentions; the last of equals."""
         values = self.correct[_variant(among), ..., 0]
         heads = (at for at in np.ndindex(values.shape) if at[0] not in self.without_attention)
         layer, head = max(heads, key=lambda at: (values[at], at))
         return Head(layer, head)
 
     def table(self, among: Among = "words") -> pd.DataFrame:
-        """Accuracies of the three rules and of the best head by kind (the table of section 4.3).
+        """Return accuracies of the three rules and of the best head by kind (table of section 4.3).
 
         Args:
-            among: what the head chooses among.
+            among: The words among which the head chooses.
 
         Returns:
             Rows nearest, head match, rule-based, best head; columns all, pronoun, proper, nominal.
@@ -198,10 +199,10 @@ class CoreferenceAccuracies(HeadResult):
         """The choices of every system for the mentions of one document.
 
         Args:
-            document: the document itself, its name, or its index in `documents`.
+            document: The document, its name, or its index in `documents`.
 
         Raises:
-            KeyError: it was not part of the study.
+            KeyError: the document was not part of the study.
         """
         index = self._index(document)
         rows = [row for row, mention in enumerate(self.evaluated) if mention.document == index]
@@ -220,7 +221,7 @@ class CoreferenceAccuracies(HeadResult):
         )
 
     def heads(self) -> HeadMetrics:
-        """As for all results: accuracies of each kind that has mentions, both ways of choosing."""
+        """Return accuracies for each kind with mentions and each of `AMONG`: [L, H] by title."""
         titles = {"words": "coreference", "mentions": "coreference among mentions"}
         return {
             titles[among] + ("" if kind == "all" else f", {kind}"): self.accuracy[variant, ..., k]
@@ -230,7 +231,7 @@ class CoreferenceAccuracies(HeadResult):
         }
 
     def chart(self, among: Among = "words") -> alt.TopLevelMixin:
-        """Accuracy of every head on all mentions."""
+        """Draw the accuracy of every head on all mentions."""
         best = self.best_head(among)
         value = self.accuracy[_variant(among), best.layer, best.head, 0]
         rules = ", ".join(
@@ -262,7 +263,7 @@ class CoreferenceAccuracies(HeadResult):
 
     @cached_property
     def _of_kind(self) -> NDArray[np.int64]:
-        """[E, 4]: 1 in the columns that a mention counts for."""
+        """1 in the kinds of each mention, [E, 4]."""
         kinds = [
             self.documents[mention.document].mentions[mention.mention].kind
             for mention in self.evaluated
@@ -270,7 +271,7 @@ class CoreferenceAccuracies(HeadResult):
         return np.array([[1, *(kind == name for name in KINDS[1:])] for kind in kinds], np.int64)
 
     def _share(self, correct: NDArray[np.int64]) -> NDArray[np.float64]:
-        with np.errstate(invalid="ignore"):  # of a kind without mentions there is no share
+        with np.errstate(invalid="ignore"):  # kinds without mentions have no accuracy
             return correct / self.counts
 
     def _index(self, document: Document | str | int) -> int:

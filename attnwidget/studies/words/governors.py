@@ -1,4 +1,4 @@
-"""The governors that every head predicts for the words of one sentence."""
+"""Governors that heads predict for the words of one sentence."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
 WordUnit = Literal["words", "first", "tokens"]
-# "poss" of Stanford Dependencies and its successor in Universal Dependencies, and the clitics that
-# the code of Clark et al. looks for after such a word.
+# "poss" of Stanford Dependencies, its successor in Universal Dependencies, and the clitics after
+# such a word in the code of Clark et al.
 _POSSESSIVES = ("poss", "nmod:poss")
 _CLITICS = ("'s", "s'")
 
@@ -33,9 +33,9 @@ class GovernorPredictions:
     """The predictions of every head for one sentence of m words.
 
     Attributes:
-        sentence: the sentence.
-        maps: float32 [L, H, m, m], attention between words, rows attend; without the special
-            tokens, so that rows sum to less than 1.
+        sentence: The sentence.
+        maps: Attention between words, float32 [L, H, m, m], rows attend. Special tokens are left
+            out, so rows sum to less than 1.
         by_clitic: Whether a possessor before "'s" takes the governor predicted for "'s" (as
             `probe_relations` does), unless its own prediction is the last word.
     """
@@ -46,7 +46,7 @@ class GovernorPredictions:
 
     @cached_property
     def governors(self) -> NDArray[np.int64]:
-        """Int64 [L, H, 2, m], the predicted governor of each word, from 1; never the root."""
+        """The predicted governor of each word, from 1, int64 [L, H, 2, m]; never the root."""
         predictions = predicted_governors(torch.from_numpy(self.maps.copy())).numpy() + 1
         judged: NDArray[np.int64] = predictions.copy()
         for word in possessors(self.sentence) if self.by_clitic else ():
@@ -57,9 +57,9 @@ class GovernorPredictions:
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:
-        """Float32 [L, H, 2, m], the weight behind each prediction.
+        """The weight of each prediction, float32 [L, H, 2, m].
 
-        From the word to its governor, or from the governor to the word.
+        The weight is from the word to its governor, or from the governor to the word.
         """
         index = self.governors - 1
         rows = np.take_along_axis(self.maps, index[:, :, 0, :, None], -1)[..., 0]
@@ -68,7 +68,7 @@ class GovernorPredictions:
         return weights
 
     def map(self, layer: int, head: int) -> NDArray[np.float32]:
-        """Float32 [m, m], one head's attention between words, rows attend."""
+        """Return one head's attention between words, float32 [m, m], rows attend."""
         weights: NDArray[np.float32] = self.maps[layer, head]
         return weights
 
@@ -78,7 +78,7 @@ class GovernorPredictions:
 
 
 def possessors(sentence: Sentence) -> list[int]:
-    """Words, from 0, that `probe_relations` judges by the clitic after them.
+    """Return the words, from 0, that `probe_relations` judges by the clitic after them.
 
     Example:
         >>> from attnwidget.studies.words.governors import possessors
@@ -101,10 +101,11 @@ def predict_governors(
     """Return the predictions of every head for one sentence (Clark et al. 2019, section 4.2).
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read.
-        sentence: of a treebank, or made with `Sentence.from_lists`.
+        model: A model from `load_model`; only the encoder of an encoder-decoder is read.
+        sentence: A sentence of a treebank, or made with `Sentence.from_lists`.
         unit: as in `probe_relations`.
-        by_clitic: give a possessor before "'s" the governor of the "'s", as the probe judges it.
+        by_clitic: Whether a possessor before "'s" gets the predicted governor of the "'s", as in
+            the probe.
 
     Raises:
         ValueError: the sentence is too long for the model, or has a word without tokens.
@@ -129,12 +130,12 @@ def predict_governors(
 
 
 def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:
-    """How the maps between the words of a batch of `WordSegment`s come from those of its tokens."""
+    """Return the pooling from maps between tokens to maps between words of a batch."""
     return WordMaps(word_owners(batch), sums=unit != "tokens", means=unit == "words")
 
 
 class _WordMaps(Accumulator[Any]):
-    """Keeps the word maps of one sentence."""
+    """Accumulator that keeps the word maps of one sentence."""
 
     name: ClassVar[str] = "word maps"
 

@@ -46,28 +46,31 @@ def probe_features(
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> FeatureWeights:
-    """How strongly heads attend to nouns, verbs, subjects, negation..., and [CLS] in particular.
+    """Measure the attention of heads to nouns, verbs, subjects, negation and other features.
 
-    A head's score on a sentence is the largest weight that a token of the feature receives on
-    average over all queries, special ones too (Kovaleva et al. 2019, section 4.4); from [CLS]
-    alone, the largest weight from it. The mean over the sentences that have the feature.
+    The score of a head on a sentence is the largest weight that a token of the feature receives,
+    averaged over all queries including special tokens (Kovaleva et al. 2019, section 4.4). The
+    score from [CLS] is the largest weight from [CLS]. Scores are averaged over the sentences with
+    the feature.
 
     Args:
-        model: what `load_model` gave.
-        sentences: of a treebank; `feature_words` says which words have which feature.
-        features: some of NOUN, PRON, VERB, SUBJ, OBJ, NEG, PUNCT; [CLS] and [SEP] are added.
-        variant: "released" counts a sentence without the feature as 0, as the authors' code does;
-            NEG and the attention of [CLS] skip these sentences in both variants. Their code finds
-            words by spelling anywhere in a text; both variants take the tagged words themselves.
-        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
-            model; the result counts them.
-        batch_size: sentences that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        model: A model from `load_model`.
+        sentences: Sentences of a treebank; `feature_words` defines the words of each feature.
+        features: Some of NOUN, PRON, VERB, SUBJ, OBJ, NEG, PUNCT; [CLS] and [SEP] are added.
+        variant: "skip absent" leaves out sentences without the feature. "released" counts them as
+            0, as in the authors' code; NEG and the attention of [CLS] leave them out in both
+            variants. The authors' code finds words by their spelling anywhere in a text; both
+            variants use the tagged words.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
+            long for the model; the result counts them.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
-        ValueError: an unknown feature or variant, no sentences, or one without tags or tokens.
+        ValueError: an unknown feature or variant, no sentences, or a sentence without tags or
+            tokens.
 
     Example:
         >>> from attnwidget import load_model
@@ -99,10 +102,10 @@ class LinguisticFeatures(SentenceMeans["FeatureWeights"]):
     """The largest weight to each feature, summed over sentences.
 
     Args:
-        features: names of F features.
-        words: by sentence and feature, the words that have it; segment i is sentence i.
-        variant: as in `probe_features`.
-        n_skipped: sentences that were left out, for the result to say.
+        features: Names of the F features.
+        words: For each sentence and feature, the words with the feature; segment i is sentence i.
+        variant: As in `probe_features`.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     name: ClassVar[str] = "features"
@@ -171,13 +174,13 @@ class FeatureWeights(SentencesResult):
     """Attention to words with features.
 
     Attributes:
-        features: F names.
-        weights: float64 [F, L, H], the largest weight that a token of the feature receives on
-            average over the queries; NaN where no sentence has the feature.
-        from_first: float64 [F, L, H], the largest weight from the first token alone, [CLS].
-        counts: int64 [F], sentences that have the feature.
+        features: Names of the F features.
+        weights: The largest weight that a token of the feature receives, averaged over the queries,
+            float64 [F, L, H]; NaN if no sentence has the feature.
+        from_first: The largest weight from the first token, [CLS], float64 [F, L, H].
+        counts: Number of sentences with each feature, int64 [F].
         variant: "skip absent" or "released".
-        first: what the first token is: "[CLS]", or "first token".
+        first: Name of the first token: "[CLS]", or "first token".
     """
 
     features: tuple[str, ...]
@@ -188,7 +191,7 @@ class FeatureWeights(SentencesResult):
     first: str
 
     def heads(self) -> HeadMetrics:
-        """As for all results; features that no sentence has are left out."""
+        """Return one number per head for each feature with sentences: float64 [L, H] by title."""
         elements = [i for i, n in enumerate(self.counts) if n]
         titles = [f"feature {self.features[i]}" for i in elements]
         from_first = {
@@ -200,18 +203,18 @@ class FeatureWeights(SentencesResult):
     def last_layer(self) -> pd.DataFrame:
         """Return the weights from [CLS] in the last layer, with one row per feature.
 
-        The relevant position is where the model decides: the tokens that [CLS] reads last (Kovaleva
-        et al. 2019, section 4.4).
+        The model decides from [CLS], whose last layer reads these tokens (Kovaleva et al. 2019,
+        section 4.4).
         """
         import pandas as pd
 
         return pd.DataFrame(self.from_first[:, -1], index=list(self.features))
 
     def chart(self, *, from_first: bool = False) -> alt.TopLevelMixin:
-        """One heat map of all heads a feature.
+        """Draw one heat map of all heads per feature.
 
         Args:
-            from_first: the weights from [CLS] alone.
+            from_first: Whether to draw the weights from [CLS].
         """
         values = self.from_first if from_first else self.weights
         where = f"from {self.first}" if from_first else "averaged over queries"

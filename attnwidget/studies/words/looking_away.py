@@ -1,4 +1,4 @@
-"""Does a head look away when its function is not called for? (Clark et al. 2019, section 3.2)."""
+"""Attention to tokens without content, with and without a relation (Clark et al. 2019, 3.2)."""
 
 from __future__ import annotations
 
@@ -46,23 +46,26 @@ def probe_looking_away(
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> LookingAway:
-    """Weight on [SEP], [CLS] and punctuation from words that have a relation and from the others.
+    """Compare weights on [SEP], [CLS] and punctuation from words with and without a relation.
 
-    Clark et al. a head attends to [SEP], which has no effect, if the head's function does not apply
-    to a word. Then words with the relation put less on [SEP] than words without it.
+    According to Clark et al., a head attends to [SEP], which has no effect, if the function of the
+    head does not apply to a word. Words with the relation then put less weight on [SEP] than words
+    without it.
 
     Args:
-        model: what `load_model` gave.
-        sentences: of a treebank.
-        relation: "obj", a subtype ("nsubj:pass"), or a relation with its subtypes ("nsubj (all)").
-        direction: whose weights are taken. "dependent to governor": words that depend by the
-            relation; words that govern a dependent with the relation.
+        model: A model from `load_model`.
+        sentences: Sentences of a treebank.
+        relation: A relation ("obj"), a subtype ("nsubj:pass"), or a relation with its subtypes
+            ("nsubj (all)").
+        direction: The words whose weights are compared. "dependent to governor": words that depend
+            by the relation. "governor to dependent": words that govern a dependent with the
+            relation.
         skip_unaligned: Whether to leave out sentences with a word without tokens, or too long for
             the model; the result counts them.
-        batch_size: sentences that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown direction, no word or every word has the relation, or a word has no
@@ -130,11 +133,11 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
     """Sums of weights on tokens without content, for words with and without a relation.
 
     Args:
-        has: by sentence the words that have the relation; segment i of the study is sentence i.
-        punctuation: by sentence the words that are punctuation.
-        relation: as in `probe_looking_away`.
-        direction: as in `probe_looking_away`.
-        n_skipped: sentences that were left out, for the result to say.
+        has: For each sentence, the words with the relation; segment i of the study is sentence i.
+        punctuation: For each sentence, the words that are punctuation.
+        relation: As in `probe_looking_away`.
+        direction: As in `probe_looking_away`.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     name: ClassVar[str] = "looking_away"
@@ -165,7 +168,7 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
         batch = layer.batch
         axes = WordAxes(layer.batch)
         n_segments, n = batch.real.shape
-        rows = torch.zeros(n_segments, 2, n)  # whose products with maps sum over words
+        rows = torch.zeros(n_segments, 2, n)  # products with maps sum over words
         counts = torch.zeros(n_segments, 2)
         punctuation = torch.zeros(n_segments, n)
         for item, segment in enumerate(axes.segments):
@@ -200,14 +203,14 @@ class LookingAwayFrom(SentenceMeans["LookingAway"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LookingAway(SentencesResult):
-    """Weight on [SEP], [CLS] and punctuation, with the relation and without.
+    """Weights on [SEP], [CLS] and punctuation from words with and without a relation.
 
     Attributes:
-        relation: the relation.
-        direction: whose weights are taken.
-        weights: float64 [2, 3, L, H], mean over words of the weight on all tokens of each of
-            `TARGETS` together: from words that have the relation, from the others.
-        counts: how many words have it, and how many do not.
+        relation: The relation.
+        direction: The words whose weights are compared.
+        weights: Mean over words of the weight on all tokens of each of `TARGETS` together, float64
+            [2, 3, L, H]: from words with the relation, then from words without it.
+        counts: Numbers of words with and without the relation.
     """
 
     relation: str
@@ -223,7 +226,7 @@ class LookingAway(SentencesResult):
         }
 
     def head(self, layer: int, head: int) -> pd.DataFrame:
-        """One head's weights: one row a target, columns of both groups of words, and n."""
+        """Return one head's weights: one row per target, a column per group of words, and n."""
         columns = dict(zip(self._groups, self.weights[:, :, layer, head], strict=True))
         return pd.DataFrame(columns, index=list(TARGETS))
 

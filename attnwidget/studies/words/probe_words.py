@@ -1,4 +1,4 @@
-"""What all probes of words share: texts cut into tokens, read once, one result."""
+"""Shared code of studies of words: texts are cut into tokens and read once."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ def probe(
     """Cut texts into the tokens of a model, read them, and return what an accumulator found.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         texts: The words of each text, and the name of the text in errors.
         accumulator: A function that creates the accumulator from the segments and the number of
             texts left out.
-        skip_unaligned: leave out texts with a word that has no tokens, or too long for the model.
-        batch_size: texts that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read the texts, as in `measure`.
+        skip_unaligned: Whether to leave out texts that have a word without tokens or are too long
+            for the model.
+        batch_size: Number of texts in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the texts, as in `measure`.
 
     Raises:
-        TypeError: no model.
+        TypeError: `model` does not come from `load_model`.
         ValueError: as `WordSegmenter.segments` and `measure`.
     """
     segments, n_skipped = WordSegmenter(model).segments(texts, skip_unaligned)
@@ -62,13 +63,14 @@ def probe(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SentencesResult(HeadResult):
-    """What results over sentences have.
+    """Base class of results over sentences.
 
     Attributes:
-        n_sentences: sentences read.
-        n_skipped: sentences left out because a word has no tokens or the model takes fewer.
-        model_name: what was probed.
-        complete: False where the pass was interrupted.
+        n_sentences: Number of sentences.
+        n_skipped: Number of sentences left out because a word has no tokens or the sentence is too
+            long.
+        model_name: Name of the model.
+        complete: False if the pass was interrupted.
     """
 
     n_sentences: int
@@ -78,11 +80,11 @@ class SentencesResult(HeadResult):
 
 
 class SentenceMeans(SegmentMeans[R]):
-    """Means over sentences, of which some may have been left out.
+    """Means over sentences, some of which may have been left out.
 
     Args:
-        n_sentences: all that were given.
-        n_skipped: those left out, for the result to say.
+        n_sentences: Number of all sentences.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     def __init__(self, n_sentences: int, n_skipped: int) -> None:

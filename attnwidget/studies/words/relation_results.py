@@ -1,4 +1,4 @@
-"""What the relation probe finds: how often each head is right, beside the best fixed offset."""
+"""Results of the relation probe: accuracies of heads and of the best fixed offset."""
 
 from __future__ import annotations
 
@@ -40,26 +40,29 @@ TABLE_COUNT = 100
 class RelationAccuracies(HeadResult):
     """How often each head's most attended word is a word's governor.
 
-    R relations: "all" words first, then what the treebank has, most frequent first. A relation with
-    subtypes has a row of each and one of all together, "nmod (all)". O fixed offsets.
+    There are R relations: "all" words first, then the relations of the treebank, the most frequent
+    first. A relation with subtypes has an entry for each subtype and one for all together, "nmod
+    (all)". There are O fixed offsets.
 
     Attributes:
-        relations: their names.
-        counts: int64 [R], words of each.
-        correct: int64 [L, H, 2, R], words that a head is right on, by direction (`DIRECTIONS`).
-        offsets: the fixed offsets.
-        baseline_correct: int64 [O, R], words that an offset is right on.
-        both_correct: int64 [L, H, 2, O, R], words that a head and an offset are both right on.
-        n_sentences: sentences that were read.
-        n_skipped: sentences that were left out: too long, or a word without tokens.
-        complete: False where the pass was interrupted.
-        unit: how words were made of tokens.
-        possessive: how possessors before "'s" were judged.
-        model_name: what was probed.
-        stack: "self", or "encoder" of an encoder-decoder.
-        model: the same, for `predictions`; None where it is not at hand.
-        without_attention: the layers of a hybrid model that have no attention: 0 in `correct`, NaN
-            in every share.
+        relations: Names of the relations.
+        counts: Number of words of each relation, int64 [R].
+        correct: Number of words for which a head is right, by direction (`DIRECTIONS`), int64 [L,
+            H, 2, R].
+        offsets: The fixed offsets.
+        baseline_correct: Number of words for which an offset is right, int64 [O, R].
+        both_correct: Number of words for which a head and an offset are both right, int64 [L, H, 2,
+            O, R].
+        n_sentences: Number of sentences that were read.
+        n_skipped: Number of sentences that were left out: too long, or with a word without tokens.
+        complete: False if the pass was interrupted.
+        unit: Pooling of tokens to words, as in `probe_relations`.
+        possessive: Rule for possessors before "'s".
+        model_name: Name of the model.
+        stack: "self", or "encoder" in an encoder-decoder.
+        model: The model, for `predictions`; None if it is not available.
+        without_attention: The layers without attention of a hybrid model, which have 0 in `correct`
+            and NaN in every share.
     """
 
     relations: tuple[str, ...]
@@ -80,26 +83,27 @@ class RelationAccuracies(HeadResult):
 
     @property
     def accuracy(self) -> Float64Array:
-        """Float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
+        """Accuracy of each head, float64 [L, H, 2, R], 0 to 1; NaN in layers without attention."""
         accuracy: Float64Array = self.correct / self.counts
         accuracy[list(self.without_attention)] = np.nan
         return accuracy
 
     @property
     def baseline_offset(self) -> Integers:
-        """Int64 [R], the offset that is right most often; the largest of equals."""
+        """The offset that is right most often, int64 [R]; the largest of equals."""
         return np.array(self.offsets)[self._best_offsets]
 
     @property
     def baseline(self) -> Float64Array:
-        """Float64 [R], accuracy of the best fixed offset, 0 to 1."""
+        """Accuracy of the best fixed offset, float64 [R], 0 to 1."""
         return self.baseline_correct.max(0) / self.counts
 
     @property
     def uas(self) -> Float64Array:
-        """Float64 [L, H, 2], accuracy over all words but punctuation; the root counts as wrong.
+        """Accuracy over all words except punctuation, float64 [L, H, 2]; the root counts as wrong.
 
-        The usual unlabelled attachment score, where "all" of `accuracy` has every word.
+        This is the usual unlabelled attachment score, while "all" of `accuracy` includes
+        punctuation.
         """
         punctuation = [i for i, name in enumerate(self.relations) if name == "punct"]
         left = self.counts[0] - self.counts[punctuation].sum()
@@ -110,11 +114,11 @@ class RelationAccuracies(HeadResult):
 
     @cached_property
     def p_values(self) -> Float64Array:
-        """Float64 [L, H, 2, R]: how likely a head that is no better than the offset looks so good.
+        """Corrected p-values that a head is better than the best offset, float64 [L, H, 2, R].
 
-        An exact one-sided McNemar test against the relation's best offset on the same words, with
-        Holm's correction over all heads, both directions and every relation. The test treats words
-        as independent, which is only nearly true within a sentence.
+        The test is an exact one-sided McNemar test against the best offset of the relation on the
+        same words, with Holm's correction over all heads, both directions and all relations. The
+        test treats words as independent, which is only approximately true within a sentence.
         """
         both = np.take_along_axis(
             self.both_correct, self._best_offsets[None, None, None, None], axis=3
@@ -135,16 +139,16 @@ class RelationAccuracies(HeadResult):
         skip: Collection[str] = ("root", "punct"),
         level: float = 0.05,
     ) -> pd.DataFrame:
-        """The best head of each relation, beside the best fixed offset (Clark et al., Table 1).
+        """Return the best head and the best fixed offset of each relation (Clark et al., Table 1).
 
         Ties go to the last layer, head and direction, as in the released code. The interval
         (Wilson, 95 %) belongs to the head's own accuracy: the choice of the best head on these
         words makes the accuracy look better than it is.
 
         Args:
-            min_count: relations of fewer words are left out.
-            skip: relations to leave out: no head can be right on the root.
-            level: a corrected p-value up to this is significant.
+            min_count: Smallest number of words of a relation.
+            skip: Relations to leave out; no head can be right for the root.
+            level: Largest corrected p-value that counts as significant.
 
         Returns:
             Columns relation, n, layer, head, direction, accuracy, low, high, baseline, offset,
@@ -184,10 +188,10 @@ class RelationAccuracies(HeadResult):
         )
 
     def table(self, min_count: int = TABLE_COUNT) -> pd.DataFrame:
-        """`best` with the columns of Clark et al.'s Table 1, as they print them.
+        """Return `best` with the columns and the format of Table 1 of Clark et al.
 
         Args:
-            min_count: relations of fewer words are left out.
+            min_count: Smallest number of words of a relation.
 
         Returns:
             Columns Relation, Head (1-based, "8-11"), Accuracy (in %), Baseline (in %, with its
@@ -208,7 +212,7 @@ class RelationAccuracies(HeadResult):
         return pd.DataFrame(rows, columns=["Relation", "Head", "Accuracy", "Baseline"])
 
     def heads(self) -> HeadMetrics:
-        """The better direction's accuracy, for all words and each relation of 100 words or more."""
+        """Return the accuracy of the better direction, for all words and relations of 100 words."""
         shown = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
         return {
             f"accuracy on {name}": shown[..., r]
@@ -217,7 +221,7 @@ class RelationAccuracies(HeadResult):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head, direction and relation: what `best` has, and how many were correct."""
+        """Return one row per head, direction and relation, with columns as in `best`."""
         import pandas as pd
 
         layer, head, direction, r = (i.ravel() for i in np.indices(self.correct.shape))
@@ -245,11 +249,12 @@ class RelationAccuracies(HeadResult):
     def chart(
         self, relation: str | None = None, *, min_count: int = TABLE_COUNT
     ) -> alt.TopLevelMixin:
-        """The best head of each relation beside the best offset, or all heads on one relation.
+        """Draw the best head and the best offset of each relation, or all heads on one relation.
 
         Args:
-            relation: draw the accuracy of every head on it, of the better direction.
-            min_count: without `relation`, those of fewer words are left out.
+            relation: Relation for which to draw the accuracy of every head in the better direction;
+                None = all relations.
+            min_count: Smallest number of words of the drawn relations, without `relation`.
 
         Raises:
             ValueError: the relation does not exist, or no relation has enough words.
@@ -274,7 +279,7 @@ class RelationAccuracies(HeadResult):
         """Return the predictions of every head for one sentence, with the same unit.
 
         Raises:
-            RuntimeError: the model is not at hand, or was closed.
+            RuntimeError: the model is not available, or was closed.
             ValueError: the sentence is too long for the model, or has a word without tokens.
         """
         all_of(Sentence, [sentence], "pass one of the treebank, treebank[0]")
@@ -297,7 +302,7 @@ class RelationAccuracies(HeadResult):
 
     @property
     def _best_offsets(self) -> Integers:
-        """Index of the best offset of each relation, the largest offset of equals."""
+        """Return the index of the best offset of each relation; the largest offset of equals."""
         order = np.argsort(self.offsets)[::-1]
         return np.asarray(order[self.baseline_correct[order].argmax(0)])
 

@@ -1,4 +1,4 @@
-"""How often a head's most attended word is a word's governor (Clark et al. 2019, section 4.2)."""
+"""The relation probe: heads whose most attended word is the governor (Clark et al. 2019, 4.2)."""
 
 from __future__ import annotations
 
@@ -62,40 +62,41 @@ def probe_relations(
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> RelationAccuracies:
-    """How often each head's most attended word is a word's governor (Clark et al. 2019, Table 1).
+    """Measure how often a head's most attended word is the governor (Clark et al. 2019, Table 1).
 
-    Every head is read in both directions: the predicted governor is the word that a word attends to
-    most, or the word that attends to it most. Special tokens are left out, the weight of a word on
-    itself counts as 0, ties go to the first word, and weights are not renormalised. A prediction is
-    right where the treebank has the same governor; words of all sentences are pooled. No head
-    predicts the root, so "all" words, the root among them, are never all right.
+    Every head is read in both directions: the predicted governor of a word is its most attended
+    word, or the word with the most attention to it. Special tokens are left out, the weight of a
+    word on itself counts as 0, ties go to the first word, and weights are not renormalised. A
+    prediction is right if the treebank has the same governor. Words of all sentences are pooled. No
+    head predicts the root, so the accuracy on "all" words, which include the root, is below 1.
 
-    The baseline says that the governor is always so many words away: the word's position plus the
-    offset, cut to 0 (the root) and to the last word. As in the paper +3 is not tried.
+    The baseline predicts a governor at a fixed offset: the word's position plus the offset, cut to
+    0 (the root) and to the last word. As in the paper, +3 is not among the offsets.
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read. Causal heads can
-            only look back.
-        sentences: of a treebank (`load_treebank`); all are cut into tokens before the first is
-            read.
-        unit: "words", sums over the tokens of the attended word and means over the tokens of the
-            attending word, as in the paper; "first", only the row of the attending word's first
-            token, as in the released code; "tokens", the weight between the first tokens of both.
-        offsets: of the baseline; negative = the governor comes before the word.
-        possessive: "clark" judges a possessor (poss, nmod:poss) before "'s" by what is predicted
-            for the "'s", unless the prediction for the possessor itself is the last word; baselines
-            as well. None judges it as every word.
-        skip_unaligned: leave out sentences that have a word without tokens or are too long for the
-            model, and count them, instead of raising.
-        batch_size: sentences that go through the model together.
-        progress: show a progress bar.
-        checkpoint: an .npz file that keeps the sums, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        model: A model from `load_model`; only the encoder of an encoder-decoder is read. Causal
+            heads attend only to earlier words.
+        sentences: Sentences of a treebank (`load_treebank`); all are cut into tokens before the
+            first is read.
+        unit: "words" sums over the tokens of the attended word and averages over the tokens of the
+            attending word, as in the paper. "first" uses only the row of the attending word's first
+            token, as in the released code. "tokens" uses the weight between the first tokens of
+            both words.
+        offsets: Offsets of the baseline; negative = the governor comes before the word.
+        possessive: "clark" judges a possessor (poss, nmod:poss) before "'s" by the prediction for
+            the "'s", unless the prediction for the possessor is the last word; this also holds for
+            baselines. None treats possessors like all words.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
+            long for the model, and count them; otherwise they are an error.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file that keeps the sums, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
-        ValueError: a sentence too long or with a word without tokens, no sentences, offsets none or
-            twice, a model without a fast tokenizer, an unknown unit or rule, a checkpoint of
-            another study.
+        ValueError: a sentence that is too long or has a word without tokens, no sentences, no or
+            repeated offsets, a model without a fast tokenizer, an unknown unit or rule, or a
+            checkpoint of another study.
         RuntimeError: the model was closed.
 
     Example:
@@ -128,14 +129,14 @@ def probe_relations(
 
 
 class Relations(Accumulator[RelationAccuracies]):
-    """Words on which heads and fixed offsets are right, by relation; see `probe_relations`.
+    """Counts of words for which heads and fixed offsets are right; see `probe_relations`.
 
     Args:
-        sentences: segment i of the study is a `WordSegment` of sentence i.
-        unit: as in `probe_relations`, like the following.
-        offsets: of the baseline.
-        possessive: how possessors are judged.
-        n_skipped: sentences left out, for the result to say.
+        sentences: The sentences; segment i of the study is a `WordSegment` of sentence i.
+        unit: As in `probe_relations`, like the following arguments.
+        offsets: Offsets of the baseline.
+        possessive: Rule for possessors.
+        n_skipped: Number of sentences that were left out, for the result.
 
     Raises:
         ValueError: as `probe_relations`.
@@ -239,7 +240,7 @@ class Relations(Accumulator[RelationAccuracies]):
 
 
 def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Integers]:
-    """The names of the result's rows, and the labels [N, R] that each row counts."""
+    """Return the names of the relations of the result, and the labels [N, R] of each relation."""
     by_base: dict[str, list[int]] = {}
     rows: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
@@ -256,16 +257,16 @@ def _rows(labels: Sequence[str], counts: Integers) -> tuple[tuple[str, ...], Int
 
 
 class RelationHits:
-    """B sentences of a treebank, and how often every head and fixed offset is right on them.
+    """Counts of correct predictions of heads and fixed offsets for B sentences of a treebank.
 
     Args:
-        sentences: the sentences, of m words at most.
-        labels: the relation of each word of each, as numbers from 0.
-        n_labels: how many relations there are, R.
-        offsets: O places that a governor may be after its word; cut to the root and the last word.
-        by_clitic: judge possessors before "'s" as Clark et al.'s code does.
-        n_words: m, as predictions are padded.
-        device: where predictions are.
+        sentences: The sentences, with at most m words.
+        labels: The relation of each word of each sentence, as numbers from 0.
+        n_labels: Number of relations, R.
+        offsets: The O offsets from a word to its governor; cut to the root and the last word.
+        by_clitic: Whether to judge possessors before "'s" as in the code of Clark et al.
+        n_words: Number of words m to which predictions are padded.
+        device: The device of the predictions.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ class RelationHits:
         for item, sentence in enumerate(sentences) if by_clitic else ():
             for word in possessors(sentence):
                 judged[item, word] = True
-        # Positions from 0; -1 is the root, which an offset can name, -2 padding.
+        # Positions count from 0. -1 is the root, which an offset can predict, and -2 is padding.
         self._governors = (
             _padded([sentence.governors for sentence in sentences], -1, n_words).to(device) - 1
         )
@@ -296,12 +297,12 @@ class RelationHits:
         guesses = [(places + offset).clamp_min(0).minimum(lengths) - 1 for offset in offsets]
         near = self.right(torch.stack(guesses, 1).to(device)[:, None])[:, 0]  # [B, O, m]
         relation = _padded(labels, n_labels, n_words)
-        # Words that no sum tells apart are one kind: a head's hits are counted once a kind.
+        # Words with the same sums form a kind, and hits are counted once per kind.
         told = torch.cat([relation[:, None], near.cpu()], 1).transpose(0, 1).flatten(1).numpy()
         kind, example = _kinds(told)
         one_hot = torch.nn.functional.one_hot(torch.from_numpy(kind), len(example))
         self._kinds = one_hot.to(device, torch.float32)  # [B * m, K]
-        # What each kind adds to: its relation, of all words and of those an offset is right on.
+        # The sums of each kind: its relation, for all words and for words with a right offset.
         relation = told[0, example]
         offset = told[1:, example]
         counted = np.concatenate([np.ones((1, len(example))), offset])  # [1 + O, K]
@@ -310,7 +311,7 @@ class RelationHits:
         self._hits: list[Tensor] = []
 
     def add(self, maps: Tensor) -> None:
-        """Judge the predictions of one layer's word maps [B, H, m, m]; layers come in order.
+        """Count the right predictions of one layer's word maps [B, H, m, m], layer by layer.
 
         The maps are overwritten.
         """
@@ -326,7 +327,7 @@ class RelationHits:
         self._hits.append(flat @ self._kinds)  # counts, exact in float32 below 2^24
 
     def right(self, predicted: Tensor) -> Tensor:
-        """Bool, like `predicted` [B, ..., m] (positions from 0): where it is the governor.
+        """Return where `predicted` [B, ..., m] (positions from 0) is the governor, bool.
 
         A possessor before its clitic takes the prediction for the clitic, unless its own prediction
         is the last word (`probe_relations`).
@@ -339,7 +340,7 @@ class RelationHits:
         return torch.where(judged, at_clitic, predicted == governors)
 
     def of_heads(self) -> NDArray[np.int64]:
-        """Int64 [L, H, 2, 1 + O, R]: words that heads are right on.
+        """Return the number of words for which heads are right, int64 [L, H, 2, 1 + O, R].
 
         The first number counts all words, the remaining numbers count the words for which an offset
         is right.
@@ -351,7 +352,7 @@ class RelationHits:
         return self._summed(self._kinds.sum(0).cpu().numpy())
 
     def _summed(self, counts: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Sums [..., 1 + O, R] of the counts of kinds [..., K]."""
+        """Return the sums [..., 1 + O, R] of the counts of kinds [..., K]."""
         _, n_labels, n_kinds = self._counted.shape
         sums = counts @ self._counted.reshape(-1, n_kinds).T
         return np.rint(sums).astype(np.int64).reshape(*counts.shape[:-1], -1, n_labels)
@@ -362,7 +363,7 @@ def _kinds(told: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
     Equal columns have the same kind.
 
-    Columns are compared as one number each, many times faster than entry by entry.
+    Comparing each column as a single number is many times faster than entry by entry.
     """
     code = np.zeros(told.shape[1], np.int64)
     n_codes = 1

@@ -49,14 +49,14 @@ def probe_links(
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> LinkWeights:
-    """The largest weight of every head along the links of each label, averaged over sentences.
+    """Measure the largest weight of every head along links, averaged over sentences.
 
-    Frame elements and their predicates (`load_framenet`), subjects and verbs
-    (`subject_verb_links`), nouns and pronouns (`noun_pronoun_links`), or a table (`load_links`);
-    the source of a link attends to its target.
+    Links may be frame elements and their predicates (`load_framenet`), subjects and verbs
+    (`subject_verb_links`), nouns and pronouns (`noun_pronoun_links`), or a table (`load_links`).
+    The source of a link attends to its target.
 
     Args:
-        model: what `load_model` gave.
+        model: A model from `load_model`.
         sentences: Sentences with links between words. Links with the same label in a sentence are
             scored together, and so are the links of all labels.
         pairing: The pairs of tokens that are compared at the ends of a link. "all": every token of
@@ -64,14 +64,14 @@ def probe_links(
             token with the first, the second with the second and so on, after the sources and the
             targets of all links are joined, as in the authors' code. A target with one token is
             then paired with the first token of the first source only.
-        variant: "released" counts a sentence without a label's links as 0, as their code does for
-            subjects and verbs.
-        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
-            model; the result counts them.
-        batch_size: sentences that go through the model together.
-        progress: show a bar.
-        checkpoint: file to go on from, as in `measure`.
-        executor: what has workers read, as in `measure`.
+        variant: "skip absent" leaves out sentences without links of a label. "released" counts them
+            as 0, as in the authors' code for subjects and verbs.
+        skip_unaligned: Whether to leave out sentences that have a word without tokens or are too
+            long for the model; the result counts them.
+        batch_size: Number of sentences in one pass of the model.
+        progress: Whether to show a progress bar.
+        checkpoint: An .npz file from which an interrupted study continues, as in `measure`.
+        executor: Executor whose workers read the inputs, as in `measure`.
 
     Raises:
         ValueError: an unknown pairing or variant, no links, or a word without tokens.
@@ -108,10 +108,10 @@ class Links(SentenceMeans["LinkWeights"]):
     """The largest weight along the links of each label, summed over sentences.
 
     Args:
-        sentences: segment i of the study is sentence i.
-        pairing: as in `probe_links`.
-        variant: as in `probe_links`.
-        n_skipped: sentences that were left out, for the result to say.
+        sentences: The sentences; segment i of the study is sentence i.
+        pairing: As in `probe_links`.
+        variant: As in `probe_links`.
+        n_skipped: Number of sentences that were left out, for the result.
     """
 
     name: ClassVar[str] = "links"
@@ -150,7 +150,7 @@ class Links(SentenceMeans["LinkWeights"]):
                     rows.append((item, query, key))
                     groups.append(item * len(self._labels) + number)
         device = layer.weights.device
-        # Pairs of tokens [P, 3], and each one's sentence and label as a group [P].
+        # Pairs of tokens [P, 3], and the sentence and label of each pair as a group [P].
         self._pairs = torch.tensor(rows, dtype=torch.int64).reshape(-1, 3).to(device)
         self._groups = torch.tensor(groups, dtype=torch.int64).to(device)
 
@@ -180,7 +180,7 @@ class Links(SentenceMeans["LinkWeights"]):
             return [token for word in words for token in axes.tokens(item, word)]
 
         if self._pairing == "zip":
-            # One predicate with several elements is one target.
+            # A predicate with several elements is one target.
             sources = dict.fromkeys(link.source for link in links)
             targets = dict.fromkeys(link.target for link in links)
             ends = ([t for words in spans for t in tokens(words)] for spans in (sources, targets))
@@ -195,10 +195,10 @@ class LinkWeights(SentencesResult):
     """Attention along labelled links.
 
     Attributes:
-        labels: K labels, "all" first: every link of a sentence together.
-        weights: float64 [K, L, H], the largest weight along a sentence's links, averaged over
-            sentences; NaN for a label without any.
-        counts: int64 [K], sentences that have links of the label.
+        labels: The K labels. "all", for all links of a sentence together, comes first.
+        weights: The largest weight along a sentence's links, averaged over sentences, float64 [K,
+            L, H]; NaN for a label without links.
+        counts: Number of sentences with links of each label, int64 [K].
         pairing: "zip" or "all".
         variant: "skip absent" or "released".
     """
@@ -210,7 +210,7 @@ class LinkWeights(SentencesResult):
     variant: AbsenceVariant
 
     def best(self) -> pd.DataFrame:
-        """For each label the head with the largest weight, and whether it stands out.
+        """Return the head with the largest weight for each label, with the mean and a percentile.
 
         Returns:
             Columns label, n (sentences), layer, head, weight, mean (over all heads), percentile_99
@@ -229,16 +229,16 @@ class LinkWeights(SentencesResult):
         return pd.DataFrame(rows, columns=names)
 
     def heads(self) -> HeadMetrics:
-        """As for all results; labels without a sentence are left out."""
+        """Return one number per head for each label with sentences: float64 [L, H] by title."""
         rows = zip(self.labels, self.counts, self.weights, strict=True)
         titles = {label: "links" if label == ALL else f"links, {label}" for label in self.labels}
         return {titles[label]: weights for label, n, weights in rows if n}
 
     def chart(self, *, limit: int = 9) -> alt.TopLevelMixin:
-        """One heat map of all heads for each of the most frequent labels.
+        """Draw one heat map of all heads for each of the most frequent labels.
 
         Args:
-            limit: labels at most, "all" among them.
+            limit: Largest number of labels, including "all".
         """
         order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
         return head_heatmaps(

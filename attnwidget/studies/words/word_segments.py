@@ -1,4 +1,4 @@
-"""Segments that know their words: what studies of words and not of tokens read."""
+"""Segments with the words of their tokens, for studies of words."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class WordSegment(Segment):
     """One text of whole words.
 
     Attributes:
-        words: the word of each token of `first`, from 0, without gaps.
-        index: Index of the text in the study, since batches change the order.
+        words: The word of each token of `first`, from 0, without gaps.
+        index: Index of the text in the study, because batches change the order.
         before: Number of special tokens before the text.
     """
 
@@ -40,18 +40,18 @@ class WordSegment(Segment):
 
     @property
     def n_words(self) -> int:
-        """How many words the text has."""
+        """The number of words of the text."""
         return self.words[-1] + 1
 
 
 class WordSegmenter:
-    """Cuts lists of words into the tokens of one model.
+    """Cutter of lists of words into the tokens of one model.
 
     Words are joined with spaces, so that every tokenizer reads running text (Clark et al. 2019,
     section 4.1).
 
     Args:
-        model: whose tokenizer is used, and which limits the length.
+        model: The model, whose tokenizer is used and which limits the length.
 
     Raises:
         TypeError: no model.
@@ -81,22 +81,22 @@ class WordSegmenter:
         self.room: int | None = None if limit is None else limit - n_special
 
     def pieces(self, words: Sequence[str]) -> list[int]:
-        """How many tokens each word has in running text."""
+        """Return the number of tokens of each word in running text."""
         counts = [0] * len(words)
         for word in self._encoded(words)[1]:
             counts[word] += 1
         return counts
 
     def __call__(self, words: Sequence[str], index: int = 0, label: str = "text") -> WordSegment:
-        """The segment of `words`.
+        """Return the segment of `words`.
 
         Args:
-            words: one or more.
-            index: which of a study's texts it is.
-            label: what errors call it.
+            words: One or more words.
+            index: Index of the text in the study.
+            label: Name of the text in errors.
 
         Raises:
-            ValueError: a word has no tokens, or the model takes fewer.
+            ValueError: a word has no tokens, or the text is too long for the model.
         """
         tokens, owners = self._encoded(words)
         if missing := words_without_tokens(owners, len(words)):
@@ -116,7 +116,7 @@ class WordSegmenter:
     def segments(
         self, texts: Iterable[tuple[Sequence[str], str]], skip_unaligned: bool
     ) -> tuple[list[WordSegment], int]:
-        """The segment of each of `texts` (its words and label), and how many were left out.
+        """Return the segments of `texts` (words and label), and the number of texts left out.
 
         Raises:
             ValueError: without `skip_unaligned`, as for one text; or no text is left.
@@ -135,7 +135,7 @@ class WordSegmenter:
         return made, n_skipped
 
     def _encoded(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
-        """The tokens of the words in running text, and the word of each."""
+        """Return the tokens of the words in running text, and the word of each token."""
         text = " ".join(words)
         refuse_half_characters(text, f"the text {text[:40]!a}")
         encoding = self._tokenizer(
@@ -146,7 +146,7 @@ class WordSegmenter:
 
 
 def word_segments(batch: Batch) -> list[WordSegment]:
-    """The segments of a batch, which know their words; TypeError where they do not."""
+    """Return the segments of a batch; TypeError for segments without words."""
     segments = [segment for segment in batch.segments if isinstance(segment, WordSegment)]
     if len(segments) != len(batch.segments):
         raise TypeError("this study reads WordSegments, made with WordSegmenter")
@@ -154,13 +154,13 @@ def word_segments(batch: Batch) -> list[WordSegment]:
 
 
 def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
-    """Int64 [B, n], the word of each token from 0; -1 for special tokens and padding.
+    """Return the word of each token from 0, int64 [B, n]; -1 for special tokens and padding.
 
     With `special`, the special tokens before a text are word 0, its words count from 1, and the
     special tokens after it are the last word.
 
     Raises:
-        TypeError: some segments do not know their words.
+        TypeError: some segments have no words.
     """
     owners = np.full(batch.real.shape, -1)
     for row, segment, length in zip(owners, word_segments(batch), batch.lengths, strict=True):
@@ -175,13 +175,13 @@ def word_owners(batch: Batch, *, special: bool = False) -> Tensor:
 
 
 class WordAxes:
-    """Where the words of a batch of `WordSegment`s are among its tokens.
+    """Places of the words of a batch of `WordSegment`s among its tokens.
 
     Args:
         batch: B segments padded to n tokens.
 
     Raises:
-        TypeError: some segments do not know their words.
+        TypeError: some segments have no words.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -191,12 +191,12 @@ class WordAxes:
         self.n_words = max(segment.n_words for segment in self.segments)
 
     def tokens(self, item: int, word: int) -> list[int]:
-        """Positions of a word's tokens in the maps of segment `item`."""
+        """Return the positions of a word's tokens in the maps of segment `item`."""
         return self._positions[item][word]
 
     @property
     def columns(self) -> Tensor:
-        """Float32 [B, n, m]: 1 where token is part of word; weights times it are to words."""
+        """Return 1 at the tokens of each word, float32 [B, n, m], for sums over words."""
         columns = torch.zeros(len(self.segments), self._n, self.n_words)
         for item, segment in enumerate(self.segments):
             at = torch.arange(len(segment.words)) + segment.before
@@ -204,9 +204,9 @@ class WordAxes:
         return columns.to(self._device)
 
     def rows(self, words: Sequence[Sequence[int]]) -> Tensor:
-        """Float32 [B, E, n]: row e of segment b is the mean over the tokens of `words[b][e]`.
+        """Return weights [B, E, n] of the means over the tokens of `words[b][e]`, float32.
 
-        Padded with rows of 0 where a segment has fewer words than another.
+        Segments with fewer words are padded with rows of 0.
         """
         rows = torch.zeros(len(words), max(1, *map(len, words)), self._n)
         for item, groups in enumerate(words):

@@ -147,7 +147,7 @@ class Explorer(RelationPanels):
 
     _examples: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     # How the shown example is told, or None.
-    _story: traitlets.Any[Story | None, Story | None] = traitlets.Any(None)
+    _story: traitlets.TraitType[Story | None, Story | None] = traitlets.Any(None)
     # The second text that the model can read: "pair", "target" or "".
     _second = traitlets.Unicode().tag(sync=True)
     # Set by the page when the first figures are drawn.

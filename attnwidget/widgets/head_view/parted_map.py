@@ -236,10 +236,10 @@ def _largest(values: Float32Array, count: int, query: int, key: int) -> list[Lin
     sizes = np.abs(values).ravel()
     sizes[np.isnan(sizes)] = -1
     count = min(count, len(sizes))
-    best = np.argpartition(-sizes, count - 1)[:count] if count else []
+    best: list[int] = np.argpartition(-sizes, count - 1)[:count].tolist() if count else []
     width = values.shape[1]
     return [
-        (query + int(at) // width, key + int(at) % width, float(values.flat[at]))
+        (query + at // width, key + at % width, float(values.flat[at]))
         for at in best
         if sizes[at] >= 0
     ]

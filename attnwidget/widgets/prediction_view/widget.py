@@ -13,6 +13,7 @@ from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.hub_model.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
@@ -56,7 +57,7 @@ class Wanted(NamedTuple):
     name: str
     question: ShownQuestion
     heads: tuple[Head, ...]
-    method: str
+    method: EditMethod
     stack: str
     effects_by: str
 
@@ -125,7 +126,7 @@ class PredictionView(StackChoice):
         '"gradient" (the estimate alone, for large models).',
     ).tag(sync=True)
 
-    _found: traitlets.Any[Found | None, Found | None] = traitlets.Any(None)
+    _found: traitlets.TraitType[Found | None, Found | None] = traitlets.Any(None)
     # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -140,6 +141,9 @@ class PredictionView(StackChoice):
         if isinstance(attention, Attention):
             reading_of(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
+        # The effects that the background thread computes. The thread reads no computed trait, since
+        # it would then compute that trait itself.
+        self._sought: Wanted | None = None
         self._background = Background(("effects",), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
@@ -210,7 +214,7 @@ class PredictionView(StackChoice):
 
     # Traits
 
-    def _edited(self, attention: Attention) -> Attention:
+    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
         """Return the intact attention: the figure asks the model, and needs no maps read again."""
         try:
             reading_of(attention)
@@ -336,7 +340,9 @@ class PredictionView(StackChoice):
     def _wanted(self) -> Wanted | None:
         """The effects to compute for the shown question; None without a question."""
         answered = self._answered
-        return answered and Wanted(
+        if answered is None:
+            return None
+        return Wanted(
             self.attention,
             answered.name,
             answered.question,
@@ -361,6 +367,7 @@ class PredictionView(StackChoice):
     def _find_effects(self, change: object) -> None:
         self._found = None
         self._problem = ""
+        self._sought = self._wanted
         if self._wanted is not None:
             self._background.add("effects", self._effects_job(self._wanted), delay=_PAUSE)
             self._background.start()
@@ -369,7 +376,7 @@ class PredictionView(StackChoice):
         reading, _ = reading_of(wanted.attention)
 
         def stopped() -> bool:
-            return self._wanted != wanted or self._background.closed
+            return self._sought is not wanted or self._background.closed
 
         for exact in (False, True) if wanted.effects_by == "passes" else (False,):
             values = effects_of(

@@ -11,7 +11,7 @@ import traitlets
 from attnwidget.capture.hub_model.advised_error import on_page
 from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attention
 from attnwidget.capture.maps.head_maps import QUANTITIES
-from attnwidget.capture.tapping.edits import STANDING_ALONE
+from attnwidget.capture.tapping.edits import STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.text.counted import counted
@@ -66,7 +66,7 @@ class AttentionWidget(HeadWidget):
     _refused = traitlets.Unicode().tag(sync=True)
 
     # The heads that are off in the shown attention, and the method.
-    _edit: tuple[list[Head], str] = [], "uniform"
+    _edit: tuple[list[Head], EditMethod] = [], "uniform"
     _waits = False
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
@@ -104,13 +104,15 @@ class AttentionWidget(HeadWidget):
 
     @traitlets.validate("attention")
     def _check_attention(self, proposal: dict[str, Any]) -> Attention:
-        edited = self._edited(proposal["value"])
-        self._edit = self.disabled, self.method
+        # Another thread may change the options while the model reads.
+        edit = self.disabled, self.method
+        edited = self._edited(proposal["value"], *edit)
+        self._edit = edit
         return edited
 
-    def _edited(self, attention: Attention) -> Attention:
+    def _edited(self, attention: Attention, heads: list[Head], method: EditMethod) -> Attention:
         """Return an attention as the figure shows it: heads that are off stay off."""
-        return attention.without(self.disabled, self.method) if self.disabled else attention
+        return attention.without(heads, method) if heads else attention
 
     @when_open("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:
@@ -118,7 +120,7 @@ class AttentionWidget(HeadWidget):
             if self._edit == (self.disabled, self.method):
                 return
             try:
-                edited = self._edited(self.attention.intact)
+                edited = self._edited(self.attention.intact, self.disabled, self.method)
             except Exception as error:
                 setattr(self, change["name"], change["old"])
                 self._refused = on_page(error)
@@ -140,16 +142,15 @@ class AttentionWidget(HeadWidget):
 
     @contextmanager
     def _together(self) -> Iterator[None]:
-        if self._waits:
-            yield
-            return
         with super()._together():
+            is_outermost = not self._waits
             self._waits = True
             try:
                 yield
             finally:
-                self._waits = False
-                self._refresh()
+                if is_outermost:
+                    self._waits = False
+                    self._refresh()
 
     @property
     def _edits(self) -> str:

@@ -51,6 +51,9 @@ def computed(
     on the figure, and the trait keeps its value. A subclass replaces the trait by a trait of the
     same name.
 
+    Reading a computed trait takes the widget's lock if the value is stale. A thread that holds the
+    model's lock must therefore not read one: a computation may wait for the model.
+
     Args:
         depends_on: Names of the traits that the method reads; computed traits are allowed.
         sync: Whether the page receives the value.
@@ -120,7 +123,8 @@ class ComputedTraits(ThreadMessages):
         self._lock = threading.RLock()
         self._batch = _Batch()
         self._is_computing = False
-        self._plan = _plan_of(type(self))
+        cls: Any = type(self)
+        self._plan = _plan_of(cls)
         self._stale = set(self._plan.order)
         self._to_retry: set[str] = set()
 

@@ -61,8 +61,8 @@ class FigureLink:
         if getattr(self._giving, "now", False) or name not in self.names:
             return
         self._giving.now = True
-        having = [widget for widget in self.widgets if widget._takes(name)]
         try:
+            having = [widget for widget in self.widgets if widget._takes(name)]
             for _ in range(_ROUNDS):
                 for widget in self.widgets:
                     if widget in having and widget is not source:

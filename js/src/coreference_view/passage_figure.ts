@@ -32,7 +32,7 @@ export function passageFigure(choose: (mention: number) => void) {
   /** By word: the mentions that can be asked about, the innermost first. */
   let over: Mention[][] = [];
   let marked: Mention | undefined;
-  /** The mention whose button Tab reaches, once the keyboard has chosen one. */
+  /** The mention whose button Tab reaches, chosen by keyboard. */
   let cursor: number | undefined;
   /** The mention whose button gets the focus back after its text is written anew. */
   let refocused: number | undefined;

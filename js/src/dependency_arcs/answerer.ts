@@ -2,7 +2,7 @@ import type { Outcome } from "../shared/controls.js";
 import type { ArcsState, Direction, DrawnSentence } from "../shared/relation_types.js";
 import type { Distances, Predicted, Tree } from "./tree_types.js";
 
-/** What the figure says of one word. */
+/** The figure's text about a word. */
 export interface Readout {
   /** The predicted governor; follows the annotated relation. */
   predicted: string;

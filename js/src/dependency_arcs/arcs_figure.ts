@@ -191,8 +191,9 @@ export function arcsFigure(actions: FigureActions) {
       const arcs = row && widths ? hangingIn(scene.tree, row, scene.shown, widths) : [];
       const { word } = active;
       const line = `height: ${LINE}px; line-height: ${LINE}px`;
+      const pointed = word === undefined ? "" : " attnw-arcs-pointed";
       return html`<div class="attnw-arcs-scroll" @scroll=${placeNames} ${ref(scroller)}>
-        <div class=${`attnw-arcs-stage attnw-drawn${word === undefined ? "" : " attnw-arcs-pointed"}`}
+        <div class=${`attnw-arcs-stage attnw-drawn${pointed}`}
           .style=${`width: ${width}px`} @pointerleave=${() => actions.point(undefined)}
           ${ref(stage)}
           ><svg class="attnw-arcs-above" role="img" aria-label=${name.annotated} width=${width}

@@ -16,7 +16,7 @@ export const dependencyProbe = (name: string): Answerer => ({
   directions: [],
   layers: [],
   weight: "probability",
-  hint: "Click a word for its likeliest governors, and for the heads that its governor was found by.",
+  hint: "Click a word for its likeliest governors, and for the heads behind its governor.",
   legend: LEGEND,
   barsOf: () => "how likely each is its governor",
   named: () => ({

@@ -34,7 +34,7 @@ export function tabList(of: {
     html`<button type="button" role="tab" class="attnw-ex-tab" data-tab=${panel}
       aria-controls=${idOf(panel)} aria-selected=${panel === open}
       tabindex=${panel === open ? 0 : -1} @click=${() => pick(panel)}>${TITLES[panel]}</button>`;
-  // Each panel has its place among all of them, so that a tab keeps its element, and the focus.
+  // Every panel keeps its place, and therefore a tab keeps its element and the focus.
   return html`<div class="attnw-ex-tabs" ?hidden=${!panels.length}>
     <div role="tablist" aria-label=${name} class="attnw-ex-tablist" @keydown=${key}>
       ${PANELS.map((panel) => (panels.includes(panel) ? tab(panel) : nothing))}

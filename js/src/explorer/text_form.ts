@@ -109,7 +109,7 @@ export function textForm(
   function pick({ currentTarget }: Event): void {
     const { value } = currentTarget as HTMLSelectElement;
     const chosen = model.get("_examples").find(({ name }) => name === value);
-    // Send the text with its name, so that the page knows at once that the figures are outdated.
+    // Send the text with its name: the page marks the figures as outdated at once.
     if (chosen)
       save(model, { example: chosen.name, text: chosen.text, pair: chosen.pair, target: null });
   }

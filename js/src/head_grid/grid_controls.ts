@@ -100,7 +100,9 @@ export function gridControls(
           tick: (shared_scale) => save(model, { shared_scale }),
           hidden: maps?.signed ?? false,
         })}
-        <span class="attnw-grid-legend">${barView(theme, texts, look.table)}<span>${words}</span></span>
+        <span class="attnw-grid-legend">
+          ${barView(theme, texts, look.table)}<span>${words}</span>
+        </span>
         ${keysButton}
       </div>`;
     },

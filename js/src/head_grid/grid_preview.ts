@@ -80,12 +80,13 @@ function contents(scene: Scene, maps: SmallMaps, at: Cell) {
 export function gridPreview() {
   const box = createRef<HTMLElement>();
   return {
-    /** The head that is shown, if there is one with a map. */
+    /** The shown head, if it has a map. */
     view(scene: Scene, cell: Cell | undefined) {
       const at = cell && headIn(scene.order, cell);
       const { maps } = scene;
       return html`<div class="attnw-grid-preview" popover="manual" aria-hidden="true"
-        ?hidden=${!at || !maps} ${ref(box)}>${at && maps ? contents(scene, maps, at) : nothing}</div>`;
+        ?hidden=${!at || !maps} ${ref(box)}
+        >${at && maps ? contents(scene, maps, at) : nothing}</div>`;
     },
 
     /** Put the preview beside its cell, over everything else on the page. */

@@ -81,13 +81,14 @@ function render(context: RenderContext<GridState>): void {
   const peek = gridPeek(signal, () => model.get("_circle"));
 
   let scene: Scene | undefined;
+  let caption = "";
   let maps: SmallMaps | null = null;
   let raster: Raster | undefined;
   let rasterOf: unknown[] = [];
   let revealed: Cell | undefined;
   let passedBy: Cell | undefined;
-  /** A head that is to be scrolled to. */
-  let hidden: Cell | undefined;
+  /** The selected head, where it has still to be scrolled to. */
+  let unrevealed: Cell | undefined;
   let before = "";
   let off = model.get("disabled");
   const mapsOf = remembered((now: GridState["_thumbnails"]) => now && decode(now));
@@ -193,6 +194,7 @@ function render(context: RenderContext<GridState>): void {
     const highest = Number.parseFloat(most) - SCROLL_BAR;
     scene = sceneOf(state, maps, look, highest || undefined);
     compose(scene);
+    caption = captionText(captionOf(scene));
     // What was in sight may be so no longer.
     const place = JSON.stringify(scene.layout) + highest;
     if (place !== before) revealed = undefined;
@@ -214,10 +216,7 @@ function render(context: RenderContext<GridState>): void {
       ${offControls(model, state, switching)}
       ${metricControls(model, scene, selectSimilar)}
       ${keys.list()}
-      ${captioned(
-        mounted.save,
-        html`<p class="attnw-grid-caption" data-caption>${captionText(captionOf(scene))}</p>`,
-      )}
+      ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}
       ${live.view()}${preview.view(scene, previewed(scene))}`;
   }
 
@@ -255,7 +254,7 @@ function render(context: RenderContext<GridState>): void {
     const last = selected.at(-1);
     const pointed = hovered ?? (byKeyboard ? focused : undefined);
     if (last && !sameCell(last, revealed)) {
-      hidden = last;
+      unrevealed = last;
       // What is chosen by a key is shown, though the pointer stays on another head.
       passedBy = pointed && !sameCell(pointed, last) ? pointed : undefined;
     }
@@ -271,8 +270,8 @@ function render(context: RenderContext<GridState>): void {
     if (!scene || !box || !canvas) return;
     const { hovered, focused, byKeyboard } = input.place;
     const pen = fresh(canvas, scene.width, scene.height);
-    if (hidden) input.reveal(scene.layout, hidden);
-    hidden = undefined;
+    if (unrevealed) input.reveal(scene.layout, unrevealed);
+    unrevealed = undefined;
     if (pen)
       paintGrid(pen, scene, raster, {
         hovered,

@@ -40,6 +40,7 @@ function render(context: RenderContext<MapState>): void {
 
   const planeOf = remembered((heads: MapState["_heads"]) => (heads ? decodePoints(heads) : []));
   let scene: MapScene | undefined;
+  let caption = "";
 
   const groups = () => model.get("_heads")?.groups ?? [];
   const points = () => scene?.points ?? [];
@@ -94,13 +95,13 @@ function render(context: RenderContext<MapState>): void {
     inner.classList.toggle("attnw-map-wide", scene.beside);
     place.hovered = undefined;
     place.focused = Math.max(0, Math.min(place.focused, plane.length - 1));
+    caption = captionText(captionOf(state, scene.points));
     live.say(state.selected, announcement(state.selected));
   }
 
   function view(): unknown {
     if (!scene) return nothing;
     const cursor = scene.points[place.focused];
-    const said = captionText(captionOf(snapshot(model, WATCHED), scene.points));
     return html`<div class="attnw-map-box attnw-drawn" role="listbox" tabindex="0"
         aria-multiselectable="true"
         aria-label="map of attention heads; question mark lists the keys"
@@ -110,7 +111,7 @@ function render(context: RenderContext<MapState>): void {
           ${ref(canvas)}></canvas>
         <div class="attnw-unseen" role="presentation">${cursor ? option(cursor) : nothing}</div>
       </div>
-      ${aside.view(scene, readoutOf(scene.selected) || HINT, said)}${live.view()}`;
+      ${aside.view(scene, readoutOf(scene.selected) || HINT, caption)}${live.view()}`;
   }
 
   function paint(): void {

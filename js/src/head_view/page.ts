@@ -46,15 +46,27 @@ export const pageModel: Kernel<ViewState, { highlighted: Highlighted[] }> = (
   return model;
 };
 
-/** A head of a long input: the page has the visible part of the saved head. */
+/** What parts of other maps would be needed for. */
+const FIXED = [
+  "selected",
+  "layer",
+  "hidden",
+  "unit",
+  "quantity",
+  "sentences",
+  "renormalise",
+  "arrangement",
+  "of",
+] as const;
+
+/** Maps of a long input: the page has the visible part of those that were saved. */
 function onePart(state: ViewState): Model<ViewState> {
+  const saved = { ...state };
   const model = localModel<ViewState>(state);
-  const { selected, layer } = state;
   const stay = () => {
-    model.set("selected", selected);
-    model.set("layer", layer);
+    for (const name of FIXED) model.set(name, saved[name]);
   };
-  for (const name of ["selected", "layer"]) model.on(`change:${name}`, stay);
+  for (const name of FIXED) model.on(`change:${name}`, stay);
   // Another row is not on the page.
   model.on("change:tokens", () => model.set("_row", null));
   return model;

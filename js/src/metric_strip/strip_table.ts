@@ -21,7 +21,7 @@ const HEADING = LINE + 2 * PADDING;
 export const STRIP_HEIGHT = 16;
 const ENDS = { size: 10, line: 12, inset: 4 };
 
-/** One row, under a line of one pixel. */
+/** A row, under a line of 1 pixel. */
 export interface PlacedRow extends RowTexts {
   y: number;
   height: number;

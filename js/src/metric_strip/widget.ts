@@ -31,7 +31,7 @@ function render(context: RenderContext<StripState>): void {
     const isEmpty = model.get("selected").length === 0;
     const said = scene ? captionText(captionOf(scene)) : "";
     return html`<p class="attnw-strip-note" ?hidden=${!isEmpty}>${NO_SELECTION}</p>
-      <div class="attnw-strip-box attnw-drawn" .style=${`width: ${layout?.width ?? 0}px`}
+      <div class="attnw-strip-box attnw-drawn" .style=${layout ? `width: ${layout.width}px` : ""}
         ?hidden=${isEmpty}>
         <table class="attnw-strip-table">
           <caption aria-live="polite">${scene ? titleOf(scene) : ""}</caption>
@@ -76,6 +76,6 @@ function render(context: RenderContext<StripState>): void {
 
 /** The width of a column, with the gap that follows each but the last. */
 const columnStyle = (layout: StripLayout | undefined, i: number) =>
-  `width: ${(layout?.columns[i] ?? 0) + (i < HEADINGS.length - 1 ? GAP : 0)}px`;
+  layout ? `width: ${(layout.columns[i] ?? 0) + (i < HEADINGS.length - 1 ? GAP : 0)}px` : "";
 
 export default () => ({ initialize: releasing<StripState>("_metrics"), render });

@@ -3,7 +3,7 @@ import type { Linked } from "../shared/page/linked_models.js";
 import { localModel } from "../shared/page/local_model.js";
 import type { Held, PageFigure } from "../shared/page/page_data.js";
 
-/** A figure's model, and the values that it accepts from other figures. */
+/** A figure's model, and the values accepted from linked figures. */
 export function pageModel(figure: PageFigure, held: Held): Linked {
   const kernel = kernels[figure.name];
   const model = kernel ? kernel(figure, held) : localModel(figure.state);

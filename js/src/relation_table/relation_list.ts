@@ -95,6 +95,9 @@ export function relationList(actions: Actions) {
       ? html`<canvas aria-hidden="true" ${painted(paint, row, look.theme, bar, look.density)}
         ></canvas>`
       : nothing;
+    const shown = interval
+      ? html`<span class="attnw-rel-muted attnw-rel-interval">${text.interval}</span>`
+      : nothing;
     return html`<tr class=${isChosen ? "attnw-rel-chosen" : ""} @click=${() => choose(row, index)}
       ><th scope="row"><button type="button" class="attnw-rel-name" title=${rowText(row)}
         tabindex=${row.relation === current ? 0 : -1} aria-pressed=${isChosen}
@@ -106,7 +109,7 @@ export function relationList(actions: Actions) {
         ><span class="attnw-unseen">${row.direction}</span></td
       ><td>${canvas}<b>${text.accuracy}</b
         ><span class="attnw-unseen">, interval ${interval ? "" : text.interval}</span
-        >${interval ? html`<span class="attnw-rel-muted attnw-rel-interval">${text.interval}</span>` : nothing}</td
+        >${shown}</td
       ><td>${text.baseline}<span class="attnw-unseen"> offset </span
         ><span class="attnw-rel-muted attnw-rel-offset">${text.offset}</span></td
       ><td>${text.gain}<span aria-hidden="true" class="attnw-rel-star">${text.star}</span

@@ -102,11 +102,11 @@ export function windowGestures(
     const dx = event.clientX - start.event.clientX;
     const dy = event.clientY - start.event.clientY;
     if (!dragged && down.size === 1 && Math.hypot(dx, dy) < DRAGGED) return;
-    // What a finger does not move is scrolled by the page.
-    const isAll = isWhole(plot.size, plot.part);
-    if (down.size === 1 && isAll && !framing()) return;
-    if (!dragged) box.setPointerCapture?.(event.pointerId);
+    const isFirst = !dragged;
     dragged = true;
+    // Of all there is nothing to move: a finger scrolls the page.
+    if (down.size === 1 && isWhole(plot.size, plot.part) && !framing()) return;
+    if (isFirst) box.setPointerCapture?.(event.pointerId);
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     down.set(event.pointerId, event);
     if (framing()) drawFrame(start.event, event);
@@ -212,7 +212,7 @@ const ARROWS: Record<string, Place> = {
   ArrowRight: { query: 0, key: 1 },
 };
 
-/** A step nearer (1) or farther (-1), about the middle of a place's cell, or of what is in sight. */
+/** A step nearer (1) or farther (-1), about a place, or the middle of what is in sight. */
 export function stepped({ size, part, room }: Plot, by: 1 | -1, at?: Place): Part {
   const place = at ?? middleOf(part);
   const next = zoomed(size, part, by > 0 ? NEARER : 1 / NEARER, place, room);

@@ -6,7 +6,7 @@ import { paintLens } from "./paint.js";
 import { decode, sceneOf } from "./scene.js";
 import type { LensState } from "./state.js";
 
-/** The weights of every head for one word, or from one word to another. */
+/** The weights of every head for a word, or from a word to a second word. */
 export const drawPicture: DrawPicture<LensState> = (state, request) => {
   const sheet = new Sheet(request);
   const { model } = state._source;

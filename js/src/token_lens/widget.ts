@@ -1,4 +1,5 @@
 import { html, nothing } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
 import { ref } from "lit-html/directives/ref.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
@@ -57,6 +58,7 @@ function render(context: RenderContext<LensState>): void {
 
   let state: LensState | undefined;
   let scene: Scene | undefined;
+  let caption = "";
   /** The row whose token is pointed at. */
   let pointed: number | undefined;
   const lens = remembered((lens: Lens | null) => lens && decode(lens));
@@ -172,6 +174,8 @@ function render(context: RenderContext<LensState>): void {
     state = snapshot(model, WATCHED);
     const answer = lens(state._lens);
     scene = answer ? sceneOf(state, answer, look) : undefined;
+    const shown = drawn();
+    caption = shown ? captionText(captionOf(shown)) : "";
     root.classList.toggle("attnw-lens-stale", isStale());
     live.say(state.selected, announcement(state.selected));
   }
@@ -182,12 +186,12 @@ function render(context: RenderContext<LensState>): void {
   const drawn = () => (scene?.values.length ? scene : undefined);
 
   function view(): unknown {
-    if (!state) return nothing;
+    const current = state;
+    if (!current) return nothing;
     const shown = drawn();
-    const question =
-      state._axes.query && scene && !isNone(scene) ? lockedOf(state, state._axes) : now();
+    // Every token is offered: a frame that follows the pointer does without the controls.
     return html`<div class="attnw-controls">
-        ${lensControls(model, { state, question }, lock, step)}${keys.button()}
+        ${guard([current], () => controls(current))}${keys.button()}
       </div>
       <p class="attnw-lens-title" ?hidden=${!shown}>${shown && titleOf(shown)}</p>
       <p class="attnw-message" ?hidden=${shown !== undefined}>${ALL_HIDDEN}</p>
@@ -195,14 +199,20 @@ function render(context: RenderContext<LensState>): void {
       ${boxView(shown)}
       <p class="attnw-lens-readout" ?hidden=${!shown}>${shown && readoutOf(shown)}</p>
       <p class="attnw-muted attnw-lens-hint" ?hidden=${!shown}>${shown && hintOf(shown)}</p>
-      ${lensScale(model, state, scene)}
+      ${guard([current], () => lensScale(model, current, scene))}
       ${keys.list()}
       ${captioned(
         saveButton,
         html`<p class="attnw-lens-caption" data-caption ?hidden=${!shown}
-          >${shown && captionText(captionOf(shown))}</p>`,
+          >${caption}</p>`,
       )}
       ${live.view()}`;
+  }
+
+  function controls(state: LensState) {
+    const isLocked = state._axes.query && scene && !isNone(scene);
+    const question = isLocked ? lockedOf(state, state._axes) : now();
+    return lensControls(model, { state, question }, lock, step);
   }
 
   /** The box of the canvas, with the cell that the keyboard is on. */

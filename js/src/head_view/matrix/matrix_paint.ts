@@ -66,13 +66,12 @@ export function matrixNotes(layout: MatrixLayout, map: VisibleMap): string[] {
   const { step } = source.cells(part).at(-1) ?? source.overview;
   const pooled = source.isWhole && (across < layout.cols || down < layout.rows);
   const counts = rows.length === cols.length ? rows.length : `${rows.length} × ${cols.length}`;
-  const span = (shown: number[], start: number, end: number) =>
-    `${shown[Math.round(start)] ?? 0} to ${shown[Math.round(end) - 1] ?? 0}`;
+  const span = (side: string, shown: number[], start: number, end: number) =>
+    `${side} ${shown[Math.round(start)] ?? 0} to ${shown[Math.round(end) - 1] ?? 0}`;
   const [q0, q1, k0, k1] = part;
+  const inSight = [span("queries", rows, q0, q1), span("keys", cols, k0, k1)].join(" and ");
   return [
-    isWhole(size, part)
-      ? ""
-      : `zoomed: queries ${span(rows, q0, q1)} and keys ${span(cols, k0, k1)} of ${counts} in sight`,
+    isWhole(size, part) ? "" : `zoomed: ${inSight} of ${counts} in sight`,
     pooled ? `shown as ${down} × ${across} block maxima` : "",
     source.isWhole || step === 1 ? "" : `maxima of ${step} × ${step} positions`,
   ].filter(Boolean);

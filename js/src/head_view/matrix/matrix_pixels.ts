@@ -76,9 +76,9 @@ export interface Pixels {
 const made = new WeakMap<Float32Array, { key: unknown[]; pixels: Pixels }>();
 
 /**
- * Cells as pixels of the screen, never more than there are. Moving them is then no more than placing
- * the same picture elsewhere: it is made once for each look, `of` the cells that `cells` are part
- * of.
+ * Cells as pixels of the screen, never more than there are. Moving them is then no more than
+ * placing the same picture elsewhere: it is made once for each look. `of` has all the cells that
+ * `cells` are part of.
  */
 export function pixelsOf(
   of: Cells,

@@ -8,6 +8,6 @@ export interface Target {
 
 export const isPair = (target: Target): target is Target & { query: number; key: number } =>
   target.query !== undefined && target.key !== undefined;
-/** Whether a target is more than a cell: its tokens are not known one by one. */
+/** Whether a target is more than a cell: its tokens are not known. */
 export const isBlock = ({ step = 1 }: Target): boolean => step > 1;
 export const isEmpty = (target: Target) => target.query === undefined && target.key === undefined;

@@ -62,7 +62,7 @@ export interface TileRow {
   links: [key: number, weight: number][][];
 }
 
-/** What is at hand of one map. */
+/** The loaded parts of a map. */
 export interface Tiles {
   overview: Cells;
   tile: { cells: Cells; tile: Tile } | undefined;

@@ -21,7 +21,7 @@ export const SHARED = [
 ] as const;
 type Shared = SharedState & RelationsState & { token_size: TokenSize };
 
-/** A model of the page, and the values that it accepts from other models. */
+/** A model of the page, and the values accepted from linked models. */
 export interface Linked extends Limits {
   model: Model<HeadsState>;
 }

@@ -1,0 +1,71 @@
+"""Answers by layer: one cell per layer and question, with the likeliest answer in it."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from attnwidget.charts.frame_columns import checked, in_order, inline
+from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.offline_chart import offline
+from attnwidget.charts.theme import LABEL, LIGHT, publication
+from attnwidget.text.xml_text import xml_texts
+
+_WIDTH = 96
+_HEIGHT = 20
+
+
+def answer_grid(frame: pd.DataFrame, *, title: str) -> alt.LayerChart:
+    """Rows of layers and columns of questions, shaded by the probability of the answer.
+
+    Args:
+        frame: columns row, question and answer, drawn in their order, and value, a probability.
+        title: what is shown; further lines become the subtitle.
+
+    Returns:
+        An Altair chart that displays without network; `chart.save("figure.svg")` writes it.
+
+    Raises:
+        TypeError: `frame` is no data frame.
+        ValueError: a column or every value is missing.
+
+    Example:
+        >>> import pandas as pd
+        >>> from attnwidget.charts.answer_grid import answer_grid
+        >>> frame = pd.DataFrame(
+        ...     {"row": ["embeddings", "L0"], "question": "next", "answer": ["the", "cat"],
+        ...      "value": [0.1, 0.9]}
+        ... )
+        >>> len(answer_grid(frame, title="Lens").layer)
+        2
+    """
+    table = checked(frame, ["row", "question", "answer", "value"], "answer_grid")
+    table["answer"] = xml_texts(list(table["answer"]))
+    table["question"] = xml_texts(list(table["question"]))
+    rows = [str(row) for row in in_order(table["row"])]
+    questions = [str(question) for question in in_order(table["question"])]
+    plain = alt.Axis(title=None, ticks=False, domain=False)
+    base = alt.Chart(inline(table)).encode(
+        x=alt.X("question:N", sort=questions, axis=plain),
+        y=alt.Y("row:N", sort=rows[::-1], axis=plain),
+        tooltip=[
+            alt.Tooltip("row:N", title="after"),
+            alt.Tooltip("answer:N"),
+            alt.Tooltip("value:Q", title="probability", format=NUMBER),
+        ],
+    )
+    cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
+        color=alt.Color(
+            "value:Q",
+            title="probability",
+            scale=alt.Scale(domain=[0.0, 1.0], range=list(LIGHT.ramp), interpolate="rgb"),
+        )
+    )
+    texts = base.mark_text(fontSize=LABEL, limit=_WIDTH - 8).encode(
+        text="answer:N",
+        color=alt.condition(alt.datum.value > 0.5, alt.value(LIGHT.ground), alt.value(LIGHT.text)),
+    )
+    chart = alt.LayerChart(layer=[cells, texts])
+    return offline(
+        publication(chart.properties(width=alt.Step(_WIDTH), height=alt.Step(_HEIGHT)), title)
+    )

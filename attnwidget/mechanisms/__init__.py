@@ -1,0 +1,1 @@
+"""Why a head attends and what it writes: decompositions that sum exactly."""

@@ -1,0 +1,240 @@
+"""Direct logit attribution: what each part of a model adds to the difference of two logits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.mechanisms.asked_answers import AskedAnswers, asked_answers
+from attnwidget.mechanisms.direct_path import DirectPath, direct_path
+from attnwidget.mechanisms.measured_effects import total_effects
+from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+# Parts that the chart shows by themselves.
+_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DirectEffects(HeadResult):
+    """The parts of the difference of two logits at one token. Made by `direct_effects`.
+
+    `head_effects`, `attention_biases`, `mlp_effects`, `embeddings` and `biases` sum to
+    `logit_difference`. Layers without attention are NaN in the arrays of heads.
+
+    Attributes:
+        head_effects: float64 [L, H], what each head adds.
+        attention_biases: float64 [L], the biases of the layer's values and output projection.
+        mlp_effects: float64 [L], the sum over MLPs and other modules of the layer.
+        embeddings: What the "embeddings", "positions" and "token types" add.
+        biases: What the biases of norms and of the unembedding add.
+        sources: float64 [L, H, K], `head_effects` split by the token that each head reads.
+        total: float64 [L, H], the logit difference minus the difference with the head's output set
+            to zero; None if it was not measured.
+        logit_difference: The difference, as the unembedding gives it.
+        model_difference: The difference in the logits of the model, which differs if the model
+            caps or scales its logits.
+        answer: The answer, as a reader sees it.
+        versus: The answer that it competes with.
+        position: The token that is predicted, as in `Predictions.positions`.
+        tokens: The K tokens of the input.
+        note: "", or what readers should know.
+        model_name: The model.
+    """
+
+    head_effects: Float64Array
+    attention_biases: Float64Array
+    mlp_effects: Float64Array
+    embeddings: Mapping[str, float]
+    biases: float
+    sources: Float64Array
+    total: Float64Array | None
+    logit_difference: float
+    model_difference: float
+    answer: str
+    versus: str
+    position: int
+    tokens: tuple[str, ...]
+    note: str
+    model_name: str
+
+    def heads(self) -> HeadMetrics:
+        """The direct effect of each head, and the total effect if it was measured: [L, H]."""
+        metrics = {"direct effect": self.head_effects}
+        return metrics if self.total is None else {**metrics, "total effect": self.total}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per part of the logit difference.
+
+        Columns: part ("L0 H1", "L0 MLP", "L0 attention bias", "embeddings", ...); kind ("head",
+        "mlp", "attention bias", "embeddings", "biases"); layer and head, empty for other parts;
+        direct; total, after `total=True`. The column direct sums to the logit difference.
+        `attrs` has the "model", "answer", "versus", "position" and "logit_difference".
+        """
+        import pandas as pd
+
+        rows: list[tuple[str, str, int | None, int | None, float, float]] = [
+            (name, "embeddings", None, None, value, np.nan)
+            for name, value in self.embeddings.items()
+        ]
+        for layer, effects in enumerate(self.head_effects):
+            for head, effect in enumerate(effects):
+                total = np.nan if self.total is None else self.total[layer, head]
+                if not np.isnan(effect):
+                    rows.append((f"L{layer} H{head}", "head", layer, head, effect, total))
+            bias = self.attention_biases[layer]
+            if not np.isnan(bias):
+                name = f"L{layer} attention bias"
+                rows.append((name, "attention bias", layer, None, bias, np.nan))
+            rows.append((f"L{layer} MLP", "mlp", layer, None, self.mlp_effects[layer], np.nan))
+        rows.append(("biases", "biases", None, None, self.biases, np.nan))
+        columns = ["part", "kind", "layer", "head", "direct", "total"]
+        frame = pd.DataFrame(rows, columns=columns).astype({"layer": "Int64", "head": "Int64"})
+        if self.total is None:
+            frame = frame.drop(columns="total")
+        frame.attrs |= {"model": self.model_name, "answer": self.answer, "versus": self.versus}
+        frame.attrs |= {"position": self.position, "logit_difference": self.logit_difference}
+        return frame
+
+    def chart(self) -> alt.LayerChart:
+        """The 20 largest parts as bars, and a last bar for the sum of the other parts.
+
+        The bars sum to the logit difference. Strokes are total effects, if they were measured.
+        """
+        import pandas as pd
+
+        from attnwidget.charts.signed_bars import signed_bars
+
+        frame = self.to_frame().rename(columns={"direct": "value", "total": "stroke"})
+        order = frame["value"].abs().sort_values(ascending=False, kind="stable").index
+        shown = frame.loc[order[:_SHOWN]]
+        rest = frame.loc[order[_SHOWN:]]
+        if len(rest):
+            others = {"part": f"{len(rest)} other parts", "value": rest["value"].sum()}
+            shown = pd.concat([shown, pd.DataFrame([others])], ignore_index=True)
+        strokes = "" if self.total is None else "; strokes: total effect"
+        return signed_bars(
+            shown,
+            title=f"Direct effects on {self.answer} against {self.versus}: {self.model_name}\n"
+            f"logit difference {self.logit_difference:.3g}{strokes}",
+            value_title="logit difference",
+            stroke_title="total effect",
+        )
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        order = frame["direct"].abs().sort_values(ascending=False, kind="stable").index[:3]
+        best = [f"{frame['part'][i]} {frame['direct'][i]:+.3g}" for i in order]
+        return (
+            f"DirectEffects({self.model_name}, {self.answer} against {self.versus}: "
+            f"{self.logit_difference:.3g} = {', '.join(best)}, ...)"
+        )
+
+
+def direct_effects(
+    attention: Attention,
+    answer: str | int,
+    versus: str | int,
+    *,
+    position: int | None = None,
+    total: bool = False,
+) -> DirectEffects:
+    """Split the difference of two logits over the heads, MLPs, embeddings and biases of a model.
+
+    Direct logit attribution (Elhage et al. 2021; Wang et al. 2023). The residual stream is a sum of
+    parts. With frozen statistics of the final norm, the difference of two logits is linear in the
+    stream, so every part has a share. Norms between a part and the stream are frozen too (Gemma 2
+    and 3). The bias of the values belongs to the layer, as in `head_writes`. Caps and scales of
+    logits come after the split. The model reads the input again, in a single forward pass.
+
+    Direct and total effect differ: later layers read the output of a head, and repair a missing
+    output. `total=True` measures both.
+
+    Args:
+        attention: The attention of one input, of a causal language model in float32.
+        answer: A vocabulary entry as the vocabulary spells it, or its id.
+        versus: The answer that it competes with. A single logit has no meaning of its own, since
+            softmax ignores a constant.
+        position: The token that is predicted, as in `AttentionModel.predict`; None = the token
+            after the text.
+        total: Also run the model with the output of each head set to zero.
+
+    Raises:
+        TypeError: A model without a head that predicts words, or an encoder-decoder.
+        ValueError: Logits that are not linear in the residual stream (BERT's head has a dense
+            layer, GELU and a norm); weights that are quantised or have fewer digits than float32;
+            no such token or answer; attention of given weights, under edits or of a long input;
+            padding.
+        RuntimeError: The weights of the model have changed since.
+
+    Example:
+        >>> import torch, transformers
+        >>> from attnwidget import direct_effects, load_model
+        >>> config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=8192)
+        >>> causal = transformers.GPT2LMHeadModel(config)
+        >>> model = load_model(causal, load_model().tokenizer)
+        >>> effects = direct_effects(model.attend("The cat sat on the"), "mat", "dog")
+        >>> effects.head_effects.shape
+        (2, 4)
+        >>> rest = effects.to_frame()["direct"].sum() - effects.logit_difference
+        >>> bool(abs(rest) < 1e-5)
+        True
+    """
+    asked = asked_answers(attention, answer, versus, position, "a direct effect")
+    hf_model = asked.reading.model.hf_model
+    with asked.reading.model.lock:
+        path = direct_path(hf_model, asked.question.inputs, asked.row, asked.answer, asked.versus)
+        totals = total_effects(asked, attention) if total else None
+    return _result(attention, asked, path, totals)
+
+
+def _result(
+    attention: Attention, asked: AskedAnswers, path: DirectPath, totals: Float64Array | None
+) -> DirectEffects:
+    axes = attention.stacks["self"]
+    effects = np.full((axes.n_layers, axes.n_heads), np.nan)
+    sources = np.full((axes.n_layers, axes.n_heads, len(axes.key)), np.nan)
+    biases = np.full(axes.n_layers, np.nan)
+    mlps = np.zeros(axes.n_layers)
+    notes: dict[str, None] = {}
+    for layer in path.heads.layers:
+        at = path.heads.at(layer)
+        if at.note:
+            notes[at.note] = None
+        with torch.no_grad():
+            by_source = at.along(path.directions[layer]).cpu().numpy()
+            biases[layer] = float(at.bias @ path.directions[layer])
+        sources[layer] = by_source
+        effects[layer] = by_source.sum(-1)
+    for layer, share in path.mlps.items():
+        mlps[layer] = share
+    if path.changed:
+        notes["the model caps or scales its logits, and the effects are of the logits before"] = (
+            None
+        )
+    return DirectEffects(
+        head_effects=effects,
+        attention_biases=biases,
+        mlp_effects=mlps,
+        embeddings=path.embeddings,
+        biases=path.biases,
+        sources=sources,
+        total=totals,
+        logit_difference=path.difference,
+        model_difference=path.model_difference,
+        answer=asked.names[0],
+        versus=asked.names[1],
+        position=asked.position,
+        tokens=tuple(axes.key.text),
+        note="; ".join(notes),
+        model_name=attention.model_name,
+    )

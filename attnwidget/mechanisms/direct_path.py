@@ -1,0 +1,292 @@
+"""The direct path of one token: the residual stream to a logit difference, norms frozen.
+
+In the pass, the output of every module that writes to the stream is a variable, and every norm has
+constant statistics. The logit difference is then linear in the variables. The product of a variable
+and its gradient is therefore its exact share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.mechanisms.frozen_norm import FrozenNorm
+from attnwidget.mechanisms.heads_at_token import HeadsWatch, watching_heads
+from attnwidget.mechanisms.stream_modules import StreamModules
+from attnwidget.mechanisms.thread_hooks import thread_hook
+
+# Differences that rounding explains, as a share of the largest part.
+_ROUNDING = 1e-4
+_PRECISE = (torch.float32, torch.float64)
+_INSTEAD = (
+    "gradient_effects(attention, answer, versus) gives effects to first order (gradient times "
+    "output), and ablate(model, examples, score='loss') measures the score without each head"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectPath:
+    """The parts of a logit difference at a token.
+
+    Attributes:
+        heads: What the heads of each layer do at the token.
+        directions: By layer the change of the difference with the output of the layer's attention,
+            float64 [d].
+        mlps: Shares of MLPs and other modules, by layer.
+        embeddings: Shares of "embeddings", "positions" and "token types".
+        biases: Share of the biases of norms and of the unembedding.
+        difference: The logit difference, as the unembedding gives it.
+        model_difference: The same in the logits of the model.
+        changed: Whether the model caps or scales what the unembedding gives.
+    """
+
+    heads: HeadsWatch
+    directions: Mapping[int, Tensor]
+    mlps: Mapping[int, float]
+    embeddings: Mapping[str, float]
+    biases: float
+    difference: float
+    model_difference: float
+    changed: bool
+
+
+def direct_path(
+    hf_model: Any, inputs: Mapping[str, Tensor], row: int, answer: int, versus: int
+) -> DirectPath:
+    """Run a model once, and split the difference of two logits at a token.
+
+    Args:
+        hf_model: A transformers model of one stack, in float32 or float64.
+        inputs: Its inputs, a batch of one.
+        row: The token at whose place the logits are.
+        answer: Vocabulary id of the answer.
+        versus: Vocabulary id of the answer that it competes with.
+
+    Raises:
+        ValueError: Too few digits, quantised weights, no unembedding, or logits that are not linear
+            in the residual stream.
+    """
+    name = type(hf_model).__name__
+    dtypes = {p.dtype for p in hf_model.parameters() if p.is_floating_point()}
+    if odd := dtypes - set(_PRECISE):
+        raise ValueError(
+            f"{name} has weights in {odd.pop()}, whose rounding is larger than many effects: load "
+            "the model with dtype=torch.float32"
+        )
+    modules = StreamModules.of(hf_model)
+    unembedding = hf_model.get_output_embeddings()
+    if unembedding is None or type(unembedding.weight) not in (Tensor, nn.Parameter):
+        raise ValueError(
+            f"{name} has no plain unembedding, a matrix from the residual stream onto the "
+            f"vocabulary, so there are no direct effects on a logit; {_INSTEAD}"
+        )
+    weight = weight_of(unembedding, "weight")
+    assert weight is not None
+    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    with torch.enable_grad(), watching_heads(hf_model, row, "self") as watch:
+        variables = _Variables(hf_model, modules, watch)
+        with variables.opened(), _at_row(unembedding, row) as seen:
+            logits = hf_model(**inputs, **options).logits.detach()[0, 0]
+        direction = (weight[answer] - weight[versus]).detach()
+        linear = (seen.state * direction).sum()
+        gradients = variables.gradients(linear)
+    bias = weight_of(unembedding, "bias")
+    constant = 0.0 if bias is None else float((bias[answer] - bias[versus]).detach())
+    shares = [float((v.value.detach().double() * g).sum()) for v, g in gradients]
+    total = float(linear.detach().double())
+    scale = max(abs(total), *map(abs, shares))
+    reached = {v.layer for v, g in gradients if v.kind == "attention" and bool(g.any())}
+    if abs(sum(shares) - total) > _ROUNDING * scale or reached != set(watch.layer_of.values()):
+        raise ValueError(_not_linear(hf_model, unembedding, modules))
+    parts: dict[str, dict[Any, float]] = {"mlp": {}, "embeddings": {}, "bias": {}}
+    for (variable, _), share in zip(gradients, shares, strict=True):
+        if variable.kind != "attention":
+            own = parts[variable.kind]
+            own[variable.key] = own.get(variable.key, 0.0) + share
+    return DirectPath(
+        heads=watch,
+        directions={
+            v.layer: g.reshape(-1, g.shape[-1])[row] for v, g in gradients if v.kind == "attention"
+        },
+        mlps=parts["mlp"],
+        embeddings=parts["embeddings"],
+        biases=sum(parts["bias"].values()) + constant,
+        difference=total + constant,
+        model_difference=float(logits[answer].double() - logits[versus].double()),
+        changed=not torch.allclose(seen.logits.to(logits), logits, rtol=1e-6, atol=1e-7),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Variable:
+    """One output in the pass that counts as a variable.
+
+    Attributes:
+        kind: "attention", "mlp", "embeddings" or "bias".
+        value: The output.
+        layer: The layer, or -1.
+        name: The kind of an embedding.
+    """
+
+    kind: str
+    value: Tensor
+    layer: int = -1
+    name: str = ""
+
+    @property
+    def key(self) -> int | str:
+        """The entry of its kind that its share belongs to."""
+        return self.name or self.layer
+
+
+class _Variables:
+    """The variables of one pass."""
+
+    def __init__(self, hf_model: nn.Module, modules: StreamModules, watch: HeadsWatch) -> None:
+        self._modules = modules
+        self._watch = watch
+        self._paths = {module: path for path, module in hf_model.named_modules()}
+        self._variables: list[_Variable] = []
+        # Modules that add their input to their output, so the path leads through them.
+        self._adding: set[nn.Module] = set()
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Make variables of outputs in forward passes in the block."""
+        with ExitStack() as undo:
+            for module in self._modules.embeddings:
+                undo.callback(module.register_forward_hook(thread_hook(self._embeds)).remove)
+            for module in self._modules.projections.values():
+                undo.callback(module.register_forward_hook(thread_hook(self._attends)).remove)
+            for module in self._modules.mlps:
+                enter = thread_hook(self._enter)
+                inside = thread_hook(self._computes_inside)
+                undo.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
+                for child in module.children():
+                    undo.callback(child.register_forward_hook(inside).remove)
+                undo.callback(module.register_forward_hook(thread_hook(self._computes)).remove)
+            for module in self._modules.norms:
+                freeze = thread_hook(self._freeze)
+                undo.callback(module.register_forward_hook(freeze, with_kwargs=True).remove)
+            yield
+
+    def gradients(self, linear: Tensor) -> list[tuple[_Variable, Tensor]]:
+        """Return each variable with the gradient of `linear`, float64; 0 where none reaches it."""
+        values = [variable.value for variable in self._variables]
+        raw = torch.autograd.grad(linear, values, allow_unused=True)
+        return [
+            (v, torch.zeros_like(v.value).double() if g is None else g.double())
+            for v, g in zip(self._variables, raw, strict=True)
+        ]
+
+    def _variable(self, kind: str, output: Any, layer: int = -1, name: str = "") -> Any:
+        tensor = output[0] if isinstance(output, tuple) else output
+        value = tensor.detach().clone().requires_grad_()
+        self._variables.append(_Variable(kind, value, layer, name))
+        given = value.clone()  # some models add to it in place
+        return (given, *output[1:]) if isinstance(output, tuple) else given
+
+    def _embeds(self, module: nn.Module, _: Any, output: Any) -> Any:
+        return self._variable("embeddings", output, name=self._modules.embeddings[module])
+
+    def _attends(self, projection: nn.Module, _: Any, output: Any) -> Any:
+        layer = self._watch.layer_of.get(self._watch.modules[projection], -1)
+        return self._variable("attention", output, layer)
+
+    def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        given = [v for v in (*args, *kwargs.values()) if isinstance(v, Tensor) and v.ndim == 3]
+        if len(given) > 1 and given[0].shape == given[1].shape:
+            self._adding.add(module)
+
+    def _computes(self, module: nn.Module, _: Any, output: Any) -> Any:
+        if module in self._adding:
+            return output
+        return self._variable("mlp", output, self._layer(module))
+
+    def _computes_inside(self, child: nn.Module, _: Any, output: Any) -> Any:
+        parent = self._paths[child].rpartition(".")[0]
+        inside = any(self._paths[module] == parent for module in self._adding)
+        if not inside or next(child.parameters(), None) is None:
+            return output
+        return self._variable("mlp", output, self._layer(child))
+
+    def _layer(self, module: nn.Module) -> int:
+        numbers = [part for part in self._paths[module].split(".") if part.isdigit()]
+        return int(numbers[0])
+
+    def _freeze(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
+    ) -> Any:
+        given = next(v for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
+        with torch.no_grad():
+            frozen = FrozenNorm.of(module, given, output)
+        if frozen is None:
+            return output  # within a module that is a variable, or the check of the sum fails
+        if frozen.bias is None:
+            return frozen(given)
+        bias = frozen.bias.detach().clone().requires_grad_()
+        self._variables.append(_Variable("bias", bias))
+        return replace(frozen, bias=None)(given) + bias
+
+
+class _AtRow:
+    """Input and output of the unembedding at a token.
+
+    Attributes:
+        state: Its input, [d], in the graph.
+        logits: Its output, [V].
+    """
+
+    state: Tensor
+    logits: Tensor
+
+    def __init__(self, row: int) -> None:
+        self._row = row
+
+    def narrow(self, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Hand only one token to the unembedding."""
+        states = args[0][:, self._row : self._row + 1]
+        self.state = states[0, 0]
+        return states.detach(), *args[1:]
+
+    def keep(self, _: nn.Module, __: Any, output: Tensor) -> None:
+        """Keep the logits."""
+        self.logits = output.detach()[0, 0]
+
+
+@contextmanager
+def _at_row(unembedding: nn.Module, row: int) -> Iterator[_AtRow]:
+    """Run the unembedding at one token in forward passes in the block."""
+    seen = _AtRow(row)
+    with ExitStack() as undo:
+        undo.callback(unembedding.register_forward_pre_hook(thread_hook(seen.narrow)).remove)
+        undo.callback(unembedding.register_forward_hook(thread_hook(seen.keep)).remove)
+        yield seen
+
+
+def _not_linear(hf_model: nn.Module, unembedding: nn.Module, modules: StreamModules) -> str:
+    """Say why a logit has no exact parts."""
+    known = {*modules.embeddings, *modules.mlps, *modules.projections.values(), unembedding}
+    inside = {part for module in (*known, *modules.sites) for part in module.modules()}
+    others = [
+        path
+        for path, module in hf_model.named_modules()
+        if isinstance(module, nn.Linear) and module not in inside
+    ]
+    behind = [path for path in others if not any(part.isdigit() for part in path.split("."))]
+    why = ""
+    if behind:
+        why = f": {behind[0]} stands between the last layer and the logits"
+    elif others:
+        why = f": {others[0].rpartition('.')[0]} is neither attention nor an MLP"
+    return (
+        f"the logits of {type(hf_model).__name__} are not linear in the residual stream, even with "
+        f"frozen norms{why}, so they have no exact direct effects; {_INSTEAD}"
+    )

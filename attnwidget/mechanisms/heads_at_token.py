@@ -1,0 +1,248 @@
+"""Weights, values and output projections of heads at a token, read in a forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.projection import Projections, find_projection
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.kernels.head_outputs import head_outputs, layer_bias, source_outputs
+from attnwidget.mechanisms.thread_hooks import thread_hook
+from attnwidget.mechanisms.value_bias import value_bias
+
+_BIAS_STAYS = (
+    "the values of layer {} pass through more than a linear layer, so a bias of theirs counts as "
+    "written by the heads"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadsAtToken:
+    """The heads of an attention layer at a query. All tensors are float64.
+
+    Attributes:
+        weights: Attention weights of the query, [H, K].
+        value: Values without their bias, [Hkv, K, Dv].
+        value_bias: Bias of the values, [Hkv, Dv].
+        projections: The shares of the heads in the output projection, [H, Dv, d].
+        output_bias: Bias of the output projection, [d].
+        output: What the output projection put out at the query, [d].
+        note: "", or why the bias of the values is not known.
+    """
+
+    weights: Tensor
+    value: Tensor
+    value_bias: Tensor
+    projections: Tensor
+    output_bias: Tensor
+    output: Tensor
+    note: str
+
+    def of_source(self, head: int) -> Tensor:
+        """What a head writes, split by source token, [K, d]."""
+        group = len(self.weights) // len(self.value)
+        return source_outputs(self.weights[head], self.value[head // group], self.projections[head])
+
+    @property
+    def of_heads(self) -> Tensor:
+        """What each head writes, [H, d]."""
+        return head_outputs(self.weights, self.value, self.projections)
+
+    def along(self, direction: Tensor) -> Tensor:
+        """What each head writes along a direction [d], split by source token, [H, K]."""
+        group = len(self.weights) // len(self.value)
+        reading = (self.projections @ direction)[:, :, None]  # [H, Dv, 1]
+        along = (self.value.repeat_interleave(group, 0) @ reading)[..., 0]
+        return self.weights * along
+
+    @property
+    def bias(self) -> Tensor:
+        """What the layer writes whatever its heads attend to, [d]."""
+        group = len(self.weights) // len(self.value)
+        shared = self.value_bias.repeat_interleave(group, 0)
+        return layer_bias(self.weights.sum(-1), shared, self.projections, self.output_bias)
+
+
+def reading_of(attention: Attention, what: str) -> Reading[Attention]:
+    """Return the input of an attention, which its model reads again.
+
+    Args:
+        attention: Made by a model that is still there.
+        what: What is asked of the model, to begin an error message.
+
+    Raises:
+        ValueError: Given weights, edited heads, a long input, or padding.
+        RuntimeError: The weights of the model have changed since.
+    """
+    reading = attention.reading
+    if reading is None:
+        raise ValueError(
+            f"{what} is read from a model, and this attention has none (given weights, or heads "
+            "switched off): make one with load_model(...).attend(text), outside of `disabled`"
+        )
+    if attention.is_long:
+        raise ValueError(
+            f"{what} needs whole maps, and this input was read without them: "
+            "attend(text, long=False) reads it with whole maps"
+        )
+    for name, mask in reading.inputs.items():
+        if name.endswith("attention_mask") and not bool(mask.bool().all()):
+            raise ValueError(
+                f"{what} is of inputs without padding; {name} hides tokens: leave the padding out"
+            )
+    reading.refuse_changed()
+    return reading
+
+
+def heads_at_token(
+    reading: Reading[Attention], position: int, layer: int, stack: str
+) -> HeadsAtToken:
+    """Read an input again, and return the heads of a layer at a query.
+
+    Args:
+        reading: The input.
+        position: The query, from 0.
+        layer: The layer.
+        stack: The stack of the layer.
+
+    Raises:
+        ValueError: The layer does not show its values, or its output is not linear in the values.
+            The message has the reason.
+    """
+    hf_model = reading.model.hf_model
+    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    with torch.no_grad(), watching_heads(hf_model, position, stack, [layer]) as watch:
+        hf_model(**reading.inputs, **options)
+    if layer not in watch.layers:
+        raise ValueError(f"layer {layer} of {type(hf_model).__name__} did not show its values")
+    return watch.at(layer)
+
+
+@contextmanager
+def watching_heads(
+    hf_model: Any, position: int, stack: str, layers: Collection[int] | None = None
+) -> Iterator[HeadsWatch]:
+    """Record the heads at a query during a forward pass in the block."""
+    projections = Projections(hf_model)
+    watch = HeadsWatch(projections, position, stack, layers)
+    with ExitStack() as undo:
+        for site in find_sites(hf_model):
+            if site.stack != stack:
+                continue
+            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
+            projection = find_projection(site.module, parent)
+            undo.callback(site.module.register_forward_pre_hook(thread_hook(watch.enter)).remove)
+            for linear in _linears(site.module, projection):
+                undo.callback(linear.register_forward_hook(thread_hook(watch.keep_linear)).remove)
+            if projection is not None:
+                watch.modules[projection] = site.module
+                keep = thread_hook(watch.keep_output)
+                undo.callback(projection.register_forward_hook(keep).remove)
+        undo.enter_context(projections.checking())
+        undo.enter_context(tap(hf_model, watch.see))
+        yield watch
+
+
+class HeadsWatch:
+    """The record of the heads at a query in a pass. Made by `watching_heads`.
+
+    Attributes:
+        modules: The attention module of each output projection.
+        layer_of: The layer that each attention module was last run as.
+    """
+
+    def __init__(
+        self, projections: Projections, position: int, stack: str, layers: Collection[int] | None
+    ) -> None:
+        self.modules: dict[nn.Module, nn.Module] = {}
+        self.layer_of: dict[nn.Module, int] = {}
+        self._projections = projections
+        self._position = position
+        self._stack = stack
+        self._layers = layers
+        self._linears: dict[nn.Module, Tensor] = {}
+        self._seen: dict[int, tuple[nn.Module, Tensor, Tensor, Tensor | None]] = {}
+        self._outputs: dict[int, tuple[nn.Module, Tensor]] = {}
+        self._running: dict[nn.Module, int] = {}
+
+    def enter(self, *_: object) -> None:
+        """Hook before an attention module."""
+        self._linears.clear()
+
+    def keep_linear(self, linear: nn.Module, _: object, output: Any) -> None:
+        """Hook behind a linear layer in an attention module."""
+        if isinstance(output, Tensor):
+            self._linears[linear] = output.detach()
+
+    def see(self, seen: LayerAttention) -> None:
+        """Take note of a layer whose projection is about to run."""
+        self._projections.see(seen)
+        if seen.stack != self._stack:
+            return
+        self.layer_of[seen.module] = seen.layer
+        if self._layers is not None and seen.layer not in self._layers:
+            return
+        self._running[seen.module] = seen.layer
+        if seen.value is None:
+            return
+        value = seen.value.detach()
+        weights = seen.weights[0, :, self._position].detach()
+        self._seen[seen.layer] = (seen.module, weights, value[0], value_bias(self._linears, value))
+
+    def keep_output(self, projection: nn.Module, _: object, output: Any) -> None:
+        """Hook behind an output projection."""
+        layer = self._running.pop(self.modules[projection], None)
+        if layer is not None and isinstance(output, Tensor):
+            row = output.detach().reshape(-1, output.shape[-1])[self._position]
+            self._outputs[layer] = projection, row
+
+    @property
+    def layers(self) -> list[int]:
+        """The layers that were kept, in the order of computation.
+
+        Raises:
+            ValueError: As `heads_at_token`.
+        """
+        if why := self._projections.refused:
+            raise ValueError(f"what heads write is not known here: {why}")
+        return list(self._seen)
+
+    def at(self, layer: int) -> HeadsAtToken:
+        """Return the heads of one of `layers`. The copies in float64 are made at each call."""
+        module, weights, value, bias = self._seen[layer]
+        shares = self._projections.of_heads(module, len(weights))
+        assert shares is not None
+        projection, output = self._outputs[layer]
+        output_bias = weight_of(projection, "bias")
+        if output_bias is None:
+            output_bias = torch.zeros_like(output)
+        known = torch.zeros_like(value[:, 0]) if bias is None else bias
+        return HeadsAtToken(
+            weights=weights.double(),
+            value=value.double() - known.double()[:, None],
+            value_bias=known.double(),
+            projections=shares.double(),
+            output_bias=output_bias.detach().double(),
+            output=output.double(),
+            note=_BIAS_STAYS.format(layer) if bias is None else "",
+        )
+
+
+def _linears(module: nn.Module, projection: nn.Module | None) -> list[nn.Module]:
+    """The modules inside an attention module that map features to features."""
+    return [
+        child
+        for child in module.modules()
+        if child is not projection and getattr(getattr(child, "weight", None), "ndim", 0) == 2
+    ]

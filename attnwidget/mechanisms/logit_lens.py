@@ -1,0 +1,274 @@
+"""The logit lens: answers from the residual stream after each layer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from operator import index as as_index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.held_attributes import Hold, held
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.predictions import Answers
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.predict import prediction_task, vocabulary_answers
+from attnwidget.capture.tapping.replay import layers_of
+from attnwidget.capture.tapping.tap import tap
+from attnwidget.kernels.arrays import Float32Array, Float64Array
+from attnwidget.mechanisms.asked_answers import asked_position, language_model
+from attnwidget.mechanisms.heads_at_token import reading_of
+from attnwidget.mechanisms.thread_hooks import thread_hook
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+# The last row of the lens is the model's own answer; differences that rounding explains.
+_ROUNDING = 1e-3
+# Exceptions of a head that cannot run on the states of earlier layers.
+_CANNOT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError)
+_WHAT = "a logit lens"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogitLens:
+    """The answers that the residual stream after each layer gives. Made by `logit_lens`.
+
+    Attributes:
+        log_probabilities: float32 [L + 1, P, V] in nats, of every vocabulary entry: row 0 is of the
+            embeddings, row l + 1 of the stream after layer l. The last row is the model's answer.
+        positions: The P tokens that are predicted, as in `Predictions.positions`.
+        questions: Their names.
+        answers: The V vocabulary entries.
+        top: Number of answers per layer in the table.
+        model_name: The model.
+    """
+
+    log_probabilities: Float32Array
+    positions: tuple[int, ...]
+    questions: tuple[str, ...]
+    answers: Answers
+    top: int
+    model_name: str
+
+    @cached_property
+    def probabilities(self) -> Float32Array:
+        """float32 [L + 1, P, V]."""
+        return np.exp(self.log_probabilities)
+
+    @property
+    def divergence(self) -> Float64Array:
+        """The divergence of the answers after each layer from the model's answers, [L + 1, P].
+
+        The Kullback-Leibler divergence of the last row from each row, in nats.
+        """
+        logs = self.log_probabilities.astype(np.float64)
+        return (np.exp(logs[-1]) * (logs[-1] - logs)).sum(-1)
+
+    def probability(self, answer: str | int, question: int = 0) -> Float32Array:
+        """Return the probability of one answer after each layer, [L + 1].
+
+        Raises:
+            ValueError: There is no such answer or question.
+        """
+        if not 0 <= as_index(question) < len(self.positions):
+            raise ValueError(f"question {question} is not among 0 to {len(self.positions) - 1}")
+        index = self.answers.found(answer) if isinstance(answer, str) else as_index(answer)
+        if index is None or not 0 <= index < self.answers.count:
+            raise ValueError(
+                f"{answer!r} is none of the {self.answers.count:,} vocabulary entries: write it as "
+                "the column 'token' of to_frame() does, or pass its id"
+            )
+        return self.probabilities[:, question, index]
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the L + 1 rows: "embeddings", "L0", "L1", ..."""
+        return ("embeddings", *(f"L{i}" for i in range(len(self.log_probabilities) - 1)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The `top` answers after each layer, the likeliest first.
+
+        Columns: question, position, layer (-1 for the embeddings), answer (readable), token (as the
+        vocabulary has it), id, probability. `attrs["model"]` is the model's name.
+        """
+        import pandas as pd
+
+        rows = []
+        for question, position in enumerate(self.positions):
+            for layer, logs in enumerate(self.log_probabilities[:, question], -1):
+                ids = np.argsort(-logs, kind="stable")[: self.top].tolist()
+                for token_id, (answer, token) in zip(ids, self.answers.spelt(ids), strict=True):
+                    rows.append(
+                        {
+                            "question": question,
+                            "position": position,
+                            "layer": layer,
+                            "answer": answer,
+                            "token": token,
+                            "id": token_id,
+                            "probability": float(np.exp(logs[token_id])),
+                        }
+                    )
+        frame = pd.DataFrame(rows)
+        frame.attrs["model"] = self.model_name
+        return frame
+
+    def chart(self) -> alt.LayerChart:
+        """The likeliest answer after each layer, shaded by its probability, layers upwards."""
+        from attnwidget.charts.answer_grid import answer_grid
+
+        best = self.to_frame().groupby(["question", "layer"], sort=False).head(1)
+        frame = best.rename(columns={"probability": "value"}).assign(
+            row=[self.rows[layer + 1] for layer in best["layer"]],
+            question=[self.questions[question] for question in best["question"]],
+        )
+        title = f"Answers after each layer (logit lens): {self.model_name}"
+        return answer_grid(frame, title=title)
+
+    def __repr__(self) -> str:
+        best = self.log_probabilities[:, 0].argmax(-1).tolist()
+        said = [answer for answer, _ in self.answers.spelt(best)]
+        return f"LogitLens({self.model_name}, {self.questions[0]}: {' → '.join(said)})"
+
+
+def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: int = 5) -> LogitLens:
+    """Return the answers that the residual stream after each layer gives.
+
+    The stream goes through everything that follows the last layer: the final
+    norm, with the statistics of this stream, and the head (nostalgebraist 2020). It shows when an
+    answer appears, and is no attribution: the norms differ from layer to layer, so differences of
+    rows do not sum to a logit. `direct_effects` attributes a logit, with one frozen norm.
+
+    Args:
+        attention: The attention of a language model with a single stack.
+        at: The tokens to predict, as in `AttentionModel.predict`. None stands for the token after
+            the text or the mask token.
+        top: Number of answers per layer in the table.
+
+    Raises:
+        TypeError: A model without a head that predicts words, or an encoder-decoder.
+        ValueError: No such token; attention of given weights, under edits or of a long input;
+            padding; layers that are in no list, or a head that cannot run on earlier states.
+        RuntimeError: The weights of the model have changed since.
+
+    Example:
+        >>> from attnwidget import load_model, logit_lens
+        >>> attention = load_model(device="cpu").attend("The woman washed [MASK] hands.")
+        >>> lens = logit_lens(attention)
+        >>> lens.log_probabilities.shape
+        (7, 1, 8192)
+        >>> lens.probability("her")[-1].round(2)
+        np.float32(0.82)
+    """
+    reading = reading_of(attention, _WHAT)
+    model = language_model(reading, _WHAT)
+    if as_index(top) < 1:
+        raise ValueError(f"top is at least 1, got {top}")
+    places = [asked_position(reading, model, None)] if at is None else [as_index(i) for i in at]
+    if not places:
+        raise ValueError("at is empty: name the tokens to predict, such as at=[3]")
+    with model.lock:
+        questions = [model.question(reading.inputs, place) for place in places]
+        rows = [question.row for question in questions if question.row is not None]
+        if prediction_task(model.hf_model) == "next":
+            logs = _lens(model.hf_model, questions[0].inputs, rows)
+        else:  # each masked token is an input of its own
+            lenses = [
+                _lens(model.hf_model, question.inputs, [row])
+                for question, row in zip(questions, rows, strict=True)
+            ]
+            logs = np.concatenate(lenses, 1)
+    tokens = attention.stacks["self"].query.text
+    return LogitLens(
+        log_probabilities=logs,
+        positions=tuple(places),
+        questions=tuple(_name(place, tokens) for place in places),
+        answers=vocabulary_answers(model.tokenizer, logs.shape[-1]),
+        top=top,
+        model_name=attention.model_name,
+    )
+
+
+def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> Float32Array:
+    """The log probabilities at some tokens after each layer, [L + 1, P, V].
+
+    Raises:
+        ValueError: The layers are in no list, or what follows them does not run on earlier states.
+    """
+    name = type(hf_model).__name__
+    layers = layers_of(hf_model)
+    if layers is None:
+        raise ValueError(
+            f"{_WHAT} runs the head after every layer, and the layers of {name} are in no list"
+        )
+    head = hf_model.get_output_embeddings()
+    if head is None:
+        raise ValueError(f"{_WHAT} needs a projection onto the vocabulary, and {name} has none")
+    modules = [layer for layer, _ in layers]
+    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    chosen = list(rows)
+    first: list[Tensor] = []
+    outputs: dict[nn.Module, Any] = {}
+
+    def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        first[:] = [next(v for v in (*args, *kwargs.values()) if isinstance(v, Tensor))]
+
+    def keep(module: nn.Module, _: Any, output: Any) -> None:
+        outputs[module] = output
+
+    with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None):
+        entered = modules[0].register_forward_pre_hook(thread_hook(enter), with_kwargs=True)
+        undo.callback(entered.remove)
+        for module in modules:
+            undo.callback(module.register_forward_hook(thread_hook(keep)).remove)
+        logits = hf_model(**inputs, **options).logits[0, chosen]
+    states = torch.cat([*first, *(_state(outputs[module]) for module in modules)])
+    last = outputs[modules[-1]]
+    outputs[modules[-1]] = (states, *last[1:]) if isinstance(last, tuple) else states
+    thread = threading.get_ident()
+
+    def stand_in(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != thread:
+                return forward(*args, **kwargs)
+            return outputs[module]
+
+        return call
+
+    def narrow(_: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return args[0][:, chosen], *args[1:]
+
+    holds = [Hold(module, "forward", stand_in(module, module.forward)) for module in modules]
+    try:
+        with ExitStack() as undo, torch.no_grad(), tap(hf_model, lambda _: None), held(holds):
+            undo.callback(head.register_forward_pre_hook(thread_hook(narrow)).remove)
+            found = hf_model(**inputs, **options).logits
+    except _CANNOT as error:
+        raise ValueError(
+            f"what follows the layers of {name} cannot run on the states after each layer: {error}"
+        ) from error
+    allowed = _ROUNDING * max(1.0, float(logits.abs().max()))
+    if found[-1].shape != logits.shape or float((found[-1] - logits).abs().max()) > allowed:
+        raise ValueError(
+            f"the head of {name} gives another answer when its layers are not run: it reads more "
+            "than their last state"
+        )
+    logs: Float32Array = torch.log_softmax(found.float(), -1).cpu().numpy()
+    return logs
+
+
+def _state(output: Any) -> Tensor:
+    state: Tensor = output[0] if isinstance(output, tuple) else output
+    return state
+
+
+def _name(place: int, tokens: tuple[str, ...]) -> str:
+    return "next token" if place == len(tokens) else f"{place}: {tokens[place]}"

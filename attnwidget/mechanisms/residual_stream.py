@@ -1,0 +1,425 @@
+"""The residual stream of one input: its writers, and the share of each writer in later states.
+
+Each module that writes to the stream is replaced by its recorded output, and each norm by its
+frozen form. The rest of the model is affine. The model then runs with a single writer in each entry
+of a batch, and any state of an entry is the share of its writer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.held_attributes import Hold, held
+from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.mechanisms.stream_records import (
+    Record,
+    StreamRecords,
+    Writer,
+    bias_of,
+    first_tensor,
+)
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+    from attnwidget.capture.maps.input_reading import Reading
+
+# Numbers in one state of all entries of a batch, or in their maps of one layer.
+_NUMBERS_AT_ONCE = 16 * 1024 * 1024
+# Differences that rounding explains, and shares that are rounding, of the largest number.
+_ROUNDING = 1e-5
+_NOTHING = 1e-6
+_PRECISE = {torch.float32, torch.float64}
+
+States = dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The parts of some states, one for each writer; they sum to the states.
+
+    Attributes:
+        writers: The W writers that reach the states, in the order of computation, "biases" last.
+        parts: By the name of a state a tensor [W, ...].
+    """
+
+    writers: tuple[Writer, ...]
+    parts: Mapping[str, Tensor]
+
+
+class _ReachedError(Exception):
+    """Ends a pass that has reached the states that were asked for."""
+
+
+class ResidualStream:
+    """The residual stream of one input of a model, by its writers.
+
+    Args:
+        hf_model: A transformers model in float32 or float64, not quantised.
+        inputs: The model's inputs, a batch of one.
+
+    Raises:
+        ValueError: The weights have too few digits or are quantised, or the outputs of the heads do
+            not sum to the output of their projection.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms.residual_stream import ResidualStream
+        >>> model = load_model(device="cpu")
+        >>> inputs = model.tokenizer("The cat sat.", return_tensors="pt")
+        >>> stream = ResidualStream(model.hf_model, dict(inputs))
+        >>> shares = stream.at_attention(1)
+        >>> sorted(str(writer) for writer in shares.writers if writer.kind != "head")
+        ['L0 MLP', 'biases', 'embeddings', 'positions', 'token types']
+        >>> shares.parts["query"].shape  # writers, heads, tokens, dimensions
+        torch.Size([17, 12, 6, 32])
+    """
+
+    def __init__(self, hf_model: Any, inputs: Mapping[str, Tensor]) -> None:
+        self._hf_model = hf_model
+        self._name = type(hf_model).__name__
+        self._inputs = dict(inputs)
+        dtypes = {p.dtype for p in hf_model.parameters() if p.is_floating_point()}
+        if coarse := dtypes - _PRECISE:
+            raise ValueError(
+                f"{self._name} has weights in {str(coarse.pop()).removeprefix('torch.')}, whose "
+                "rounding is larger than many contributions: load it with dtype=torch.float32"
+            )
+        takes_cache = "use_cache" in input_names(hf_model)
+        self._options: dict[str, Any] = {"use_cache": False} if takes_cache else {}
+        self._records = StreamRecords(hf_model, inputs, self._options)
+        self.writers = self._records.writers
+        first = next(iter(inputs.values()))
+        self._device = first.device
+        self._n_tokens = first.shape[1] if first.ndim == 2 else 0
+
+    def at_attention(
+        self, layer: int, stack: str = "self", tokens: Sequence[int] | None = None
+    ) -> Shares:
+        """Return the shares of the queries and keys of a layer, after the position encoding.
+
+        Args:
+            layer: Number of the layer.
+            stack: Its stack.
+            tokens: Indices of the tokens to compute; None = all tokens. If the model takes
+                `position_ids`, only these tokens run, which saves time and changes no number.
+
+        Returns:
+            "query" [W, H, n, D] and "key" [W, Hkv, n, D].
+
+        Raises:
+            ValueError: The queries or keys are not linear in the residual stream.
+        """
+        target = self._records.calls.get((stack, layer))
+
+        def run(entries: _Entries) -> States:
+            caught: States = {}
+
+            def on_layer(seen: LayerAttention) -> None:
+                if (seen.layer, seen.stack) != (layer, stack):
+                    return
+                if seen.query is not None and seen.key is not None:
+                    caught["query"] = seen.query
+                    caught["key"] = seen.key
+                raise _ReachedError
+
+            with tap(self._hf_model, on_layer):
+                self._run(entries, target)
+            return caught
+
+        return self._shares(run, tokens)
+
+    def entering(self, module: nn.Module, tokens: Sequence[int] | None = None) -> Shares:
+        """Return the shares of the input of a module, such as the projection onto the vocabulary.
+
+        Args:
+            module: A module of the model that gets the residual stream, or a norm of it. Its first
+                call counts.
+            tokens: Indices of the tokens to compute, as in `at_attention`.
+
+        Returns:
+            "input" [W, n, d].
+
+        Raises:
+            ValueError: The input is not linear in the residual stream, or the module did not run.
+        """
+
+        def run(entries: _Entries) -> States:
+            caught: States = {}
+
+            def catch(_: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+                caught["input"] = first_tensor(args, kwargs)
+                raise _ReachedError
+
+            hook = module.register_forward_pre_hook(catch, with_kwargs=True)
+            try:
+                with tap(self._hf_model, lambda _: None):
+                    self._run(entries, None)
+            finally:
+                hook.remove()
+            return caught
+
+        return self._shares(run, tokens)
+
+    def _shares(self, run: Callable[[_Entries], States], tokens: Sequence[int] | None) -> Shares:
+        """Return the shares of the states that `run` catches, of some tokens."""
+        if tokens is None:
+            return self._of_all_tokens(run)
+        indices = torch.as_tensor(list(tokens), device=self._device)
+        if self._takes_some_tokens:
+            try:
+                return self._summed(run, indices)
+            except (ValueError, RuntimeError, TypeError, IndexError):
+                pass  # this model does not take a part of an input: run all tokens
+        shares = self._of_all_tokens(run)
+        parts = {name: part.index_select(-2, indices) for name, part in shares.parts.items()}
+        return replace(shares, parts=parts)
+
+    def _of_all_tokens(self, run: Callable[[_Entries], States]) -> Shares:
+        try:
+            return self._summed(run, None)
+        except (RuntimeError, TypeError, IndexError) as error:
+            raise ValueError(self._not_linear()) from error
+
+    def _summed(self, run: Callable[[_Entries], States], tokens: Tensor | None) -> Shares:
+        """Return shares that were found to sum to the states.
+
+        Raises:
+            ValueError: The shares do not sum to the states, or the states were not reached.
+        """
+        with torch.no_grad():
+            # One entry has all writers, and one has none of them.
+            both = run(_Entries([self.writers, ()], tokens, self._n_tokens))
+            if not both:
+                raise ValueError(
+                    f"the queries and keys, or the input that was asked for, are not visible in "
+                    f"{self._name}: it shows its attention weights alone, or did not run the module"
+                )
+            found: dict[str, list[Tensor]] = {name: [] for name in both}
+            for chunk in self._chunks():
+                states = run(_Entries([(w,) for w in chunk], tokens, self._n_tokens))
+                for name, state in states.items():
+                    found[name].append(state - both[name][1])
+        parts = {name: torch.cat(chunks) for name, chunks in found.items()}
+        largest = {name: float(state[0].abs().max()) for name, state in both.items()}
+        reaches = [
+            any(
+                float(part[w].abs().max()) > _NOTHING * largest[name]
+                for name, part in parts.items()
+            )
+            for w in range(len(self.writers))
+        ]
+        kept = torch.tensor(reaches, device=self._device)
+        for name, part in parts.items():
+            biases = both[name][1] + part[~kept].sum(0)
+            allowed = _ROUNDING * max(largest[name], float(part.abs().max()), 1e-6)
+            parts[name] = torch.cat([part[kept], biases[None]])
+            difference = float((parts[name].sum(0) - both[name][0]).abs().max())
+            if not difference <= allowed:
+                raise ValueError(self._not_linear())
+        writers = [w for w, reached in zip(self.writers, kept.tolist(), strict=True) if reached]
+        return Shares((*_plainly_named(writers), Writer("biases")), parts)
+
+    def _not_linear(self) -> str:
+        norms = (
+            f" ({', '.join(sorted(self._records.odd_norms))})" if self._records.odd_norms else ""
+        )
+        return (
+            f"{self._name} has blocks that are not linear in the residual stream even with frozen "
+            f"norms{norms}: the parts of its writers do not sum to the whole, so that there are no "
+            "exact sources"
+        )
+
+    def _chunks(self) -> Iterator[Sequence[Writer]]:
+        """Return the writers in groups whose states fit the memory together."""
+        sizes = [r.tensor.numel() for calls in self._records.of_modules.values() for r in calls]
+        size = max(*sizes, self._records.n_heads * self._n_tokens**2)
+        step = max(1, _NUMBERS_AT_ONCE // size)
+        for first in range(0, len(self.writers), step):
+            yield self.writers[first : first + step]
+
+    @property
+    def _takes_some_tokens(self) -> bool:
+        """Whether the model can read some tokens of the input at their own positions."""
+        mask = self._inputs.get("attention_mask")
+        return (
+            "position_ids" in input_names(self._hf_model)
+            and not getattr(self._hf_model.config, "is_encoder_decoder", False)
+            and all(tuple(v.shape) == (1, self._n_tokens) for v in self._inputs.values())
+            and (mask is None or bool(mask.all()))
+        )
+
+    def _run(self, entries: _Entries, target: tuple[nn.Module, int] | None) -> None:
+        """Run the model with replaced writers until a hook ends the pass."""
+        inputs = entries.inputs(self._inputs)
+        try:
+            with self._replaced(entries, target):
+                self._hf_model(**inputs, **self._options)
+        except _ReachedError:
+            return
+
+    def _replaced(
+        self, entries: _Entries, target: tuple[nn.Module, int] | None
+    ) -> AbstractContextManager[None]:
+        """Replace writers and norms in this thread, but for the call of the target module."""
+        thread = threading.get_ident()
+        calls: Counter[nn.Module] = Counter()
+        records = self._records
+
+        def replacing(
+            module: nn.Module, forward: Callable[..., Any], answer: Callable[..., Any]
+        ) -> Callable[..., Any]:
+            def stand_in(*args: Any, **kwargs: Any) -> Any:
+                if threading.get_ident() != thread:
+                    return forward(*args, **kwargs)
+                call = calls[module]
+                calls[module] += 1
+                if (module, call) == target:
+                    return forward(*args, **kwargs)
+                return answer(call, args, kwargs)
+
+            return stand_in
+
+        def wrote(module: nn.Module) -> Callable[..., Any]:
+            def answer(call: int, *_: Any) -> Any:
+                record = records.of_modules[module][call]
+                return record.with_tensor(entries.output(record, module))
+
+            return answer
+
+        def attended(module: nn.Module) -> Callable[..., Any]:
+            projection = records.modules.projections[module]
+            inside = projection in set(module.modules())
+
+            def answer(call: int, *_: Any) -> Any:
+                record = records.of_modules[module][call]
+                if not inside:  # its output goes to the projection, which is replaced
+                    return record.with_tensor(entries.output(record, module))
+                written = entries.output(records.of_modules[projection][call], projection)
+                shape = entries.cut(record).tensor.shape
+                return record.with_tensor(written.reshape(-1, *shape[1:]))
+
+            return answer
+
+        def normed(module: nn.Module) -> Callable[..., Any]:
+            def answer(call: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+                return entries.norm(records.norms[module][call])(first_tensor(args, kwargs))
+
+            return answer
+
+        answers: dict[nn.Module, Callable[..., Any]] = {
+            module: attended(module) if module in records.modules.sites else wrote(module)
+            for module in records.of_modules
+        }
+        answers |= {module: normed(module) for module in records.norms}
+        return held(
+            [
+                Hold(module, "forward", replacing(module, module.forward, answer))
+                for module, answer in answers.items()
+            ]
+        )
+
+
+class _Entries:
+    """The entries of one batch: the writers of each, and the tokens that run.
+
+    Args:
+        writers: The writers of each of the B entries.
+        tokens: Indices of the tokens; None = all tokens.
+        n_tokens: Number of tokens of the input.
+    """
+
+    def __init__(
+        self, writers: Sequence[Sequence[Writer]], tokens: Tensor | None, n_tokens: int
+    ) -> None:
+        self._writers = [set(on) for on in writers]
+        self._tokens = tokens
+        self._n_tokens = n_tokens
+
+    def inputs(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the inputs of the model for all entries."""
+        cut = dict(inputs)
+        if self._tokens is not None:
+            tokens = self._tokens
+            cut = {name: value.index_select(1, tokens) for name, value in inputs.items()}
+            cut.setdefault("position_ids", tokens[None])
+        count = len(self._writers)
+        return {name: value.expand(count, *value.shape[1:]) for name, value in cut.items()}
+
+    def cut(self, record: Record) -> Record:
+        """Return a record of the tokens that run."""
+        return record if self._tokens is None else record.at(self._tokens, self._n_tokens)
+
+    def norm(self, norm: Any) -> Any:
+        """Return a frozen norm of the tokens that run."""
+        return norm if self._tokens is None else norm.at(self._tokens, self._n_tokens)
+
+    def output(self, record: Record, module: nn.Module) -> Tensor:
+        """Return the output of a module in all entries, as far as its writers are in them."""
+        record = self.cut(record)
+        whole = record.tensor
+        bias = None if record.summed is None else bias_of(module)
+        outputs = []
+        for on in self._writers:
+            if record.writers and on.issuperset(record.writers):
+                outputs.append(whole)
+                continue
+            output = torch.zeros_like(whole)
+            if bias is not None:
+                output = output + bias
+            for head, writer in enumerate(record.writers):
+                if writer in on:  # of several writers, each is a head
+                    output = output + record.head_output(module, head)
+            outputs.append(output)
+        return torch.cat(outputs)
+
+
+def _plainly_named(writers: Sequence[Writer]) -> list[Writer]:
+    """Return the writers, without the module's name for the only MLP of a layer."""
+    counts = Counter((w.stack, w.layer) for w in writers if w.kind == "mlp")
+    return [
+        replace(w, name="") if w.kind == "mlp" and counts[w.stack, w.layer] == 1 else w
+        for w in writers
+    ]
+
+
+_streams: WeakKeyDictionary[Reading[Attention], ResidualStream] = WeakKeyDictionary()
+
+
+def stream_of(attention: Attention) -> ResidualStream:
+    """Return the residual stream of the input of an attention; it is recorded once.
+
+    Args:
+        attention: An attention of a model, intact and not of given weights.
+
+    Raises:
+        ValueError: No model can read the input again; otherwise as `ResidualStream`.
+        RuntimeError: The model was closed, or its weights have changed.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms.residual_stream import stream_of
+        >>> len(stream_of(load_model(device="cpu").attend("The cat sat.")).writers)
+        87
+    """
+    reading = attention.reading
+    if reading is None:
+        raise ValueError(
+            "who wrote to the residual stream is asked of a model, and this attention is of given "
+            "weights, or was made in a block of `disabled`: make one with "
+            "load_model(...).attend(text), outside of such a block"
+        )
+    reading.refuse_changed()
+    with reading.model.lock:
+        if reading not in _streams:
+            _streams[reading] = ResidualStream(reading.model.hf_model, reading.inputs)
+        return _streams[reading]

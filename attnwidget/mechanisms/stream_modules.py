@@ -1,0 +1,120 @@
+"""The modules of a model along its residual stream: norms, and the modules that write."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import nn
+
+from attnwidget.capture.hub_model.plain_forward import uncompiled
+from attnwidget.capture.tapping.attention_sites import Site, find_sites
+from attnwidget.capture.tapping.projection import find_projection
+
+WriterKind = Literal["embeddings", "positions", "token types", "head", "mlp", "biases"]
+
+_POSITIONS = re.compile(r"position|wpe|pos_emb", re.IGNORECASE)
+_TOKEN_TYPES = re.compile(r"token_type|segment", re.IGNORECASE)
+_SCALES = re.compile(r"scale", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamModules:
+    """The modules of a model by their part in the residual stream.
+
+    Attributes:
+        sites: Every attention module with its place in the model.
+        projections: The output projection of each attention module.
+        norms: Every norm, also the norms of queries and keys.
+        embeddings: Modules before the layers that write to the stream, with the kind of each.
+        mlps: Modules in the layers that write to the stream, with the last name of their path.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> modules = StreamModules.of(load_model(device="cpu").hf_model)
+        >>> len(modules.sites), sorted(modules.embeddings.values())
+        (6, ['embeddings', 'positions', 'token types'])
+    """
+
+    sites: dict[nn.Module, Site]
+    projections: dict[nn.Module, nn.Module]
+    norms: tuple[nn.Module, ...]
+    embeddings: dict[nn.Module, WriterKind]
+    mlps: dict[nn.Module, str]
+
+    @classmethod
+    def of(cls, hf_model: nn.Module) -> StreamModules:
+        """Find the modules of a model.
+
+        Raises:
+            ValueError: An attention module has no output projection that is known, or a quantised
+                one.
+        """
+        model = uncompiled(hf_model)
+        sites = {site.module: site for site in find_sites(model)}
+        projections = {}
+        for module, site in sites.items():
+            parent = model.get_submodule(site.path.rpartition(".")[0])
+            projection = find_projection(module, parent)
+            if projection is None:
+                raise ValueError(
+                    f"the attention of {type(model).__name__} ({site.path}) has no output "
+                    "projection that is known, or a quantised one, so that its heads have no "
+                    "outputs of their own: load the model without quantisation"
+                )
+            projections[module] = projection
+        norms = tuple(module for module in model.modules() if is_norm(module))
+        found = cls(sites, projections, norms, {}, {})
+        found._sort(model, "", in_layer=False)
+        return found
+
+    def _sort(self, module: nn.Module, path: str, *, in_layer: bool) -> None:
+        """Sort the modules below `module` into embeddings and MLPs."""
+        inner = {*self.sites, *self.projections.values(), *self.norms}
+        for name, child in module.named_children():
+            child_path = f"{path}.{name}" if path else name
+            below = set(child.modules())
+            if child in inner:
+                continue
+            if not inner.isdisjoint(below):
+                layers = isinstance(module, nn.ModuleList) and not below.isdisjoint(self.sites)
+                self._sort(child, child_path, in_layer=in_layer or layers)
+            elif in_layer:
+                if _has_parameters(child) and not _only_scales(child):
+                    self.mlps[child] = name
+            elif kind := _embedding_kind(child, child_path):
+                self.embeddings[child] = kind
+
+
+def is_norm(module: nn.Module) -> bool:
+    """Return whether a module is a norm, by the name of its class."""
+    named = "norm" in type(module).__name__.lower()
+    return named and next(module.children(), None) is None
+
+
+def _embedding_kind(module: nn.Module, path: str) -> WriterKind | None:
+    """Return the kind of a module before the layers; None if it does not begin the stream."""
+    is_position_table = _POSITIONS.search(type(module).__name__) is not None
+    if "rotary" in path.lower() or not (_has_parameters(module) or is_position_table):
+        return None
+    if isinstance(module, nn.Linear):  # projects the stream to another width, or onto words
+        return None
+    name = path.rpartition(".")[2]
+    if _POSITIONS.search(name) or is_position_table:
+        return "positions"
+    return "token types" if _TOKEN_TYPES.search(name) else "embeddings"
+
+
+def _has_parameters(module: nn.Module) -> bool:
+    return next(module.parameters(), None) is not None
+
+
+def _only_scales(module: nn.Module) -> bool:
+    """Return whether a module multiplies each dimension by a number, as the scales of a layer."""
+    parameters = list(module.parameters())
+    return (
+        _SCALES.search(type(module).__name__) is not None
+        and len(parameters) == 1
+        and parameters[0].ndim == 1
+    )

@@ -1,0 +1,238 @@
+"""One recorded pass of a model: the outputs of all writers, and the statistics of all norms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.projection import projection_weight
+from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.mechanisms.frozen_norm import FrozenNorm, token_axis
+from attnwidget.mechanisms.stream_modules import StreamModules, WriterKind
+
+# Differences that rounding explains between sums and outputs, as a share of the largest output.
+_ROUNDING = 2e-5
+
+
+@dataclass(frozen=True)
+class Writer:
+    """One part of the residual stream.
+
+    Attributes:
+        kind: "embeddings", "positions", "token types", "head", "mlp", or "biases": the constants of
+            the model (biases of norms and projections, position tables that are no module).
+        layer: Layer of a head or MLP, else -1.
+        head: Index of a head within its layer, else -1.
+        stack: "self", or "encoder", "decoder" or "cross".
+        name: Name of a module that is one of several in its layer; else "".
+    """
+
+    kind: WriterKind
+    layer: int = -1
+    head: int = -1
+    stack: str = "self"
+    name: str = ""
+
+    def __str__(self) -> str:
+        if self.kind == "head":
+            return str(Head(self.layer, self.head, self.stack))
+        side = "" if self.stack == "self" else f"{self.stack} "
+        if self.kind == "mlp":
+            return f"{side}L{self.layer} {self.name or 'MLP'}"
+        return f"{side}{self.kind}"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One call of a module that writes.
+
+    Attributes:
+        writers: The writers that share the output; none for an attention module.
+        output: The output of the module: a tensor, or a tuple that begins with it.
+        summed: For an output projection its input, whose slices belong to the heads; else None.
+    """
+
+    writers: tuple[Writer, ...]
+    output: Any
+    summed: Tensor | None = None
+
+    @property
+    def tensor(self) -> Tensor:
+        """The output without further entries of a tuple."""
+        tensor: Tensor = self.output[0] if isinstance(self.output, tuple) else self.output
+        return tensor
+
+    def with_tensor(self, tensor: Tensor) -> Any:
+        """Return the output with another tensor in its place."""
+        return (tensor, *self.output[1:]) if isinstance(self.output, tuple) else tensor
+
+    def head_output(self, projection: nn.Module, head: int) -> Tensor:
+        """Return what one head writes: its slice of the input through the projection."""
+        assert self.summed is not None
+        heads = self.summed.unflatten(-1, (len(self.writers), -1))[..., head, :]
+        weight = projection_weight(projection).unflatten(1, (len(self.writers), -1))[:, head]
+        return (heads @ weight.T.to(heads.dtype)).reshape(self.tensor.shape)
+
+    def at(self, tokens: Tensor, n_tokens: int) -> Record:
+        """Return the record of some of the tokens.
+
+        Raises:
+            ValueError: The output has no entry per token.
+        """
+
+        def cut(tensor: Tensor) -> Tensor:
+            return tensor.index_select(token_axis(tuple(tensor.shape), n_tokens), tokens)
+
+        summed = None if self.summed is None else cut(self.summed)
+        return replace(self, output=self.with_tensor(cut(self.tensor)), summed=summed)
+
+
+class StreamRecords:
+    """The records of one pass of a model over one input.
+
+    Attributes:
+        modules: The modules of the model by their part in the stream.
+        of_modules: The calls of each writing module, in the order of computation. Attention modules
+            that may be replaced as a whole have records without writers.
+        norms: The calls of each norm.
+        calls: Attention module, and number of its call, of each (stack, layer).
+        writers: All writers in the order of computation.
+        odd_norms: Class names of norms that are neither layer norms nor RMS norms.
+        n_heads: Number of heads of the layer with most heads.
+
+    Raises:
+        ValueError: The output of a head is not its share of the output projection.
+    """
+
+    def __init__(
+        self, hf_model: Any, inputs: Mapping[str, Tensor], options: Mapping[str, Any]
+    ) -> None:
+        self.modules = StreamModules.of(hf_model)
+        self.of_modules: dict[nn.Module, list[Record]] = {}
+        self.norms: dict[nn.Module, list[FrozenNorm]] = {}
+        self.calls: dict[tuple[str, int], tuple[nn.Module, int]] = {}
+        self.odd_norms: set[str] = set()
+        self.n_heads = 1
+        self._own = {p: module for module, p in self.modules.projections.items()}
+        # The stack of an embedding is known when its first layer runs.
+        self._waiting: list[tuple[nn.Module, WriterKind, Any]] = []
+        self._layers: list[LayerAttention] = []
+        self._n_calls: dict[nn.Module, int] = {}
+        self._whole: set[nn.Module] = set(self.modules.sites)
+        writers: list[Writer] = []
+        self._writers = writers
+        with ExitStack() as undo, torch.no_grad():
+            for module in self.modules.embeddings:
+                undo.callback(module.register_forward_hook(self._embedded).remove)
+            for module in self.modules.mlps:
+                undo.callback(module.register_forward_hook(self._computed).remove)
+            for module in self._own:
+                undo.callback(module.register_forward_hook(self._projected).remove)
+            for module in self.modules.sites:
+                undo.callback(module.register_forward_hook(self._attended).remove)
+            for module in self.modules.norms:
+                hook = module.register_forward_hook(self._normed, with_kwargs=True)
+                undo.callback(hook.remove)
+            undo.enter_context(tap(hf_model, self._seen))
+            hf_model(**inputs, **options)
+        for module in set(self.modules.sites) - self._whole:
+            self.of_modules.pop(module, None)
+        self.writers = tuple(dict.fromkeys(writers))
+        self._waiting.clear()
+        self._layers.clear()
+
+    def _add(self, module: nn.Module, record: Record) -> None:
+        self.of_modules.setdefault(module, []).append(record)
+        self._writers.extend(record.writers)
+
+    def _embedded(self, module: nn.Module, _: Any, output: Any) -> None:
+        self._waiting.append((module, self.modules.embeddings[module], output))
+
+    def _seen(self, seen: LayerAttention) -> None:
+        for module, kind, output in self._waiting:
+            self._add(module, Record((Writer(kind, stack=seen.stack),), output))
+        self._waiting.clear()
+        self._layers.append(seen)
+        self.n_heads = max(self.n_heads, seen.weights.shape[1])
+        call = self._n_calls.get(seen.module, 0)
+        self._n_calls[seen.module] = call + 1
+        self.calls[seen.stack, seen.layer] = (seen.module, call)
+
+    def _computed(self, module: nn.Module, _: Any, output: Any) -> None:
+        if not self._layers:
+            return
+        latest = self._layers[-1]
+        stack = "decoder" if latest.stack == "cross" else latest.stack
+        writer = Writer("mlp", latest.layer, stack=stack, name=self.modules.mlps[module])
+        self._add(module, Record((writer,), output))
+
+    def _projected(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        own = self._own[module]
+        seen = next((layer for layer in reversed(self._layers) if layer.module is own), None)
+        if seen is None:
+            return
+        n_heads = seen.weights.shape[1]
+        heads = tuple(Writer("head", seen.layer, head, seen.stack) for head in range(n_heads))
+        record = Record(heads, output, args[0])
+        fits = isinstance(output, Tensor) and args[0].shape[-1] % n_heads == 0
+        if not fits or not _close(self._sum_of_heads(module, record), output):
+            raise ValueError(
+                f"the heads of {type(own).__name__} do not sum to the output of its projection "
+                f"(an adapter beside it: merge it), so that they have no outputs of their own"
+            )
+        self._add(module, record)
+
+    def _sum_of_heads(self, projection: nn.Module, record: Record) -> Tensor:
+        outputs = [record.head_output(projection, head) for head in range(len(record.writers))]
+        bias = bias_of(projection)
+        return sum(outputs[1:], outputs[0]) if bias is None else sum(outputs, bias)
+
+    def _attended(self, module: nn.Module, _: Any, output: Any) -> None:
+        record = Record((), output)
+        projection = self.modules.projections[module]
+        first: object = record.tensor
+        if not isinstance(first, Tensor):
+            self._whole.discard(module)
+            return
+        if projection in set(module.modules()):
+            made = self.of_modules.get(projection, [record])[-1].tensor
+            if made.numel() != record.tensor.numel() or not torch.equal(
+                made.flatten(), record.tensor.flatten()
+            ):
+                self._whole.discard(module)  # a norm or the stream itself is inside the module
+        self.of_modules.setdefault(module, []).append(record)
+
+    def _normed(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
+    ) -> None:
+        frozen = FrozenNorm.of(module, first_tensor(args, kwargs), output)
+        if frozen is None:
+            self.odd_norms.add(type(module).__name__)
+        else:
+            self.norms.setdefault(module, []).append(frozen)
+
+
+def bias_of(projection: Any) -> Tensor | None:
+    """Return the bias of an output projection; None for none."""
+    return weight_of(getattr(projection, "base_layer", projection), "bias")
+
+
+def first_tensor(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
+    """Return the first tensor among the arguments of a module.
+
+    Raises:
+        StopIteration: No argument is a tensor.
+    """
+    return next(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+
+
+def _close(summed: Tensor, output: Tensor) -> bool:
+    allowed = _ROUNDING * max(float(output.abs().max()), float(summed.abs().max()), 1e-6)
+    return float((summed - output).abs().max()) <= allowed

@@ -1,0 +1,149 @@
+"""The shares of the writers sum to the model's own states, in every architecture of the zoo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from attnwidget import Attention, load_model
+from attnwidget.mechanisms.residual_stream import ResidualStream, stream_of
+from fixtures import zoo
+
+READABLE = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
+# Models whose hidden states go to the vocabulary by one projection.
+WORDS = ["gpt2", "gpt-neox", "llama", "gemma2", "gpt-oss", "opt", "t5", "bart"]
+
+
+def attend(name: str, model: Any = None) -> Attention:
+    model = zoo.build(name) if model is None else model
+    inputs = zoo.inputs(name, batch=1, padded=0)
+    return load_model(model, tokenizer=None).attend(inputs)
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_writers_sum_to_queries_and_keys(name: str) -> None:
+    attention = attend(name)
+    stream = stream_of(attention)
+    for stack, axes in attention.stacks.items():
+        for layer in axes.layers.numbers:
+            products = attention.head_maps.layers[stack][layer].products
+            assert products is not None
+            shares = stream.at_attention(layer, stack)
+            for state, whole in (("query", products.query), ("key", products.key)):
+                difference = (shares.parts[state].sum(0) - whole).abs().max()
+                assert difference <= 1e-5 * whole.abs().max()
+
+
+@pytest.mark.parametrize("name", ["bert", "albert", "opt", "llama", "gpt2"])
+def test_every_part_of_the_model_is_a_writer(name: str) -> None:
+    attention = attend(name)
+    shares = stream_of(attention).at_attention(2)
+    kinds = {str(writer) for writer in shares.writers}
+    assert {"embeddings", "L0 H0", "L1 H3", "L0 MLP", "L1 MLP", "biases"} <= kinds
+    assert ("positions" in kinds) == (name != "llama")
+    assert not any(writer.layer > 1 for writer in shares.writers)
+
+
+@pytest.mark.parametrize("name", ["bert", "llama", "qwen3", "gpt-neox", "modernbert"])
+def test_some_tokens_have_the_shares_that_they_have_among_all(name: str) -> None:
+    stream = stream_of(attend(name))
+    assert stream._takes_some_tokens
+    every = stream.at_attention(2)
+    some = stream.at_attention(2, tokens=[9, 3])
+    assert some.writers == every.writers
+    for state, parts in every.parts.items():
+        torch.testing.assert_close(some.parts[state], parts[..., [9, 3], :], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_writers_sum_to_the_states_before_the_vocabulary(name: str) -> None:
+    model = zoo.build(name)
+    stream = stream_of(attend(name, model))
+    head = model.get_output_embeddings()
+    states: list[torch.Tensor] = []
+    hook = head.register_forward_pre_hook(lambda _, given: states.append(given[0]))
+    with torch.no_grad():
+        model(**zoo.inputs(name, batch=1, padded=0))
+    hook.remove()
+    parts = stream.entering(head).parts["input"]
+    torch.testing.assert_close(parts.sum(0), states[0][0], rtol=1e-5, atol=1e-5)
+
+
+def test_the_share_of_a_head_is_the_change_without_it_in_the_first_layer() -> None:
+    """In layer 0 of GPT-2 nothing stands between a head and the input of the next norm."""
+    model = zoo.build("gpt2")
+    attention = attend("gpt2", model)
+    stream = stream_of(attention)
+    norm = model.transformer.h[0].ln_2
+    shares = stream.entering(norm)
+    place = [str(writer) for writer in shares.writers].index("L0 H2")
+    states: list[torch.Tensor] = []
+    hook = norm.register_forward_pre_hook(lambda _, given: states.append(given[0]))
+    loaded = load_model(model, tokenizer=None)
+    inputs = zoo.inputs("gpt2", batch=1, padded=0)
+    with torch.no_grad():
+        model(**inputs)
+        with loaded.disabled([(0, 2)], method="zero"):
+            model(**inputs)
+    hook.remove()
+    written = (states[0] - states[1])[0]
+    torch.testing.assert_close(shares.parts["input"][place], written, rtol=1e-5, atol=1e-6)
+
+
+def test_the_model_is_as_before_and_other_threads_see_it_whole() -> None:
+    model = zoo.build("llama")
+    inputs = zoo.inputs("llama", batch=1, padded=0)
+    with torch.no_grad():
+        before = model(**inputs).logits
+        stream_of(attend("llama", model)).at_attention(2)
+        after = model(**inputs).logits
+    assert torch.equal(before, after)
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+def test_a_nonlinear_block_is_refused() -> None:
+    model = zoo.build("bert")
+    stream = stream_of(attend("bert", model))
+    with pytest.raises(ValueError, match="not linear in the residual stream"):
+        stream.entering(model.get_output_embeddings())
+
+
+def test_half_precision_is_refused() -> None:
+    model = zoo.build("llama", dtype=torch.bfloat16)
+    with pytest.raises(ValueError, match=r"bfloat16.*dtype=torch\.float32"):
+        ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
+
+
+def test_quantised_projections_are_refused() -> None:
+    class Packed(nn.Module):
+        def __init__(self, inner: nn.Linear) -> None:
+            super().__init__()
+            self.packed = nn.Parameter(inner.weight.to(torch.int8), requires_grad=False)
+
+    model = zoo.build("llama")
+    model.model.layers[1].self_attn.o_proj = Packed(model.model.layers[1].self_attn.o_proj)
+    with pytest.raises(ValueError, match="quantised"):
+        ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
+
+
+def test_an_adapter_beside_the_projection_is_refused() -> None:
+    class Adapted(nn.Linear):
+        def forward(self, states: torch.Tensor) -> torch.Tensor:
+            return super().forward(states) + 0.1 * states
+
+    model = zoo.build("llama")
+    own = model.model.layers[0].self_attn.o_proj
+    adapted = Adapted(own.in_features, own.out_features, bias=False)
+    adapted.weight = own.weight
+    model.model.layers[0].self_attn.o_proj = adapted
+    with pytest.raises(ValueError, match="adapter"):
+        ResidualStream(model, zoo.inputs("llama", batch=1, padded=0))
+
+
+def test_an_attention_without_a_model_is_refused() -> None:
+    weights = Attention.from_weights(torch.full((1, 1, 2, 2), 0.5), ["a", "b"])
+    with pytest.raises(ValueError, match="given weights"):
+        stream_of(weights)
