@@ -69,8 +69,6 @@ class Answerer(ABC):
         model: The model that reads the sentences.
     """
 
-    #: Traits of the figure, beside the sentence, that change the answers.
-    depends_on: ClassVar[frozenset[str]] = frozenset()
     #: Whether answers have a weight, which the threshold is compared with.
     has_weights: ClassVar[bool] = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,6 @@ class HeadsAnswerer(Answerer):
         model: The model that predicts.
         accuracies: The measured result that the figure shows beside the predictions, or None.
     """
-
-    depends_on: ClassVar = frozenset({"selected"})
 
     def __init__(self, model: AttentionModel, accuracies: RelationAccuracies | None) -> None:
         super().__init__(model)

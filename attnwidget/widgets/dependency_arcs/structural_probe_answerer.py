@@ -21,7 +21,6 @@ from attnwidget.widgets.wire.values import to_wire
 class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
     """A probe from `train_structural_probe`, which has a tree for each probed layer."""
 
-    depends_on: ClassVar = frozenset({"layer"})
     has_weights: ClassVar = False
     label = "structural probe"
 
