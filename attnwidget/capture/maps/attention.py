@@ -322,7 +322,9 @@ class Attention:
             (torch.Size([1, 20]), torch.Size([6, 20]))
         """
         with self.head_maps.lock, torch.no_grad():
-            parts = self.head_maps.layers[head.stack][head.layer].score_parts(head.head, queries, keys)
+            parts = self.head_maps.layers[head.stack][head.layer].score_parts(
+                head.head, queries, keys
+            )
         if parts is None:
             raise ValueError(
                 f"{self.model_name} shows the weights of L{head.layer}, but not the queries and "
