@@ -100,6 +100,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   let scene: Scene | undefined;
   /** In sight of the map, while it can be zoomed. */
   let part: Part | undefined;
+  /** Where the pointer or the cursor is; the scene has what is known there. */
   let active: Target = {};
   let byKeyboard = false;
   /** The locks that were last brought into sight. */
@@ -198,8 +199,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
 
   function paint(): void {
     if (!scene || !shown) return;
-    active = known(scene, active);
-    scene = { ...scene, active, part: part ?? scene.part };
+    scene = { ...scene, active: known(scene, active), part: part ?? scene.part };
     figure().draw(scene);
     paintAside(scene);
     if (!peeked) seek(scene);
@@ -211,10 +211,10 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       body.setCaption(captionText(captionOf(scene.state, shown, scene.map, notes, range)));
     const listed = list(scene.several ? undefined : scene);
     linkList(peeked ? undefined : scene);
-    const target = isEmpty(active) ? leads(scene) : active;
+    const target = isEmpty(scene.active) ? leads(scene) : scene.active;
     const text = said(scene, target);
     // What is locked is listed below.
-    const isListed = listed && isEmpty(active) && !isPair(target);
+    const isListed = listed && isEmpty(scene.active) && !isPair(target);
     body.read(isListed ? "" : text, isZoomable(scene.state, scene.map) ? ZOOM_HINT : undefined);
     if (byKeyboard) body.announce(text);
   }
@@ -233,7 +233,10 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     if (bars) paintCurve(bars, now, row);
   }
 
-  /** The cell, or block of cells, that is known by now where the pointer or the cursor is. */
+  /**
+   * The cell, or block of cells, that is known by now where the pointer or the cursor is. Of the
+   * cell of a link only its block may be known, until the tile round it is there.
+   */
   function known({ map: now, state }: Scene, at: Target): Target {
     const { step = 1 } = at;
     if (!now.tiles || !isPair(at) || state.mode === "lines") return at;
@@ -368,7 +371,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
     else if (event.key === "f" && controls.find()) return true;
     else if (!inFigure || !scene) return false;
-    else if (event.key === "Enter" || event.key === " ") lock(active, event.shiftKey);
+    else if (event.key === "Enter" || event.key === " ") lock(known(scene, active), event.shiftKey);
     else {
       const plot = plotOf(figure());
       const next = plot && partByKey(event, plot, cursor());
@@ -388,17 +391,18 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   }
 
   /** Where a key moves the cursor; of blocks from block to block. */
-  function movedBy(pressed: string, { map: now, part: inSight, state }: Scene): Target | undefined {
+  function movedBy(pressed: string, current: Scene): Target | undefined {
+    const { map: now, part: inSight, state } = current;
+    const at = known(current, active);
     const { rows, cols } = sizeOf(now);
     const matrix = state.mode === "matrix";
     const step = matrix && now.tiles ? (sourceOf(now).cells(inSight).at(-1)?.step ?? 1) : 1;
     const first = { query: Math.floor(inSight[0] / step), key: Math.floor(inSight[2] / step) };
-    const at = isEmpty(active) && !isWhole(sizeOf(now), inSight) && matrix ? first : undefined;
     // The first key shows the cursor where it is.
-    if (at && pressed.startsWith("Arrow"))
-      return { query: at.query * step, key: at.key * step, step };
+    if (isEmpty(at) && !isWhole(sizeOf(now), inSight) && matrix && pressed.startsWith("Arrow"))
+      return { query: first.query * step, key: first.key * step, step };
     const blocks = (index: number | undefined) => index && Math.floor(index / step);
-    const from = { query: blocks(active.query), key: blocks(active.key) };
+    const from = { query: blocks(at.query), key: blocks(at.key) };
     const to = moved(pressed, from, state.mode, Math.ceil(rows / step), Math.ceil(cols / step));
     if (!to || step === 1) return to;
     return { query: (to.query ?? 0) * step, key: (to.key ?? 0) * step, step };
