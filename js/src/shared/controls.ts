@@ -41,7 +41,8 @@ export function tickBox(of: {
   const ticked = ({ currentTarget }: Event) => tick((currentTarget as HTMLInputElement).checked);
   return html`<label class="attnw-tick" data-label=${name} ?hidden=${hidden}
     ><input type="checkbox" data-control=${name} data-hide=${kind ?? nothing}
-      ?disabled=${disabled} .checked=${live(checked)} @change=${ticked}><span>${text}</span></label>`;
+      ?disabled=${disabled}
+      .checked=${live(checked)} @change=${ticked}><span>${text}</span></label>`;
 }
 
 /** JupyterLab would take the arrow keys of a slider for its own. */
