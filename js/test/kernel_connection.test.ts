@@ -1,3 +1,4 @@
+import { nothing } from "lit-html";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LOST, WAITING } from "../src/shared/kernel_connection.js";
 import { mount } from "../src/shared/mount.js";
@@ -34,7 +35,9 @@ function figure(parent: HTMLElement = document.body, kernel?: { status: string }
     },
     ...(kernel === undefined ? {} : { widget_manager: { kernel } }),
   };
-  const { root, inner } = mount({ model, el: parent, signal: page.signal }, "figure", [], {});
+  const { root, inner } = mount({ model, el: parent, signal: page.signal }, "figure", [], {
+    view: () => nothing,
+  });
   return {
     root,
     inner,

@@ -1,5 +1,6 @@
+import { html, render } from "lit-html";
 import { expect, test, vi } from "vitest";
-import { placeSaveMenu, saveMenu } from "../src/shared/save_menu.js";
+import { captioned, saveMenu } from "../src/shared/save_menu.js";
 
 type Listener = (answer: object, buffers: DataView[]) => void;
 
@@ -15,13 +16,11 @@ function onPage() {
     off: () => {},
   };
   const inner = document.createElement("div");
-  const caption = document.createElement("p");
-  caption.dataset.caption = "";
-  inner.append(caption);
   document.body.replaceChildren(inner);
   const end = new AbortController();
   const box = saveMenu(document, model, end.signal);
-  placeSaveMenu(box, inner);
+  const draw = () => render(captioned(box, html`<p data-caption></p>`), inner);
+  draw();
   const button = box.querySelector<HTMLButtonElement>(".attnw-save-button");
   const menu = box.querySelector<HTMLElement>("[role=menu]");
   if (!button || !menu) throw new Error("there is no menu");
@@ -34,7 +33,7 @@ function onPage() {
   const items = [...menu.querySelectorAll("button")];
   return {
     inner,
-    caption,
+    draw,
     box,
     button,
     menu,
@@ -49,14 +48,15 @@ function onPage() {
 test("without a kernel there is nothing to press", () => {
   const inner = document.createElement("div");
   const box = saveMenu(document, { get: () => null }, new AbortController().signal);
-  placeSaveMenu(box, inner);
-  expect(inner.childNodes).toHaveLength(0);
+  render(captioned(box, html`<p data-caption></p>`), inner);
+  expect([...inner.children].map(({ tagName }) => tagName)).toEqual(["P"]);
 });
 
 test("it stands with the caption, once", () => {
-  const { inner, box, caption } = onPage();
-  placeSaveMenu(box, inner);
+  const { inner, box, draw } = onPage();
+  draw();
   expect(inner.children).toHaveLength(1);
+  const caption = inner.querySelector("[data-caption]");
   expect([...(inner.firstElementChild?.children ?? [])]).toEqual([box, caption]);
 });
 

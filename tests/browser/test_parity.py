@@ -30,6 +30,7 @@ from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.parity import Desk, assert_all_alike
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
+from references.formula_attention import FormulaAttention
 
 pytestmark = pytest.mark.browser
 PROSE = "The captain told his men that he would not leave the ship , and they sat down to wait . "
@@ -85,6 +86,11 @@ def test_a_zoomed_matrix_is_saved_as_it_is_seen(
     assert_all_alike(
         desk, HeadView(inputs[f"{length} tokens"], 1, 2, mode="matrix", window=window, **options)
     )
+
+
+@pytest.mark.parametrize("mode", ["lines", "matrix"])
+def test_a_long_input_is_saved_as_it_is_seen(desk: Desk, mode: str) -> None:
+    assert_all_alike(desk, HeadView(FormulaAttention(3600), 0, 1, mode=mode))
 
 
 def test_generated_text_is_saved_as_it_is_seen(desk: Desk) -> None:

@@ -34,9 +34,9 @@ import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
 import { isPair } from "./source/target.js";
 import { sizeOf } from "./source/window_of.js";
 import type { ViewState } from "./state.js";
-import { barPrint } from "./view_body.js";
 import { shownHeads } from "./view_shown.js";
 import {
+  barPrint,
   captionOf,
   FIGURE,
   linksListed,

@@ -1,131 +1,138 @@
+import { html, nothing } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
+import { createRef, ref } from "lit-html/directives/ref.js";
 import { diverging } from "../shared/colour.js";
-import { barTexts, colourBar } from "../shared/colour_bar.js";
+import { barTexts } from "../shared/colour_bar.js";
+import { barView } from "../shared/colour_bar_view.js";
 import { rampTo } from "../shared/colour_levels.js";
-import { element } from "../shared/dom.js";
-import { printValue, symbolOf } from "../shared/quantity.js";
+import { symbolOf } from "../shared/quantity.js";
+import { captioned } from "../shared/save_menu.js";
 import type { Head } from "../shared/types.js";
-import { tooltip } from "./aside/tooltip.js";
+import { type Listing, targetList } from "./aside/strongest_list.js";
 import { linesFigure } from "./lines/lines_figure.js";
 import type { Range } from "./lines/lines_focus.js";
 import { matrixFigure } from "./matrix/matrix_figure.js";
-import { ASIDE, roomFor, type Scene } from "./scene.js";
-import { chipRow } from "./several/chips.js";
+import { ASIDE, type Scene } from "./scene.js";
 import type { Several } from "./several/several.js";
 import { besideFigure } from "./several/side_by_side_figure.js";
 import { DIFFERENCE, differenceScale } from "./several/two_maps.js";
+import type { Target } from "./source/target.js";
+import { barPrint } from "./view_text.js";
 
-const UNATTACHED = 640;
 /** About the time to read the text of a head. */
 const READ_WIDTH = 150;
 const READ_LINE = 16;
-const HINT = "Point at a token for its values, click to lock it.";
+export const HINT = "Point at a token for its values, click to lock it.";
 /** Of what is zoomed: how, and how to get lines. */
 export const ZOOM_HINT =
   "Point at a cell for its weight, click to lock it, + and − zoom, drag to move; m shows lines.";
 
-/** Prints the ends of a colour bar. */
-export const barPrint = ({ map, print }: Scene, quantity: string) =>
-  map.tiles ? print : printValue(quantity);
+/** The figures of a view, one of which is in sight. */
+export function viewFigures(
+  document: Document,
+  signal: AbortSignal,
+  onlyThis: (head: Head) => void,
+) {
+  const apart = document.createDocumentFragment();
+  const figures = {
+    lines: linesFigure(apart),
+    matrix: matrixFigure(apart),
+    beside: besideFigure(apart, signal, onlyThis),
+  };
+  for (const { element } of Object.values(figures)) {
+    element.tabIndex = 0;
+    element.setAttribute("role", "group");
+    element.setAttribute("aria-roledescription", "attention map");
+  }
+  return figures;
+}
+
+/** The values of the colours, and of those of a difference. */
+export function legendView(scene: Scene, { maximum, of }: Range, quantity: string) {
+  const { theme, state, colours, several, map } = scene;
+  const texts = barTexts(state.scale, maximum, barPrint(scene, quantity));
+  const words = [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · ");
+  return html`<div class="attnw-legend">
+      ${barView(theme, texts, colours && rampTo(theme, theme.text))}<span>${words}</span>
+    </div>
+    <div class="attnw-legend" ?hidden=${!several?.names}>
+      ${several?.names && barView(theme, differenceScale(map, quantity).texts, diverging(theme))}
+      <span>${DIFFERENCE}</span>
+    </div>`;
+}
+
+/** What stands beside or under the figure, and how the figure stands. */
+export interface BodyState {
+  hidden: boolean;
+  /** Whether legend and caption are beside the figure. */
+  wide: boolean;
+  several: Several | undefined;
+  /** Whether values are still to come. */
+  busy: boolean;
+  /** Height that is kept while a head is previewed, so that the page below does not move. */
+  held: number;
+  readout: string;
+  strongest: Listing | undefined;
+  links: Listing | undefined;
+  legend: unknown;
+  second: string;
+  caption: string;
+  minimap: boolean;
+  curve: boolean;
+}
+
+/** What the body of a view does. */
+export interface BodyActions {
+  go(target: Target): void;
+  goTo(target: Target): void;
+  minimapped(event: PointerEvent): void;
+  curveClicked(event: MouseEvent): void;
+}
 
 /**
- * The figure with what stands beside or under it: the values pointed at, the colour bar, the
- * caption.
+ * The figure with what stands beside or under it: the values pointed at, the small map of all, the
+ * colour bar, the caption.
  */
 export function viewBody(
-  parent: HTMLElement,
-  signal: AbortSignal,
-  choose: (head: Head, alone: boolean) => void,
+  figures: ReturnType<typeof viewFigures>,
+  saveButton: HTMLElement,
+  on: BodyActions,
 ) {
-  const message = element(parent, "p", { class: "attnw-message", hidden: true });
-  const chips = chipRow(parent, signal, choose);
-  const body = element(parent, "div", { class: "attnw-view-body" });
-  const plate = element(body, "div", { class: "attnw-plate attnw-drawn" });
-  const progress = element(plate, "div", { class: "attnw-progress", hidden: true });
-  const figures = {
-    lines: linesFigure(plate),
-    matrix: matrixFigure(plate),
-    beside: besideFigure(plate, signal, (head) => choose(head, true)),
-  };
-  for (const figure of Object.values(figures)) {
-    figure.element.tabIndex = 0;
-    figure.element.setAttribute("role", "group");
-    figure.element.setAttribute("aria-roledescription", "attention map");
-  }
-  const canvas = (name: string, at: HTMLElement) =>
-    element(at, "canvas", { class: name, "aria-hidden": "true", hidden: true });
-  const curve = canvas("attnw-curve", plate);
-  const aside = element(body, "div", { class: "attnw-aside" });
-  const readout = element(aside, "p", { class: "attnw-readout" });
-  const minimap = canvas("attnw-minimap", aside);
-  const listing = element(aside, "div");
-  const links = element(aside, "div", { class: "attnw-links" });
-  const legend = element(aside, "div", { class: "attnw-legend" });
-  const bar = colourBar(legend);
-  const inUse = element(legend, "span");
-  const difference = element(aside, "div", { class: "attnw-legend", hidden: true });
-  const signedBar = colourBar(difference);
-  element(difference, "span", {}, DIFFERENCE);
-  const second = element(aside, "p", { class: "attnw-second" });
-  const caption = element(aside, "p", { class: "attnw-caption", "data-caption": "" });
-  const live = element(parent, "div", { class: "attnw-unseen", "aria-live": "polite" });
-  const point = tooltip(parent);
+  const plate = createRef<HTMLElement>();
+  const minimap = createRef<HTMLCanvasElement>();
+  const curve = createRef<HTMLCanvasElement>();
+  const elements = Object.values(figures).map(({ element }) => element);
 
-  const setText = (node: HTMLElement, text: string) => {
-    if (node.textContent !== text) node.textContent = text;
-  };
+  function view(of: BodyState, width: number) {
+    // The text of many heads is long: keep the page below it still while the pointer moves.
+    const read = (of.several?.heads.length ?? 0) * READ_WIDTH;
+    const lines = Math.ceil(read / (of.wide ? ASIDE : width));
+    return html`<div class=${of.wide ? "attnw-view-body attnw-wide" : "attnw-view-body"}
+      ?hidden=${of.hidden}>
+      <div class=${of.busy ? "attnw-plate attnw-drawn attnw-busy" : "attnw-plate attnw-drawn"}
+        aria-busy=${of.busy} .style=${of.held ? `min-height: ${of.held}px` : ""} ${ref(plate)}>
+        <div class="attnw-progress" ?hidden=${!of.busy}></div>
+        ${elements}
+        <canvas class="attnw-curve" aria-hidden="true" ?hidden=${!of.curve}
+          @click=${on.curveClicked} ${ref(curve)}></canvas>
+      </div>
+      <div class="attnw-aside">
+        <p class="attnw-readout" .style=${lines > 1 ? `min-height: ${READ_LINE * lines}px` : ""}
+          >${of.readout}</p>
+        <canvas class="attnw-minimap" aria-hidden="true" ?hidden=${!of.minimap}
+          @pointerdown=${on.minimapped} @pointermove=${on.minimapped} ${ref(minimap)}></canvas>
+        <div>${guard([of.strongest], () => targetList(of.strongest, on.go))}</div>
+        <div class="attnw-links">${guard([of.links], () => targetList(of.links, on.goTo))}</div>
+        ${of.legend ?? nothing}
+        <p class="attnw-second">${of.second}</p>
+        ${captioned(saveButton, html`<p class="attnw-caption" data-caption>${of.caption}</p>`)}
+      </div>
+    </div>`;
+  }
   return {
-    plate,
-    figures,
-    chips,
-    /** What is listed of a locked token, and of a map that is not read cell by cell. */
-    listing,
-    links,
-    /** All of a zoomed map, and all of a locked query's weights. */
-    minimap,
-    curve,
-    /** Put legend and caption beside or under the figure; returns the width left for it. */
-    arrange(several: Several | undefined): number {
-      const width = parent.clientWidth || UNATTACHED;
-      const room = roomFor(width, several);
-      body.classList.toggle("attnw-wide", room < width);
-      // The text of many heads is long: keep the page below it still while the pointer moves.
-      const lines = Math.ceil(
-        ((several?.heads.length ?? 0) * READ_WIDTH) / (room < width ? ASIDE : width),
-      );
-      readout.style.minHeight = lines > 1 ? `${READ_LINE * lines}px` : "";
-      return room;
-    },
-    /** A sentence in the figure's place; none shows the figure. */
-    say(sentence: string): void {
-      message.hidden = !sentence;
-      body.hidden = Boolean(sentence);
-      setText(message, sentence);
-    },
-    setBusy(busy: boolean): void {
-      progress.hidden = !busy;
-      plate.classList.toggle("attnw-busy", busy);
-      plate.setAttribute("aria-busy", String(busy));
-    },
-    /** Keep the height while a head is previewed, so that the page below does not move. */
-    hold(still: boolean): void {
-      plate.style.minHeight = still ? `${plate.offsetHeight}px` : "";
-    },
-    read: (text: string, hint = HINT) => setText(readout, text || hint),
-    announce: (text: string) => setText(live, text),
-    setCaption: (text: string) => setText(caption, text),
-    setHighlight: (text: string) => setText(second, text),
-    setLegend(scene: Scene, { maximum, of }: Range, quantity: string): void {
-      const { theme, state, colours, several } = scene;
-      difference.hidden = !several?.names;
-      if (several?.names)
-        signedBar(theme, differenceScale(scene.map, quantity).texts, diverging(theme));
-      bar(
-        theme,
-        barTexts(state.scale, maximum, barPrint(scene, quantity)),
-        colours && rampTo(theme, theme.text),
-      );
-      setText(inUse, [symbolOf(quantity), state.scale, of].filter(Boolean).join(" · "));
-    },
-    point,
+    view,
+    minimap: () => minimap.value,
+    curve: () => curve.value,
+    plateHeight: () => plate.value?.offsetHeight ?? 0,
   };
 }

@@ -1,58 +1,40 @@
-import { keysButton } from "../shared/controls.js";
-import { element } from "../shared/dom.js";
+import { html } from "lit-html";
 import type { ViewState } from "./state.js";
 
-/** Title, mode, zoom and keys; returns how to bring them up to date. */
-export function viewHead(
-  parent: HTMLElement,
-  signal: AbortSignal,
-  setMode: (mode: ViewState["mode"]) => void,
-  zoom: { step: (by: 1 | -1) => void; whole: () => void },
-) {
-  const head = element(parent, "div", { class: "attnw-view-head" });
-  const title = element(head, "div", { class: "attnw-title" });
-  const group = element(head, "div", { class: "attnw-view-note" });
-  const toggle = element(head, "div", {
-    class: "attnw-modes",
-    role: "group",
-    "aria-label": "mode",
-  });
-  const modes = (["lines", "matrix"] as const).map((mode) => {
-    const button = element(toggle, "button", { type: "button", "data-mode": mode }, mode);
-    button.addEventListener("click", () => setMode(mode), { signal });
-    return { mode, button };
-  });
-  const zooms = element(head, "div", { class: "attnw-modes", role: "group", "aria-label": "zoom" });
-  const zoomButton = (text: string, name: string, act: () => void) => {
-    const button = element(
-      zooms,
-      "button",
-      { type: "button", title: name, "aria-label": name },
-      text,
-    );
-    button.addEventListener("click", act, { signal });
-    return button;
-  };
-  zoomButton("+", "zoom in", () => zoom.step(1));
-  const farther = zoomButton("−", "zoom out", () => zoom.step(-1));
-  const all = zoomButton("all", "zoom out to all", zoom.whole);
-  const keys = keysButton(head, "attnw-help");
+const MODES = ["lines", "matrix"] as const;
 
-  return {
-    keys,
-    hide(hidden: boolean): void {
-      head.hidden = hidden;
-    },
-    name(text: string, note: string): void {
-      title.textContent = text;
-      group.textContent = note;
-    },
-    /** `zooms`: whether what is drawn can be zoomed; `zoomed`: whether it is. */
-    update(mode: ViewState["mode"], can: { zoom: boolean; zoomed: boolean }): void {
-      for (const { mode: value, button } of modes)
-        button.setAttribute("aria-pressed", String(value === mode));
-      zooms.hidden = !can.zoom;
-      for (const button of [farther, all]) button.disabled = !can.zoomed;
-    },
-  };
+/** Title, mode, zoom and the button of the keys. */
+export function viewHead(of: {
+  title: string;
+  note: string;
+  mode: ViewState["mode"];
+  setMode(mode: ViewState["mode"]): void;
+  /** Whether what is drawn can be zoomed, and whether it is. */
+  zooms: boolean;
+  zoomed: boolean;
+  step(by: 1 | -1): void;
+  showAll(): void;
+  keysButton: unknown;
+  hidden: boolean;
+}) {
+  const { title, note, mode, setMode, zooms, zoomed, step, showAll, keysButton, hidden } = of;
+  const modeButton = (each: ViewState["mode"]) =>
+    html`<button type="button" data-mode=${each} aria-pressed=${each === mode}
+      @click=${() => setMode(each)}>${each}</button>`;
+  const zoomButton = (text: string, name: string, press: () => void, disabled = false) =>
+    html`<button type="button" title=${name} aria-label=${name} ?disabled=${disabled}
+      @click=${press}>${text}</button>`;
+  return html`<div class="attnw-view-head" ?hidden=${hidden}>
+    <div class="attnw-title">${title}</div>
+    <div class="attnw-view-note">${note}</div>
+    <div class="attnw-modes" role="group" aria-label="mode">${MODES.map(modeButton)}</div>
+    <div class="attnw-modes" role="group" aria-label="zoom" ?hidden=${!zooms}
+      >${zoomButton("+", "zoom in", () => step(1))}${zoomButton(
+        "−",
+        "zoom out",
+        () => step(-1),
+        !zoomed,
+      )}${zoomButton("all", "zoom out to all", showAll, !zoomed)}</div>
+    ${keysButton}
+  </div>`;
 }

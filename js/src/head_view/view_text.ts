@@ -9,7 +9,7 @@ import {
 import { barTexts } from "../shared/colour_bar.js";
 import { labelOf, quoted } from "../shared/labels.js";
 import { counted } from "../shared/numbers.js";
-import { type Print, quantityName } from "../shared/quantity.js";
+import { type Print, printValue, quantityName } from "../shared/quantity.js";
 import type { Axes, Head, StackInfo } from "../shared/types.js";
 import { headName, paperName } from "../shared/types.js";
 import { lengthOf } from "./aside/tiled_text.js";
@@ -125,6 +125,10 @@ export function captionOf(
     ],
   });
 }
+
+/** Prints the ends of a colour bar. */
+export const barPrint = ({ map, print }: Scene, quantity: string) =>
+  map.tiles ? print : printValue(quantity);
 
 /** Where a model wrote the rest. */
 function writtenNote({ unit, query }: Axes): string {

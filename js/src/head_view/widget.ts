@@ -1,8 +1,10 @@
+import { html } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
 import { ALL_HIDDEN, captionText } from "../shared/caption.js";
-import { listening } from "../shared/dom.js";
 import { NEARER, partByKey, placeAt, stepped, windowGestures } from "../shared/gestures.js";
-import { commonKey, keyHelp } from "../shared/key_list.js";
+import { commonKey, keyList } from "../shared/key_list.js";
 import { labelOf } from "../shared/labels.js";
+import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
 import { onPeek, type Peeked } from "../shared/peek.js";
 import { fresh } from "../shared/pen.js";
@@ -22,11 +24,12 @@ import {
   wholeOf,
   zoomed,
 } from "../shared/window.js";
+import { findForm } from "./aside/find_form.js";
 import { hasMinimap, MINIMAP, paintMinimap } from "./aside/minimap.js";
 import { curveSize, keyAt, lockedRow, paintCurve } from "./aside/row_curve.js";
-import { targetList } from "./aside/strongest_list.js";
 import { tiledNotes } from "./aside/tiled_text.js";
 import { printerOf } from "./aside/token_name.js";
+import { tooltip } from "./aside/tooltip.js";
 import { linesRange } from "./lines/lines_focus.js";
 import { peekShown } from "./peek_shown.js";
 import {
@@ -35,22 +38,25 @@ import {
   isZoomable,
   lastLock,
   leads,
+  roomFor,
   type Scene,
   sceneOf,
   visibleOf,
 } from "./scene.js";
-import { chipsOf, drawThese, toggledHeads } from "./several/chips.js";
+import { type Chip, chipRow, chipsOf, drawThese, toggledHeads } from "./several/chips.js";
 import { isTwo, nextArrangement } from "./several/several.js";
 import { pointedAt, said, severalNotes, severalTitle, shareOf } from "./several/several_text.js";
+import type { Row } from "./source/map_source.js";
 import { sourceOf } from "./source/source_of.js";
 import { isBlock, isEmpty, isPair, type Target } from "./source/target.js";
 import { tileRequests } from "./source/tile_requests.js";
 import type { VisibleMap } from "./source/visible_map.js";
 import { partOf, sizeOf, windowOf } from "./source/window_of.js";
 import { type ViewState, WATCHED } from "./state.js";
-import { viewBody, ZOOM_HINT } from "./view_body.js";
-import { viewControls } from "./view_controls.js";
+import { type BodyState, HINT, legendView, viewBody, viewFigures, ZOOM_HINT } from "./view_body.js";
+import { type Controlled, viewControls } from "./view_controls.js";
 import { KEYS, marksOf, moved, toggled } from "./view_cursor.js";
+import { viewHead } from "./view_head.js";
 import { type Shown, shownHeads } from "./view_shown.js";
 import {
   captionOf,
@@ -66,26 +72,19 @@ import {
 /** A click on a block, and on the small map of all, brings so much nearer. */
 const INTO = 2 * NEARER;
 
-function render({ model, el, signal }: RenderContext<ViewState>): void {
-  const { root, inner, schedule, invalidate } = mount({ model, el, signal }, "view", WATCHED, {
-    update,
-    paint,
-    keys: key,
-  });
-  const controls = viewControls(inner, model, signal, setMode, {
-    step: (by) => {
-      const plot = plotOf(figure());
-      if (plot) show(stepped(plot, by, cursor()));
-    },
-    whole: () => map && show(wholeOf(sizeOf(map))),
-  });
-  const body = viewBody(inner, signal, (head, alone) =>
-    drawThese(model, alone ? [head] : toggledHeads(snapshot(model, WATCHED), head)),
-  );
+function render(context: RenderContext<ViewState>): void {
+  const { model, signal } = context;
+  const mounted = mount(context, "view", WATCHED, { update, view, paint, keys: key });
+  const { root, inner, schedule, invalidate } = mounted;
+  const choose = (head: Head, alone: boolean) =>
+    drawThese(model, alone ? [head] : toggledHeads(snapshot(model, WATCHED), head));
+  const figures = viewFigures(inner.ownerDocument, signal, (head) => choose(head, true));
+  const body = viewBody(figures, mounted.save, { go, goTo, minimapped, curveClicked });
+  const find = findForm(model, schedule);
+  const tip = tooltip(inner);
+  const live = announcer("");
+  const keys = keyList(KEYS, mounted, signal);
   const requests = tileRequests(model, () => part, invalidate, signal);
-  const list = targetList(body.listing, signal, strongestOf, go);
-  const linkList = targetList(body.links, signal, linksListed, goTo);
-  const toggleKeys = keyHelp(inner, KEYS, controls.keys, signal);
 
   /**
    * The figure of the selection, and the drawn figure: while another figure points at a head, the
@@ -96,10 +95,35 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
   let peeked: Peeked | null = null;
   let map: VisibleMap | undefined;
   let mapOf: unknown[] = [];
-  let name = "";
   let scene: Scene | undefined;
+  /** What is written round the figure; absent without a head. */
+  let heading: { title: string; note: string } | undefined;
+  let controlled: Controlled | undefined;
+  let message = "";
+  let chips: Chip[] = [];
+  let colourOf: (head: Head) => string = () => "";
+  let zoom = { zooms: false, zoomed: false };
+  /** All weights of a locked query, where not all are in sight. */
+  let row: Row | undefined;
+  const parts: BodyState = {
+    hidden: false,
+    wide: false,
+    several: undefined,
+    busy: false,
+    held: 0,
+    readout: HINT,
+    strongest: undefined,
+    links: undefined,
+    legend: undefined,
+    second: "",
+    caption: "",
+    minimap: false,
+    curve: false,
+  };
+  let name = "";
   /** In sight of the map, while it can be zoomed. */
   let part: Part | undefined;
+  /** Where the pointer or the cursor is; the scene has what is known there. */
   let active: Target = {};
   let byKeyboard = false;
   /** The locks that were last brought into sight. */
@@ -111,7 +135,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
 
   const kind = (mode = scene?.state.mode ?? model.get("mode")) =>
     shown?.several?.arrangement === "beside" ? "beside" : mode;
-  const figure = (): Figure => body.figures[kind()];
+  const figure = (): Figure => figures[kind()];
   const stackOf = ([, , name]: Head) => model.get("_stacks").find((stack) => stack.name === name);
 
   function visible(state: ViewState, of: Shown): VisibleMap {
@@ -126,7 +150,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
         active = {};
         part = undefined;
       }
-      body.point("", 0, 0);
+      tip.point("", 0, 0);
       name = figureName(
         of.several?.heads ?? [of.head],
         of.quantity,
@@ -143,10 +167,12 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     const state = snapshot(model, WATCHED);
     const head = shownHead(model);
     scene = undefined;
+    find.update();
+    chips = state.arrangement === "one" || isTwo(state) ? [] : chipsOf(state);
     if (!head) {
       shown = null;
-      controls.clear();
-      body.say(NO_SELECTION);
+      heading = undefined;
+      message = NO_SELECTION;
       return;
     }
     if (requests.isMoved()) part = undefined;
@@ -155,85 +181,114 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     const peek = peeked && peekShown(state, selected, peeked);
     shown = peek?.shown ?? selected;
     const { several } = shown ?? {};
-    if (peek) controls.name(title(peek.shown.head, state.quantity, state.unit), "peek");
+    const { quantity, unit } = state;
+    if (peek) heading = { title: title(peek.shown.head, quantity, unit), note: "peek" };
     else if (several)
-      controls.name(severalTitle(several, state.quantity, state.unit), shareOf(several));
-    else controls.name(title(head, state.quantity, state.unit), keyGroup(stackOf(head), head));
-    body.say("");
-    body.setBusy((shownNow.busy || requests.isOpen()) && !peek);
-    if (state.arrangement === "one" || isTwo(state)) body.chips([], () => "");
+      heading = { title: severalTitle(several, quantity, unit), note: shareOf(several) };
+    else heading = { title: title(head, quantity, unit), note: keyGroup(stackOf(head), head) };
+    message = "";
+    parts.busy = (shownNow.busy || requests.isOpen()) && !peek;
     if (shown) showMap(peek?.state ?? state, shown, look);
     showFigure();
-    if (!shown && state._axes?.query) controls.update(state._axes, false);
+    if (!shown && state._axes?.query) controlled = { axes: state._axes, leavesOut: false };
   }
 
   function showFigure(kept = kind()): void {
-    for (const [name, { element: node }] of Object.entries(body.figures))
+    for (const [name, { element: node }] of Object.entries(figures))
       node.hidden = !shown || name !== kept;
   }
 
   function showMap(state: ViewState, of: Shown, look: Look): void {
     const now = visible(state, of);
-    controls.update(of.axes, now.cols.length < of.axes.key.text.length);
+    controlled = { axes: of.axes, leavesOut: now.cols.length < of.axes.key.text.length };
     if (now.rows.length === 0 || now.cols.length === 0) {
-      body.say(ALL_HIDDEN);
+      message = ALL_HIDDEN;
       return;
     }
     const zooms = isZoomable(state, now) && of === selected;
     part = zooms ? (part ?? partOf(now, state.window)) : undefined;
-    scene = sceneOf(state, of, now, {
-      ...look,
-      room: body.arrange(of.several),
-      active,
-      dense: false,
-      moved: part,
-    });
+    const room = roomFor(look.width, of.several);
+    scene = sceneOf(state, of, now, { ...look, room, active, dense: false, moved: part });
     const { several, colours } = scene;
-    const colourOf = (head: Head) =>
-      colours?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
-    if (state.arrangement !== "one" && !isTwo(state)) body.chips(chipsOf(state), colourOf);
-    body.setHighlight(secondOf(of));
+    if (!peeked)
+      colourOf = (head) =>
+        colours?.[several?.heads.findIndex((other) => sameHead(other, head)) ?? -1] ?? "";
+    parts.wide = room < look.width;
+    parts.several = several;
+    parts.strongest = several ? undefined : strongestOf(scene);
+    parts.links = peeked ? undefined : linksListed(scene);
+    parts.second = secondOf(of);
     figure().element.setAttribute("aria-label", name);
   }
 
-  function paint(): void {
-    if (!scene || !shown) return;
-    active = known(scene, active);
-    scene = { ...scene, active, part: part ?? scene.part };
-    figure().draw(scene);
-    paintAside(scene);
-    if (!peeked) seek(scene);
-    body.setLegend(scene, linesRange(scene), shown.quantity);
-    const range = linesRange({ ...scene, active: {} });
-    const notes = [...severalNotes(scene), ...figure().notes(), ...tiledNotes(scene)];
+  function view({ width }: Look): unknown {
+    // The caption says what the figure leaves out, so the figure draws first.
+    if (scene && shown) draw(scene, shown);
+    parts.hidden = Boolean(message);
+    return html`${viewHead({
+      title: heading?.title ?? "",
+      note: heading?.note ?? "",
+      ...zoom,
+      hidden: !heading,
+      mode: model.get("mode"),
+      setMode,
+      step: (by) => {
+        const plot = plotOf(figure());
+        if (plot) show(stepped(plot, by, cursor()));
+      },
+      showAll: () => map && show(wholeOf(sizeOf(map))),
+      keysButton: keys.button("attnw-help"),
+    })}
+      <div class="attnw-view-controls" ?hidden=${!heading}>
+        ${guard([controlled], () => controlled && viewControls(model, controlled))}${find.view()}
+      </div>
+      <p class="attnw-message" ?hidden=${!message}>${message}</p>
+      ${guard([chips, colourOf], () => chipRow(chips, colourOf, choose))}
+      ${body.view(parts, width)}
+      ${live.view()}${tip.view()}${keys.list()}`;
+  }
+
+  /** Draws the figure, and writes what stands round it. */
+  function draw(before: Scene, of: Shown): void {
+    const now = { ...before, active: known(before, active), part: part ?? before.part };
+    scene = now;
+    figure().draw(now);
+    const zooms = isZoomable(now.state, now.map);
+    zoom = { zooms, zoomed: zooms && !isWhole(sizeOf(now.map), now.part) };
+    parts.minimap = hasMinimap(now);
+    row = lockedRow(now);
+    parts.curve = row !== undefined;
+    parts.legend = legendView(now, linesRange(now), of.quantity);
+    const range = linesRange({ ...now, active: {} });
+    const notes = [...severalNotes(now), ...figure().notes(), ...tiledNotes(now)];
     // Words that change with every frame would be laid out with every frame.
     if (!gestures.some((each) => each.dragging()))
-      body.setCaption(captionText(captionOf(scene.state, shown, scene.map, notes, range)));
-    const listed = list(scene.several ? undefined : scene);
-    linkList(peeked ? undefined : scene);
-    const target = isEmpty(active) ? leads(scene) : active;
-    const text = said(scene, target);
+      parts.caption = captionText(captionOf(now.state, of, now.map, notes, range));
+    const target = isEmpty(now.active) ? leads(now) : now.active;
+    const text = said(now, target);
     // What is locked is listed below.
-    const isListed = listed && isEmpty(active) && !isPair(target);
-    body.read(isListed ? "" : text, isZoomable(scene.state, scene.map) ? ZOOM_HINT : undefined);
-    if (byKeyboard) body.announce(text);
+    const isListed = parts.strongest && isEmpty(now.active) && !isPair(target);
+    parts.readout = (isListed ? "" : text) || (zooms ? ZOOM_HINT : HINT);
+    if (byKeyboard) live.say(text, text);
   }
 
   /** The small map of all, and all weights of a locked query, where not all is in sight. */
-  function paintAside(now: Scene): void {
-    const zooms = isZoomable(now.state, now.map);
-    controls.zoom({ zoom: zooms, zoomed: zooms && !isWhole(sizeOf(now.map), now.part) });
-    body.minimap.hidden = !hasMinimap(now);
-    const small = body.minimap.hidden ? null : fresh(body.minimap, MINIMAP, MINIMAP);
-    if (small) paintMinimap(small, now);
-    const row = lockedRow(now);
-    body.curve.hidden = !row;
-    const { width, height } = curveSize(now);
-    const bars = row && fresh(body.curve, width, height);
-    if (bars) paintCurve(bars, now, row);
+  function paint(): void {
+    if (!scene || !shown) return;
+    const all = body.minimap();
+    const small = parts.minimap && all ? fresh(all, MINIMAP, MINIMAP) : null;
+    if (small) paintMinimap(small, scene);
+    const curve = body.curve();
+    const { width, height } = curveSize(scene);
+    const bars = row && curve && fresh(curve, width, height);
+    if (row && bars) paintCurve(bars, scene, row);
+    if (!peeked) seek(scene);
   }
 
-  /** The cell, or block of cells, that is known by now where the pointer or the cursor is. */
+  /**
+   * The cell, or block of cells, that is known by now where the pointer or the cursor is. Of the
+   * cell of a link only its block may be known, until the tile round it is there.
+   */
   function known({ map: now, state }: Scene, at: Target): Target {
     const { step = 1 } = at;
     if (!now.tiles || !isPair(at) || state.mode === "lines") return at;
@@ -313,7 +368,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     save(model, { mode });
     if (!held) return;
     showFigure(kind(mode));
-    body.figures[kind(mode)].element.focus();
+    figures[kind(mode)].element.focus();
   }
 
   function step(by: number): void {
@@ -359,16 +414,16 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     // A select moves to the option that starts with the letter.
     if (event.target instanceof HTMLSelectElement) return false;
     if (event.target instanceof HTMLInputElement && event.target.type === "search") return false;
-    if (commonKey(event, toggleKeys, step)) return true;
+    if (commonKey(event, keys.toggle, step)) return true;
     if (event.metaKey || event.ctrlKey || event.altKey) return false;
     if (event.key === "m") setMode(model.get("mode") === "lines" ? "matrix" : "lines");
     else if (event.key === "s")
       save(model, { arrangement: nextArrangement(model.get("arrangement")) });
     else if (event.key === "a" && model.get("arrangement") !== "one")
       save(model, { of: model.get("of") === "layer" ? "selected" : "layer" });
-    else if (event.key === "f" && controls.find()) return true;
+    else if (event.key === "f" && find.focus()) return true;
     else if (!inFigure || !scene) return false;
-    else if (event.key === "Enter" || event.key === " ") lock(active, event.shiftKey);
+    else if (event.key === "Enter" || event.key === " ") lock(known(scene, active), event.shiftKey);
     else {
       const plot = plotOf(figure());
       const next = plot && partByKey(event, plot, cursor());
@@ -381,24 +436,25 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       if (!target) return false;
       active = target;
       reveal(target);
-      body.point("", 0, 0);
+      tip.point("", 0, 0);
       schedule();
     }
     return true;
   }
 
   /** Where a key moves the cursor; of blocks from block to block. */
-  function movedBy(pressed: string, { map: now, part: inSight, state }: Scene): Target | undefined {
+  function movedBy(pressed: string, current: Scene): Target | undefined {
+    const { map: now, part: inSight, state } = current;
+    const at = known(current, active);
     const { rows, cols } = sizeOf(now);
     const matrix = state.mode === "matrix";
     const step = matrix && now.tiles ? (sourceOf(now).cells(inSight).at(-1)?.step ?? 1) : 1;
     const first = { query: Math.floor(inSight[0] / step), key: Math.floor(inSight[2] / step) };
-    const at = isEmpty(active) && !isWhole(sizeOf(now), inSight) && matrix ? first : undefined;
     // The first key shows the cursor where it is.
-    if (at && pressed.startsWith("Arrow"))
-      return { query: at.query * step, key: at.key * step, step };
+    if (isEmpty(at) && !isWhole(sizeOf(now), inSight) && matrix && pressed.startsWith("Arrow"))
+      return { query: first.query * step, key: first.key * step, step };
     const blocks = (index: number | undefined) => index && Math.floor(index / step);
-    const from = { query: blocks(active.query), key: blocks(active.key) };
+    const from = { query: blocks(at.query), key: blocks(at.key) };
     const to = moved(pressed, from, state.mode, Math.ceil(rows / step), Math.ceil(cols / step));
     if (!to || step === 1) return to;
     return { query: (to.query ?? 0) * step, key: (to.key ?? 0) * step, step };
@@ -406,7 +462,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
 
   function hover(target: Target, event?: PointerEvent): void {
     if (gestures.some((each) => each.dragging())) {
-      body.point("", 0, 0);
+      tip.point("", 0, 0);
       return;
     }
     const quantity = shown?.quantity ?? "weights";
@@ -414,7 +470,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
       event && scene && isPair(target)
         ? `${pointedAt(scene, target)} ${symbolOf(quantity)}`.trim()
         : fullText(target);
-    body.point(text, event?.clientX ?? 0, event?.clientY ?? 0);
+    tip.point(text, event?.clientX ?? 0, event?.clientY ?? 0);
     if (["query", "key", "step"].every((side) => target[side as "key"] === active[side as "key"]))
       return;
     active = target;
@@ -437,7 +493,7 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     () => model.get("_circle"),
     (next) => {
       if (next && !peekShown(snapshot(model, WATCHED), selected, next)) return false;
-      if (!peeked !== !next) body.hold(next !== null);
+      if (!peeked !== !next) parts.held = next ? body.plateHeight() : 0;
       peeked = next;
       invalidate();
       return true;
@@ -449,11 +505,11 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     const plot = each.plot?.(at);
     return plot && part ? { ...plot, part } : undefined;
   }
-  const gestures = Object.values(body.figures).map((each) =>
+  const gestures = Object.values(figures).map((each) =>
     windowGestures(each.element, (at) => plotOf(each, at), show, signal),
   );
   const isNear = () => Boolean(map && part && !isWhole(sizeOf(map), part));
-  for (const each of Object.values(body.figures)) {
+  for (const each of Object.values(figures)) {
     const on = <K extends keyof HTMLElementEventMap>(
       type: K,
       listener: (event: HTMLElementEventMap[K]) => void,
@@ -475,10 +531,11 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     on("blur", () => byKeyboard && hover({}));
     on("scroll", schedule);
   }
-  const on = listening(signal);
-  const toMinimap = (event: PointerEvent) => {
+
+  function minimapped(event: PointerEvent): void {
     if (!map || !part || (event.type === "pointermove" && !event.buttons)) return;
-    const { left, top, width, height } = body.minimap.getBoundingClientRect();
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const { left, top, width, height } = box;
     const size = sizeOf(map);
     const all = { size, part: wholeOf(size), left, top, width, height };
     const plot = plotOf(figure());
@@ -487,15 +544,15 @@ function render({ model, el, signal }: RenderContext<ViewState>): void {
     // Of all there is nothing to move: the first click goes nearer.
     const near = isWhole(size, part) ? zoomed(size, part, INTO, place, plot.room) : part;
     show(centred(size, near, place));
-  };
-  on(body.minimap, "pointerdown", toMinimap);
-  on(body.minimap, "pointermove", toMinimap);
-  on(body.curve, "click", (event) => {
+  }
+
+  function curveClicked(event: MouseEvent): void {
     if (!map || !part || !scene) return;
-    const key = keyAt(scene, event.clientX - body.curve.getBoundingClientRect().left);
-    const query = lockedRow(scene)?.query ?? 0;
-    if (key !== undefined) show(centred(sizeOf(map), part, { query: query + 0.5, key }));
-  });
+    const { left } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const key = keyAt(scene, event.clientX - left);
+    const query = (row?.query ?? 0) + 0.5;
+    if (key !== undefined) show(centred(sizeOf(map), part, { query, key }));
+  }
 }
 
 export default () => ({

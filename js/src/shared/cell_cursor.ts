@@ -2,9 +2,6 @@ import { html } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 import type { Cell } from "./cells.js";
 
-// Figures that build their elements by hand still use these.
-export { activeDescendant, gridCursor } from "./built_controls.js";
-
 /**
  * Ids of elements of one widget. Two widgets can share a page, and this module's scope may or may
  * not be shared between them.

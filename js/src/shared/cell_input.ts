@@ -120,15 +120,3 @@ export function cellGestures(signal: AbortSignal, actions: CellActions) {
   };
   return { place, key, under, reveal, attach, box: () => box, canvas: () => canvas };
 }
-
-/** The same for figures that build their elements by hand. */
-export function cellInput(
-  box: HTMLElement,
-  _canvas: HTMLCanvasElement,
-  signal: AbortSignal,
-  actions: CellActions,
-) {
-  const input = cellGestures(signal, actions);
-  input.attach(box);
-  return input;
-}

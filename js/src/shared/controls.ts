@@ -5,8 +5,6 @@ import { save } from "./snapshot.js";
 import { type Model, type SharedState, SPECIALS, type Special } from "./types.js";
 import { MARKS, type Outcome } from "./verdict.js";
 
-// Figures that build their elements by hand still use these.
-export { choice, controlRow, hideTicks, keysButton, slider, tick } from "./built_controls.js";
 export { MARKS, type Outcome };
 
 /** A labelled select; hidden where there is no choice. */
@@ -35,13 +33,15 @@ export function tickBox(of: {
   checked: boolean;
   tick(checked: boolean): void;
   hidden?: boolean;
+  disabled?: boolean;
   /** The kind of special token that the box hides. */
   kind?: Special;
 }) {
-  const { name, text = name, checked, tick, hidden = false, kind } = of;
+  const { name, text = name, checked, tick, hidden = false, disabled = false, kind } = of;
   const ticked = ({ currentTarget }: Event) => tick((currentTarget as HTMLInputElement).checked);
   return html`<label class="attnw-tick" data-label=${name} ?hidden=${hidden}
     ><input type="checkbox" data-control=${name} data-hide=${kind ?? nothing}
+      ?disabled=${disabled}
       .checked=${live(checked)} @change=${ticked}><span>${text}</span></label>`;
 }
 

@@ -5,7 +5,7 @@ type Attributes = Record<string, string | number | boolean>;
  * parsed as HTML.
  */
 export function element<K extends keyof HTMLElementTagNameMap>(
-  parent: HTMLElement,
+  parent: HTMLElement | DocumentFragment,
   tag: K,
   attributes: Attributes = {},
   ...children: (Node | string)[]

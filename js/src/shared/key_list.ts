@@ -1,9 +1,6 @@
 import { html } from "lit-html";
 import type { Mounted } from "./mount.js";
 
-// Figures that build their elements by hand still use this.
-export { keyHelp } from "./built_controls.js";
-
 export type Keys = readonly (readonly [key: string, meaning: string])[];
 
 /**

@@ -1,9 +1,6 @@
 import { html } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 
-// Figures that build their elements by hand still use this.
-export { liveRegion } from "./built_controls.js";
-
 /** Speaks to readers who do not see what changed. */
 export function announcer(first: unknown) {
   let spoken = JSON.stringify(first);

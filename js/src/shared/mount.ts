@@ -2,7 +2,7 @@ import { html, nothing, render } from "lit-html";
 import { type Connection, connectionNote, watchAnswers } from "./kernel_connection.js";
 import { pageRuler } from "./labels.js";
 import { type Look, UNATTACHED } from "./look.js";
-import { placeSaveMenu, saveMenu } from "./save_menu.js";
+import { saveMenu } from "./save_menu.js";
 import { type Theme, watchTheme } from "./theme.js";
 import type { Model, RenderContext } from "./types.js";
 
@@ -27,7 +27,7 @@ export interface Drawing {
   /** Follows a changed trait, theme or width. */
   update?(look: Look): void;
   /** The elements of the figure; follows a change and every `schedule()`. */
-  view?(look: Look): unknown;
+  view(look: Look): unknown;
   /** Paints the canvases of the figure after `view`. */
   paint?(look: Look): void;
   /** Returns whether it took the key. */
@@ -109,8 +109,6 @@ export function mount<T extends { _error: string }>(
   };
   const draw = () => {
     if (!theme) return;
-    // A view has a place for the menu; it goes to the caption of other figures.
-    if (!on.view) placeSaveMenu(save, inner);
     tell(on.keepsShowing ? "" : errorOf(model));
     inner.hidden = Boolean(model.get("_error")) && !on.keepsShowing;
     if (inner.hidden) return;
@@ -122,7 +120,7 @@ export function mount<T extends { _error: string }>(
       look = { theme, width: room, font, ruler, density };
       on.update?.(look);
     }
-    if (on.view) render(on.view(look), inner);
+    render(on.view(look), inner);
     on.paint?.(look);
   };
   const drawNow = () => {

@@ -162,17 +162,3 @@ export function saveMenu(document: Document, model: object, signal: AbortSignal)
 /** A caption with the menu beside it, where there is one: its words go round the menu. */
 export const captioned = (box: HTMLElement, caption: TemplateResult) =>
   box.hasChildNodes() ? html`<div class="attnw-captioned">${box}${caption}</div>` : caption;
-
-/** Puts the menu in its place: where the caption ends, whose words go round it. */
-export function placeSaveMenu(box: HTMLElement, inner: HTMLElement): void {
-  if (box.parentNode || !box.hasChildNodes()) return;
-  const caption = inner.querySelector("[data-caption]");
-  if (!caption) {
-    inner.append(box);
-    return;
-  }
-  const both = box.ownerDocument.createElement("div");
-  both.className = "attnw-captioned";
-  caption.replaceWith(both);
-  both.append(box, caption);
-}

@@ -1,16 +1,21 @@
-import { element } from "../../shared/dom.js";
+import { html } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
 
-/** Text beside a point of the page, kept inside the widget. */
-export function tooltip(parent: HTMLElement) {
-  const node = element(parent, "div", { class: "attnw-tooltip", "aria-hidden": "true" });
-  node.hidden = true;
-  return (text: string, clientX: number, clientY: number): void => {
-    node.hidden = !text;
-    if (!text) return;
-    if (node.textContent !== text) node.textContent = text;
-    const { left, top } = parent.getBoundingClientRect();
-    const most = parent.clientWidth - node.offsetWidth - 4;
-    const x = Math.max(4, Math.min(clientX - left + 12, most));
-    node.style.transform = `translate(${x}px, ${clientY - top + 16}px)`;
+/** Text beside a point of the page, kept inside the widget; it follows without a frame. */
+export function tooltip(widget: HTMLElement) {
+  const place = createRef<HTMLElement>();
+  return {
+    view: () => html`<div class="attnw-tooltip" aria-hidden="true" hidden ${ref(place)}></div>`,
+    point(text: string, clientX: number, clientY: number): void {
+      const node = place.value;
+      if (!node) return;
+      node.hidden = !text;
+      if (!text) return;
+      if (node.textContent !== text) node.textContent = text;
+      const { left, top } = widget.getBoundingClientRect();
+      const most = widget.clientWidth - node.offsetWidth - 4;
+      const x = Math.max(4, Math.min(clientX - left + 12, most));
+      node.style.transform = `translate(${x}px, ${clientY - top + 16}px)`;
+    },
   };
 }

@@ -33,7 +33,7 @@ const isAll = ({ rows, cols, part }: LinesLayout) => !part || isWhole({ rows, co
  * scale or the scroll position changes; a second canvas above it follows the pointer, so hovering
  * never redraws all lines.
  */
-export function linesFigure(parent: HTMLElement): Figure {
+export function linesFigure(parent: DocumentFragment): Figure {
   const scroller = element(parent, "div", { class: "attnw-figure attnw-lines-figure" });
   const stage = element(scroller, "div", { class: "attnw-stage" });
   const sheet = element(stage, "div", { class: "attnw-sheet" });

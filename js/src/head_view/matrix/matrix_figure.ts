@@ -12,7 +12,7 @@ import { arrangeMatrix, axisSize, matrixNotes, paintMatrix } from "./matrix_pain
  * A heat map with tokens on both axes. Cells are on one canvas; labels and crosshair on a second
  * one over it.
  */
-export function matrixFigure(parent: HTMLElement): Figure {
+export function matrixFigure(parent: DocumentFragment): Figure {
   const box = element(parent, "div", { class: "attnw-figure attnw-matrix-figure" });
   const base = element(box, "canvas", { class: "attnw-matrix", "aria-hidden": "true" });
   const overlay = element(box, "canvas", { class: "attnw-overlay", "aria-hidden": "true" });

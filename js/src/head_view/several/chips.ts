@@ -1,4 +1,4 @@
-import { element, listening } from "../../shared/dom.js";
+import { html } from "lit-html";
 import { chosenHeads } from "../../shared/selection.js";
 import { type Head, headName, type Model, sameHead } from "../../shared/types.js";
 import type { ViewState } from "../state.js";
@@ -45,51 +45,21 @@ export function drawThese(model: Model<ViewState>, heads: Head[]): void {
   model.save_changes();
 }
 
-/**
- * A button per head: a click adds or removes the head, a double click or Shift shows it alone;
- * returns a function that updates the buttons.
- */
+/** A button per head: a click adds or removes the head, a double click or Shift shows it alone. */
 export function chipRow(
-  parent: HTMLElement,
-  signal: AbortSignal,
+  chips: Chip[],
+  colourOf: (head: Head) => string,
   choose: (head: Head, alone: boolean) => void,
 ) {
-  const row = element(parent, "div", {
-    class: "attnw-chips",
-    role: "group",
-    "aria-label": "heads drawn together",
-  });
-  let heads: Head[] = [];
-  listening(signal)(row, "click", (event) => {
-    const button = (event.target as Element).closest("button");
-    const head = button && heads[[...row.children].indexOf(button)];
-    if (head) choose(head, event.shiftKey || event.detail > 1);
-  });
-  return (chips: Chip[], colourOf: (head: Head) => string): void => {
-    row.hidden = chips.length === 0;
-    heads = chips.map(({ head }) => head);
-    while (row.children.length > heads.length) row.lastElementChild?.remove();
-    for (const [i, { head, drawn }] of chips.entries()) {
-      const button = (row.children[i] ?? chip(row)) as HTMLElement;
-      const [swatch, name] = [...button.children] as HTMLElement[];
-      button.setAttribute("aria-pressed", String(drawn));
-      if (name && name.textContent !== headName(head)) name.textContent = headName(head);
-      const colour = drawn ? colourOf(head) : "";
-      if (swatch) {
-        swatch.hidden = !colour;
-        swatch.style.backgroundColor = colour;
-      }
-    }
+  const chip = ({ head, drawn }: Chip) => {
+    const colour = drawn ? colourOf(head) : "";
+    const clicked = ({ shiftKey, detail }: MouseEvent) => choose(head, shiftKey || detail > 1);
+    return html`<button type="button" class="attnw-chip" aria-pressed=${drawn}
+      title="twice, or with Shift: only this head" @click=${clicked}
+      ><span class="attnw-swatch" aria-hidden="true" ?hidden=${!colour}
+        .style=${colour && `background-color: ${colour}`}></span
+      ><span>${headName(head)}</span></button>`;
   };
-}
-
-function chip(row: HTMLElement): HTMLElement {
-  const button = element(row, "button", {
-    type: "button",
-    class: "attnw-chip",
-    title: "twice, or with Shift: only this head",
-  });
-  element(button, "span", { class: "attnw-swatch", "aria-hidden": "true" });
-  element(button, "span");
-  return button;
+  return html`<div class="attnw-chips" role="group" aria-label="heads drawn together"
+    ?hidden=${chips.length === 0}>${chips.map(chip)}</div>`;
 }

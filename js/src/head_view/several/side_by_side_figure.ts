@@ -1,44 +1,49 @@
-import { element, listening } from "../../shared/dom.js";
+import { html, render } from "lit-html";
+import { createRef, ref } from "lit-html/directives/ref.js";
+import { element } from "../../shared/dom.js";
 import { fresh } from "../../shared/pen.js";
 import type { Head } from "../../shared/types.js";
 import { linesFigure } from "../lines/lines_figure.js";
 import { matrixFigure } from "../matrix/matrix_figure.js";
-import type { Figure } from "../scene.js";
-import { arrangeBeside, type Beside, paintNames, TITLE } from "./heads_side_by_side.js";
+import type { Figure, Scene } from "../scene.js";
+import { arrangeBeside, type Beside, type Panel, paintNames, TITLE } from "./heads_side_by_side.js";
 
-interface Place {
-  holder: HTMLElement;
-  name: HTMLButtonElement;
-  lines: Figure;
-  matrix: Figure;
-}
+type Place = Record<"lines" | "matrix", Figure>;
 
 /**
  * Several heads side by side, each drawn like a single head; pointing and locking apply to all of
  * them.
  */
 export function besideFigure(
-  parent: HTMLElement,
+  parent: DocumentFragment,
   signal: AbortSignal,
   onlyThis: (head: Head) => void,
 ): Figure {
   const box = element(parent, "div", { class: "attnw-figure attnw-beside" });
-  const names = element(box, "canvas", { class: "attnw-names", "aria-hidden": "true" });
+  const names = createRef<HTMLCanvasElement>();
   const places: Place[] = [];
-  let heads: Head[] = [];
   let shown: Figure[] = [];
   let beside: Beside | undefined;
   let top = 0;
 
-  function place(index: number): Place {
-    const place = places[index];
-    if (place) return place;
-    const holder = element(box, "div", { class: "attnw-panel" });
-    const name = element(holder, "button", { type: "button", class: "attnw-name" });
-    const made = { holder, name, lines: linesFigure(holder), matrix: matrixFigure(holder) };
-    listening(signal)(name, "click", () => heads[index] && onlyThis(heads[index]));
-    places[index] = made;
-    return made;
+  function placeOf(index: number): Place {
+    const apart = box.ownerDocument.createDocumentFragment();
+    places[index] ??= { lines: linesFigure(apart), matrix: matrixFigure(apart) };
+    return places[index];
+  }
+
+  /** The figure of a head, under the button with its name. */
+  function panelView({ name, x, y, middle }: Panel, index: number, several: Scene["several"]) {
+    const { lines, matrix } = placeOf(index);
+    const label = `only ${name}`;
+    const clicked = () => several?.heads[index] && onlyThis(several.heads[index]);
+    // A comparison of two attentions cannot be reduced to one side.
+    return html`<div class="attnw-panel" .style=${`transform: translate(${x}px, ${y}px)`}>
+      <button type="button" class="attnw-name" title=${label} aria-label=${label}
+        ?hidden=${Boolean(several?.names)} .style=${`left: ${middle}px; height: ${TITLE}px`}
+        @click=${clicked}></button>
+      ${lines.element}${matrix.element}
+    </div>`;
   }
 
   // Columns of tokens scroll together, and the widget draws what is then in sight.
@@ -60,29 +65,22 @@ export function besideFigure(
   return {
     element: box,
     draw(scene) {
-      heads = scene.several?.heads ?? [];
       beside = arrangeBeside(scene, top);
       const { width, height, panels } = beside;
       box.style.width = `${width}px`;
       box.style.height = `${height}px`;
-      const pen = fresh(names, width, height);
-      if (pen) paintNames(pen, beside, scene);
-      shown = panels.map((panel, i) => {
-        const { holder, name, lines, matrix } = place(i);
-        const label = `only ${panel.name}`;
-        if (name.title !== label) name.title = label;
-        name.setAttribute("aria-label", label);
-        // A comparison of two attentions cannot be reduced to one side.
-        name.hidden = Boolean(scene.several?.names);
-        holder.style.transform = `translate(${panel.x}px, ${panel.y}px)`;
-        name.style.left = `${panel.middle}px`;
-        name.style.height = `${TITLE}px`;
-        const isLines = scene.state.mode === "lines";
-        lines.element.hidden = !isLines;
-        matrix.element.hidden = isLines;
-        return isLines ? lines : matrix;
+      const { mode } = scene.state;
+      shown = panels.map((_, i) => {
+        const place = placeOf(i);
+        place.lines.element.hidden = mode !== "lines";
+        place.matrix.element.hidden = mode !== "matrix";
+        return place[mode];
       });
-      for (const [i, { holder }] of places.entries()) holder.hidden = i >= panels.length;
+      const content = html`<canvas class="attnw-names" aria-hidden="true" ${ref(names)}></canvas>
+        ${panels.map((panel, i) => panelView(panel, i, scene.several))}`;
+      render(content, box);
+      const pen = names.value && fresh(names.value, width, height);
+      if (pen) paintNames(pen, beside, scene);
       for (const [i, { scene: part }] of panels.entries()) shown[i]?.draw(part);
     },
     hit: (clientX, clientY) => under(clientX, clientY)?.hit(clientX, clientY) ?? {},

@@ -30,12 +30,15 @@ export function tileRequests(
   let wanted: Window = model.get("window");
   let known = JSON.stringify(wanted);
   let told = known;
+  /** Windows since then: another change of the page may have taken one of them along. */
+  const passed = new Set<string>();
   const now = () => JSON.stringify(wanted);
   const has = () => JSON.stringify(model.get("_tile")?.asked ?? null);
   const misses = (part: Part) => Boolean(model.get("_long")) && lacks(model.get("_tile"), part);
 
   function tell(): void {
     known = told = now();
+    passed.clear();
     model.set("window", wanted);
     model.save_changes();
   }
@@ -80,6 +83,7 @@ export function tileRequests(
     show(window: Window): void {
       wanted = window;
       known = now();
+      passed.add(known);
       model.set("window", window);
       const part = inSight();
       if (!part || requested !== undefined) return;
@@ -89,7 +93,7 @@ export function tileRequests(
     /** Whether the window differs from the page's choice and therefore comes from elsewhere. */
     isMoved(): boolean {
       const stored = JSON.stringify(model.get("window"));
-      if (stored === known || stored === told) return false;
+      if (stored === known || stored === told || passed.has(stored)) return false;
       wanted = model.get("window");
       known = told = stored;
       return true;
