@@ -18,6 +18,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.dependency_probe_answerer import DependencyProbeAnswerer
 from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
 from attnwidget.widgets.dependency_arcs.structural_probe_answerer import StructuralProbeAnswerer
+from attnwidget.widgets.shared.computed import when_open
 from attnwidget.widgets.shared.widget_code import code_of
 
 #: Heads that are selected by their votes for a word.
@@ -139,10 +140,9 @@ class ProbeView(SentenceArcs):
             raise traitlets.TraitError(f"'word' is 0 to {count - 1} in this sentence, got {word}")
         return None if word is None else int(word)
 
-    @traitlets.observe("sentence", "sentences")
+    @when_open("sentence", "sentences")
     def _let_go(self, change: object) -> None:
-        if self._drawn:
-            self.word = None
+        self.word = None
 
     @traitlets.observe("word")
     def _select_voters(self, change: object) -> None:

@@ -14,6 +14,7 @@ from attnwidget.studies.words.relation_results import DIRECTIONS
 from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import Answerer, ArcsOptions
 from attnwidget.widgets.dependency_arcs.search import next_index
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import Shapes
 from attnwidget.widgets.shared.relation_choice import ALL, ROOT, RelationChoice
 from attnwidget.widgets.shared.relation_words import checked_sentences, relation_names
@@ -34,9 +35,6 @@ class SentenceArcs(RelationChoice):
         0.0, min=0.0, max=1.0, help="Predicted arcs of a smaller weight are not drawn."
     ).tag(sync=True)
 
-    # None until the figure is open, then a dict.
-    _drawn = traitlets.Any(None).tag(sync=True)
-    _source = traitlets.Dict().tag(sync=True)
     # The numbered requests of the page, and the results.
     _jump = Jump().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
@@ -145,22 +143,15 @@ class SentenceArcs(RelationChoice):
             )
         return float(value)
 
-    @traitlets.observe("sentences")
+    @when_open("sentences")
     def _other_sentences(self, change: object) -> None:
-        if self._drawn:
-            with self.hold_sync():
-                self.sentence = 0
-                if not self.has_relation(self.relation):
-                    self.relation = ALL
-                self._refresh()
+        """Show the first of the new sentences, and read all sentences again."""
+        self._answerer.forget()
+        self.sentence = 0
+        if not self.has_relation(self.relation):
+            self.relation = ALL
 
-    @traitlets.observe("sentence", "selected", "layer")
-    def _other_arcs(self, change: dict[str, Any]) -> None:
-        if self._drawn and change["name"] in {"sentence", *self._answerer.depends_on}:
-            with self._answering():
-                self._draw()
-
-    @traitlets.observe("_jump")
+    @when_open("_jump")
     def _asked_to_jump(self, change: dict[str, Any]) -> None:
         request = change["new"]
         if not request:
@@ -171,21 +162,26 @@ class SentenceArcs(RelationChoice):
             left = len(self.sentences) - 1 - looked_at
             self._jumped = {"n": request["n"], "found": sentence is not None, "left": left}
 
-    def _compute(self) -> None:
-        self._answerer.forget()
-        self._source = {
+    @computed("selected", "layer", sync=False)
+    def _choice(self) -> tuple[Any, ...]:
+        """The values of the options, beside the sentence, that change the answers."""
+        return tuple(getattr(self, name) for name in sorted(self._answerer.depends_on))
+
+    # Heads of the model may be switched off between two sentences, so that its name changes.
+    @computed("sentences", "sentence", "_choice")
+    def _source(self) -> dict[str, Any]:
+        return {
             "count": len(self.sentences),
             "layers": self.n_layers,
             "without_attention": list(self._layers(next(iter(self._shapes()))).without_attention),
             "relations": list(self._relations()),
             "answerer": self._answerer.described(),
+            "model": self.model.name,
+            "note": self._answerer.note(self._arcs_options()),
         }
-        self._draw()
 
-    def _draw(self) -> None:
-        """Send the sentence with the answers for it."""
-        options = self._arcs_options()
-        # Heads may be off by now, or on again, which the name of the model says.
-        about = {"model": self.model.name, "note": self._answerer.note(options)}
-        self._source = {**self._source, **about}
-        self._drawn = self._answerer.drawn(self.sentence, self.sentences[self.sentence], options)
+    @computed("sentences", "sentence", "_choice")
+    def _drawn(self) -> dict[str, Any]:
+        """The sentence with the answers for it."""
+        sentence = self.sentences[self.sentence]
+        return self._answerer.drawn(self.sentence, sentence, self._arcs_options())

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import traitlets
-
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.model import AttentionModel
 from attnwidget.studies.words.governors import GovernorPredictions
@@ -16,6 +14,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.dependency_arcs.answerer import ArcsOptions
 from attnwidget.widgets.dependency_arcs.heads_answerer import HeadsAnswerer
 from attnwidget.widgets.dependency_arcs.sentence_arcs import SentenceArcs
+from attnwidget.widgets.shared.computed import computed
 from attnwidget.widgets.shared.relation_choice import (
     ROOT,
     DirectionChoice,
@@ -51,9 +50,6 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         >>> arcs.predictions.governors[arcs.head[:2]].shape
         (2, 3)
     """
-
-    # A dict if the accuracy of the shown head is known, else None.
-    _measured = traitlets.Any(None).tag(sync=True)
 
     _answerer: HeadsAnswerer
 
@@ -110,18 +106,10 @@ class DependencyArcs(SentenceArcs, DirectionChoice):
         names = (*super()._relations(), *measured)
         return tuple(name for name in dict.fromkeys(names) if name != ROOT)
 
-    @traitlets.observe("relation", "direction")
-    def _other_relation(self, change: object) -> None:
-        if self._drawn:
-            self._measure()
-
-    def _draw(self) -> None:
-        super()._draw()
-        self._measure()
-
-    def _measure(self) -> None:
-        """How often the shown head is right on the relation, where that was measured."""
-        self._measured = measured_on(self._accuracies, self.head, self.relation, self.direction)
+    @computed("selected", "relation", "direction")
+    def _measured(self) -> dict[str, Any] | None:
+        """How often the shown head is right on the relation; None if this was not measured."""
+        return measured_on(self._accuracies, self.head, self.relation, self.direction)
 
     def __repr__(self) -> str:
         n_layers = self.model.n_layers
