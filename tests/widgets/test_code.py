@@ -49,8 +49,6 @@ def assert_same(widget: HeadWidget, **given: Any) -> str:
     code = widget.code()
     again = run(code, **given)
     assert again.kind == widget.kind
-    for one in (widget, again):
-        one._refresh()
     own = plain(widget)
     other = plain(again)
     assert {name for name in own if own[name] != other[name]} == set()

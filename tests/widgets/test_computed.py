@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import traitlets
 
+import attnwidget.widgets
 from attnwidget.widgets.shared.computed import ComputedTraits, computed, when_open
 from fixtures.recording import from_page, on_page, updates
 
@@ -238,3 +242,39 @@ def test_a_thread_sends_its_change_while_another_thread_holds_messages_back() ->
         thread.join(30)
         assert [state for state, _ in updates(sums)] == [{"other": "changed"}]
     assert updates(sums)[-1][0].keys() == {"first", "_sum", "_double"}
+
+
+def guarded_observers(source: str) -> Iterator[str]:
+    """Observers that ask a private flag of the widget, which they do not observe."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        decorators = " ".join(map(ast.unparse, node.decorator_list))
+        if "traitlets.observe(" not in decorators:
+            continue
+        called = {id(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
+        for condition in (part.test for part in ast.walk(node) if isinstance(part, ast.If)):
+            flags = {
+                part.attr
+                for part in ast.walk(condition)
+                if isinstance(part, ast.Attribute) and id(part) not in called
+                if ast.unparse(part).startswith("self._")
+            }
+            if flags and not any(f"'{flag}'" in decorators for flag in flags):
+                yield node.name
+
+
+def test_no_observer_of_a_widget_has_a_guard_flag() -> None:
+    folder = Path(attnwidget.widgets.__file__).parent
+    found = {
+        f"{path.relative_to(folder)}: {name}"
+        for path in folder.rglob("*.py")
+        for name in guarded_observers(path.read_text(encoding="utf-8"))
+    }
+    assert not found, f"use @computed or @when_open: {sorted(found)}"
+
+
+def test_a_guard_flag_is_found() -> None:
+    observer = "@traitlets.observe('layer')\ndef draw(self, change):\n    if {}:\n        pass"
+    assert list(guarded_observers(observer.format("self._stacks and change"))) == ["draw"]
+    assert list(guarded_observers(observer.format("self.head"))) == []

@@ -240,6 +240,20 @@ def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
     assert len(explorer.view.attention.tokens) > 10 and explorer.to_state()["explorer"]["text"]
 
 
+def test_an_assigned_attention_is_measured_itself(model: AttentionModel) -> None:
+    explorer = measured(model)
+    before = explorer.grid.metrics["self"]["entropy"]
+    attention = model.attend("Short.")
+    explorer.attention = attention
+    assert explorer.wait(60)
+    expected = text_metrics(attention)["self"]["entropy"]
+    np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], expected)
+    # The measurements of the text before are kept under its name.
+    explorer.text = TEXT
+    assert explorer.wait(60)
+    np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], before)
+
+
 def test_a_text_that_is_asked_for_while_another_is_read_comes_next(
     model: AttentionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

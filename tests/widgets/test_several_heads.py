@@ -91,8 +91,7 @@ def test_masked_cells_are_masked_in_both_forms(monkeypatch: pytest.MonkeyPatch) 
     values = np.frombuffer(on_page(view, "maps")["values"]["view"], "<f4").reshape(shape)
     assert (np.isnan(values) == later).all()
     monkeypatch.setattr(several, "_EXACT_CELLS", 1)
-    view._maps = None
-    view.selected = [(1, 1), (0, 1)]
+    view = HeadView(causal, selected=[(1, 1), (0, 1)], arrangement="beside")
     levels = np.frombuffer(on_page(view, "maps")["values"]["view"], "u1").reshape(shape)
     assert ((levels == 0) == later).all()
     assert "causal mask" in view.caption.notes

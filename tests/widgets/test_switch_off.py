@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from unittest.mock import patch
 
@@ -26,7 +27,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.kernels.divergence import js_divergences
 from attnwidget.kernels.pooling import farthest_pool, quantise_signed
 from attnwidget.widgets.explorer.widget import Explorer
-from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.computed import ComputedTraits
 from attnwidget.widgets.wire.values import in_unit
 from fixtures.recording import from_page, on_page, updates
 
@@ -197,14 +198,23 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
     grid = explorer.grid
     view = explorer.view
     lens = explorer.lens
-    with spied(AttentionModel, "read_again") as reads, spied(AttentionWidget, "_refresh") as drawn:
+    this_thread = threading.get_ident()
+    compute = ComputedTraits._compute_stale
+    drawn: list[ComputedTraits] = []
+
+    def counted(figure: ComputedTraits) -> None:
+        if threading.get_ident() == this_thread and not figure._is_computing:
+            drawn.append(figure)
+        compute(figure)
+
+    computing = patch.object(ComputedTraits, "_compute_stale", counted)
+    with spied(AttentionModel, "read_again") as reads, computing:
         for start, heads in ((grid, [(1, 3)]), (explorer, [(1, 3), (0, 2)]), (view, [])):
-            reads.reset_mock(), drawn.reset_mock()
+            reads.reset_mock(), drawn.clear()
             start.disabled = heads
             assert reads.call_count == bool(heads)
-            refreshed = [call.args[0] for call in drawn.call_args_list]
             for figure in (grid, view, lens):
-                assert refreshed.count(figure) == 1, type(figure).__name__
+                assert drawn.count(figure) == 1, type(figure).__name__
                 assert figure.disabled == explorer.disabled == [Head(*at) for at in heads]
                 assert figure.attention is explorer.attention
 

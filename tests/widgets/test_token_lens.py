@@ -130,7 +130,6 @@ def test_several_hidden_or_missing_locks_leave_the_last_that_is_there(attention:
     lens.hidden = ["cls"]
     assert (lens.query, lens.key) == (None, 4)
     only = TokenLens(Attention.from_weights(np.ones((1, 1, 1, 1)), ["[CLS]"]), hidden=["cls"])
-    only._refresh()
     assert (only.query, only.values, on_page(only, "lens")) == (None, None, None)
 
 
@@ -191,7 +190,6 @@ def test_stacks_of_an_encoder_decoder(translated: Attention) -> None:
     with pytest.raises(traitlets.TraitError, match="'stack' is one of"):
         lens.stack = "self"
     lens.attention = load_model().attend("The cat sat.")
-    lens._refresh()
     assert lens.stack == "self" and lens.tokens == []
 
 

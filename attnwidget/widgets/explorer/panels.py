@@ -85,6 +85,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
 
     # The input that the figures show: behind the explorer's own while the model reads.
     _shown = traitlets.Dict().tag(sync=True)
+    # The attention of that input.
+    _of_text: Attention
     _notes = traitlets.Dict().tag(sync=True)
     _problems = traitlets.Dict().tag(sync=True)
 
@@ -226,7 +228,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _measure_text(self, delay: float) -> None:
         """Begin to measure the attention shown; what was measured of its text is taken up again."""
         shown = (*self._shown.values(), self.attention.edits)
-        key = shown if self._shown.get("text") else None
+        # An assigned attention belongs to no text, also while `_shown` has the text before.
+        is_of_text = self.attention.intact is self._of_text.intact
+        key = shown if is_of_text and self._shown.get("text") else None
         names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
         if self.lens is not None:
             names.remove("lens")

@@ -11,14 +11,13 @@ import traitlets
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import Head
 from attnwidget.text.tokens import Tokens
-from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_maps import LongMaps, next_of, places_of, shown_places
 from attnwidget.widgets.head_view.map_cells import MapCells, axes_in, cells_of
 from attnwidget.widgets.head_view.parted_map import HeadParts, PartedMap, ShownParts
 from attnwidget.widgets.head_view.several import MOST_HEADS, heads_together
 from attnwidget.widgets.head_view.two_maps import TwoMaps
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.versus import Versus
-from attnwidget.widgets.wire.values import axes_to_wire
 
 #: What no part of a map can be computed of, and why: the only options that a long input lacks.
 NOT_BY_PARTS = {
@@ -32,19 +31,11 @@ _REMEMBERED = 2 * MOST_HEADS["overlay"]
 class LongInput(Versus):
     """A figure that receives the visible parts of maps that are too long."""
 
-    # The drawn maps as a whole, what is in sight of them and the row of the locked query; None of a
-    # short input.
-    _long = traitlets.Any(None).tag(sync=True)
-    _tile = traitlets.Any(None).tag(sync=True)
-    _row = traitlets.Any(None).tag(sync=True)
     # A search that the page asks for, and what was found.
     _jump = traitlets.Dict().tag(sync=True)
     _jumped = traitlets.Dict().tag(sync=True)
 
-    _settles = False
-
     def __init__(self, attention: Attention, **traits: Any) -> None:
-        self._by_parts: LongMaps | None = None
         self._remembered: OrderedDict[object, PartedMap] = OrderedDict()
         super().__init__(attention, **traits)
 
@@ -78,45 +69,62 @@ class LongInput(Versus):
             return query.tokens, key.tokens
         return axes_in(self.attention.stacks[stack], self.unit)
 
-    def _compute_long(self) -> bool:
-        """Set what the page draws of a long input; False of a short one."""
-        if not self.attention.is_long:
-            self._long = self._tile = self._row = self._by_parts = None
-            self._remembered.clear()
-            self._jumped = {}
-            return False
+    @when_open("attention")
+    def _fit_to_length(self, change: object) -> None:
+        """Draw weights if another quantity is missing, and forget the search of a long input."""
         if self._lacks(self.quantity):
-            self._settles = True
-            try:
-                self.quantity = "weights"
-            finally:
-                self._settles = False
-        self._map = self._maps = None
-        head = self.head
-        if head is None:
-            self._axes = {}
-            self._long = {"heads": []}
-            self._tile = self._row = self._by_parts = None
-            return True
-        two = self._two()
-        if two is None:
-            stack = self.attention.stacks[head.stack]
-            self._axes = axes_to_wire(stack, self.unit, self.attention.n_prompt)
-            self._highlighted = highlighted(stack, self.unit, self.highlight)
-        else:
-            self._axes = two.axes_to_wire(head.stack, self.unit)
-            self._highlighted = two.highlighted(head.stack, self.unit, self.highlight)
-        self._by_parts = maps = self._drawn_maps(head, two)
-        self._long = maps.overview_to_wire() | {
+            self.quantity = "weights"
+        if not self.attention.is_long:
+            self._jumped = {}
+
+    @computed(
+        "attention",
+        "versus",
+        "selected",
+        "arrangement",
+        "of",
+        "quantity",
+        "unit",
+        "hidden",
+        "sentences",
+        "renormalise",
+        sync=False,
+    )
+    def _by_parts(self) -> LongMaps | None:
+        """The drawn maps of a long input; None for a short input, or without a head."""
+        if not self.attention.is_long:
+            self._remembered.clear()
+            return None
+        return self._drawn_maps(self.head, self._two()) if self.head else None
+
+    @computed("attention", "_by_parts", "quantity", "unit", "hidden", "sentences", "renormalise")
+    def _long(self) -> dict[str, Any] | None:
+        """The drawn maps of a long input as a whole; None for a short input."""
+        maps = self._by_parts
+        if maps is None:
+            return {"heads": []} if self.attention.is_long else None
+        return maps.overview_to_wire() | {
             "quantity": self.quantity,
             "unit": self.unit,
             "hidden": list(self.hidden),
             "sentences": self.sentences,
             "renormalise": self.renormalise,
         }
-        self._compute_tile()
-        self._compute_row()
-        return True
+
+    @computed("_by_parts", "window", "mode", "top_mass")
+    def _tile(self) -> dict[str, Any] | None:
+        """The part of a long input that is in sight; None for a short input."""
+        maps = self._by_parts
+        if maps is None:
+            return None
+        return maps.tile_to_wire(self.window, lines=self.mode == "lines", top_mass=self.top_mass)
+
+    @computed("_by_parts", "tokens")
+    def _row(self) -> dict[str, Any] | None:
+        """The row of the last locked query of a long input; None without a locked query."""
+        maps = self._by_parts
+        queries: Sequence[int] = [index for side, index in self.tokens if side == "query"]
+        return maps.row_to_wire(queries[-1]) if maps and queries else None
 
     def _drawn_maps(self, head: Head, two: TwoMaps | None) -> LongMaps:
         """The maps of the heads that are drawn together, or of one head in two attentions."""
@@ -168,44 +176,12 @@ class LongInput(Versus):
             self._remembered.popitem(last=False)
         return known
 
-    def _compute_tile(self) -> None:
-        maps = self._by_parts
-        lines = self.mode == "lines"
-        self._tile = maps and maps.tile_to_wire(self.window, lines=lines, top_mass=self.top_mass)
-
-    def _compute_row(self) -> None:
-        queries: Sequence[int] = [index for side, index in self.tokens if side == "query"]
-        maps = self._by_parts
-        self._row = maps.row_to_wire(queries[-1]) if maps and queries else None
-
-    @property
-    def _shows_long(self) -> bool:
-        return self._answers and self.attention.is_long and not self._settles
-
-    @traitlets.observe("hidden", "sentences", "renormalise")
-    def _other_parts(self, change: object) -> None:
-        if self._shows_long:
-            with self._answering():
-                self._compute()
-
-    @traitlets.observe("window", "mode", "top_mass")
-    def _other_tile(self, change: object) -> None:
-        if self._shows_long:
-            with self._answering():
-                self._compute_tile()
-
-    @traitlets.observe("tokens")
-    def _other_row(self, change: object) -> None:
-        if self._shows_long:
-            with self._answering():
-                self._compute_row()
-
-    @traitlets.observe("_jump")
+    @when_open("_jump")
     def _find(self, change: object) -> None:
         """The next place of a token that the page looks for: locked, and brought into sight."""
         maps = self._by_parts
         jump = self._jump
-        if not self._shows_long or maps is None:
+        if maps is None:
             return
         side = jump["side"]
         step = jump["step"]

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
+from attnwidget.capture.tapping.head import Head
 from attnwidget.widgets.head_view.highlighted import highlighted
 from attnwidget.widgets.head_view.long_traits import LongInput
 from attnwidget.widgets.head_view.map_cells import cells_of, whole_of
 from attnwidget.widgets.head_view.several import ARRANGEMENTS, drawn_heads, maps_to_wire
 from attnwidget.widgets.head_view.two_maps import TwoMaps
+from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.token_size import TokenSize
 from attnwidget.widgets.shared.traits import Window
 from attnwidget.widgets.wire.values import axes_to_wire, in_unit, masked_map, to_wire
@@ -87,11 +89,9 @@ class HeadView(TokenSize, LongInput):
         traitlets.Unicode(), help="Words whose attention is drawn in a second colour."
     )
 
-    # A dict once there is something to draw, else None.
-    _map = traitlets.Any(None).tag(sync=True)
-    # As `_map`, of all heads that are drawn together.
-    _maps = traitlets.Any(None).tag(sync=True)
-    _highlighted = traitlets.Dict().tag(sync=True)
+    # The attention, the quantity and the unit of the maps that were last sent together, and these
+    # maps: a selection of fewer heads needs no other maps.
+    _sent_together: tuple[tuple[Attention, str, str], dict[str, Any]] | None = None
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class HeadView(TokenSize, LongInput):
         two = self._two() if name == "tokens" else None
         return super()._takes(name) and (two is None or two.is_same(self.unit))
 
-    @traitlets.observe("versus")
+    @when_open("versus")
     def _on_other_axes(self, change: dict[str, Any]) -> None:
         """Positions of tokens keep their meaning as long as the axes belong to the attention."""
         pairs = [
@@ -175,45 +175,47 @@ class HeadView(TokenSize, LongInput):
             for other in (change["old"], change["new"])
             if isinstance(other, Attention)
         ]
-        if self._stacks and not all(two.is_same(self.unit) for two in pairs):
+        if not all(two.is_same(self.unit) for two in pairs):
             self.tokens = []
             self.window = None
 
-    @traitlets.observe("selected", "quantity", "unit", "highlight", "versus")
-    def _other_map(self, change: object) -> None:
-        if self._answers and not self._settles:
-            with self._answering():
-                self._compute()
+    @computed("selected", sync=False)
+    def _shown_head(self) -> Head | None:
+        return self.head
 
-    @traitlets.observe("arrangement", "of")
-    def _other_heads(self, change: object) -> None:
-        if self._stacks:
-            with self._answering():
-                if not self._compute_long():
-                    self._compute_several()
+    @computed("attention", "_shown_head", sync=False)
+    def _shown_stack(self) -> str | None:
+        """The stack of the shown head. Without a head the axes of a short input stay."""
+        if self._shown_head is None and self.attention.is_long:
+            return None
+        return self._stepped_stack()
 
-    def _refresh(self) -> None:
-        self._maps = None
-        super()._refresh()
-
-    def _compute(self) -> None:
-        self._compare()
-        if self._compute_long():
-            return
-        self._compute_several()
-        head = self.head
-        if head is None:
-            self._map = None
-            return
+    @computed("attention", "versus", "_shown_stack", "unit")
+    def _axes(self) -> dict[str, Any]:
+        name = self._shown_stack
+        if name is None:
+            return {}
         if two := self._two():
-            self._map = None
-            self._axes = two.axes_to_wire(head.stack, self.unit)
-            self._highlighted = two.highlighted(head.stack, self.unit, self.highlight)
-            return
-        stack = self.attention.stacks[head.stack]
-        self._axes = axes_to_wire(stack, self.unit, self.attention.n_prompt)
-        self._highlighted = highlighted(stack, self.unit, self.highlight)
-        self._map = {
+            return two.axes_to_wire(name, self.unit)
+        return axes_to_wire(self.attention.stacks[name], self.unit, self.attention.n_prompt)
+
+    @computed("attention", "versus", "_shown_stack", "unit", "highlight")
+    def _highlighted(self) -> dict[str, list[int]]:
+        """Positions of the highlighted words on both axes."""
+        name = self._shown_stack
+        if name is None:
+            return {}
+        if two := self._two():
+            return two.highlighted(name, self.unit, self.highlight)
+        return highlighted(self.attention.stacks[name], self.unit, self.highlight)
+
+    @computed("attention", "versus", "_shown_head", "quantity", "unit")
+    def _map(self) -> dict[str, Any] | None:
+        """The map of the shown head; None for a long input, two inputs, or without a head."""
+        head = self._shown_head
+        if head is None or self.attention.is_long or self._two():
+            return None
+        return {
             "stack": head.stack,
             "layer": head.layer,
             "head": head.head,
@@ -223,16 +225,18 @@ class HeadView(TokenSize, LongInput):
             "values": to_wire(masked_map(self.attention, self.quantity, head, self.unit)),
         }
 
-    def _compute_several(self) -> None:
-        """The maps of the heads that are drawn together, unless the page has them already."""
+    @computed("attention", "versus", "selected", "arrangement", "of", "quantity", "unit")
+    def _maps(self) -> dict[str, Any] | None:
+        """The maps of the heads, or of the two inputs, that are drawn together; else None."""
         head = self.head
-        two = self._two()
-        if head is not None and two is not None:
-            self._maps = two.to_wire(self.quantity, head, self.unit)
-            return
-        if head is None or self.arrangement == "one":
-            self._maps = None
-            return
+        if head is None or self.attention.is_long:
+            self._sent_together = None
+            return None
+        if two := self._two():
+            return two.to_wire(self.quantity, head, self.unit)
+        if self.arrangement == "one":
+            self._sent_together = None
+            return None
         stack = self.attention.stacks[head.stack]
         heads = drawn_heads(
             self.selected,
@@ -241,20 +245,20 @@ class HeadView(TokenSize, LongInput):
             stack.n_heads,
             len(stack.query) * len(stack.key),
         )
-        sent = self._maps
-        of_these = (self.quantity, self.unit)
-        if sent and (sent["quantity"], sent["unit"]) == of_these and {*heads} <= {*sent["heads"]}:
-            return
-        self._maps = maps_to_wire(self.attention, heads, self.quantity, self.unit)
+        of = (self.attention, self.quantity, self.unit)
+        sent = self._sent_together
+        if sent is None or sent[0] != of or not {*heads} <= {*sent[1]["heads"]}:
+            sent = of, maps_to_wire(self.attention, heads, self.quantity, self.unit)
+            self._sent_together = sent
+        return sent[1]
 
     def _choose_mode(self, change: object) -> None:
         self._mode_is_chosen = True
 
-    @traitlets.observe("unit")
+    @when_open("unit")
     def _show_all(self, change: object) -> None:
         """Clear positions: positions of tokens are not positions of words."""
-        if self._stacks:
-            self.window = None
+        self.window = None
 
     @traitlets.validate("window")
     def _check_window(self, proposal: dict[str, Any]) -> tuple[int, int, int, int] | None:
@@ -270,10 +274,10 @@ class HeadView(TokenSize, LongInput):
             )
         return window
 
-    @traitlets.observe("attention")
+    @when_open("attention")
     def _show_another_input(self, change: dict[str, Any]) -> None:
         """Nothing stays of another input: neither its words nor its part."""
-        if self._stacks and change["old"].intact is not self.attention.intact:
+        if change["old"].intact is not self.attention.intact:
             self.window = None
             if not self._mode_is_chosen:
                 self.mode = _mode_for(self.attention)

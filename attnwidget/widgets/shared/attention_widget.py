@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import traitlets
@@ -61,13 +59,11 @@ class AttentionWidget(HeadWidget):
         '(nothing) or "first" (all weight on the first token).',
     ).tag(sync=True)
 
-    _axes: traitlets.TraitType[Any, Any] = traitlets.Dict().tag(sync=True)
     # Why what was asked for last could not be done; what was shown stays.
     _refused = traitlets.Unicode().tag(sync=True)
 
     # The heads that are off in the shown attention, and the method.
     _edit: tuple[list[Head], EditMethod] = [], "uniform"
-    _waits = False
 
     def __init__(self, attention: Attention, **traits: Any) -> None:
         if not isinstance(attention, Attention):
@@ -137,30 +133,11 @@ class AttentionWidget(HeadWidget):
         # The new attention may have other stacks.
         stack = shown if shown in self.attention.stacks else next(iter(self._shapes()))
         self.layer = self._layers(stack).nearest(self.layer)
-        if not self._waits:
-            self._refresh()
-
-    @contextmanager
-    def _together(self) -> Iterator[None]:
-        with super()._together():
-            is_outermost = not self._waits
-            self._waits = True
-            try:
-                yield
-            finally:
-                if is_outermost:
-                    self._waits = False
-                    self._refresh()
 
     @property
     def _edits(self) -> str:
         """What is off, in words; "" for nothing, and where the attention was made so."""
         return "" if self.attention is self.attention.intact else self.attention.edits
-
-    @property
-    def _answers(self) -> bool:
-        """Whether a change is answered at once: the figure is open, and no other change follows."""
-        return self._is_open and not self._waits
 
     @computed("attention")
     def _stacks(self) -> list[dict[str, Any]]:

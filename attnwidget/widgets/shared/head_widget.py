@@ -73,8 +73,6 @@ class HeadWidget(Exporting, ComputedTraits):
         """Open the figure. The opening message has everything that the page draws first."""
         if options.static_fallback:
             warm_up()
-        self._compute_stale()
-        self._refresh()
         super().open()
 
     def _shapes(self) -> Shapes:
@@ -192,14 +190,6 @@ class HeadWidget(Exporting, ComputedTraits):
     def _stepped_stack(self) -> str:
         """Return the stack of the shown head; else the first stack."""
         return self.head.stack if self.head else next(iter(self._shapes()))
-
-    def _refresh(self) -> None:
-        """Compute the data that the page draws, and send it in one message."""
-        with self._answering():
-            self._compute()
-
-    def _compute(self) -> None:
-        """Set the drawn traits from the current options; each widget overrides it."""
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
