@@ -36,6 +36,25 @@ IN_SIGHT = """([canvas, layer]) => {
   const { scrollTop, clientHeight } = canvas.parentElement;
   return y0 + layer * (cell + gap + band) + cell <= scrollTop + clientHeight;
 }"""
+# The class that says how the panels are arranged.
+PLAN = """(root) => [...root.classList].filter((name) =>
+  /^attnw-ex-(one|two|under|three|broad|beside)$/.test(name))"""
+# A theme whose style sheets are exchanged while the figure is drawn: the page is narrow for less
+# than a frame. The figure looks at its background when the page's body changes.
+NARROW_WHILE_DRAWN = """async (root) => {
+  root.style.width = "300px";
+  root.parentElement.style.backgroundColor = "#111111";
+  document.body.dataset.changed = "dark";
+  await null;
+  await new Promise((resolve) => requestAnimationFrame(() => {
+    root.style.width = "";
+    resolve();
+  }));
+}"""
+AS_BEFORE = """(root) => {
+  root.parentElement.style.backgroundColor = "";
+  delete document.body.dataset.changed;
+}"""
 
 
 @pytest.fixture(autouse=True)
@@ -166,6 +185,25 @@ def test_nothing_jumps_when_a_detail_is_opened_or_measured(
     notebook.run_in_kernel("explorer.wait()")
     root.page.wait_for_timeout(300)
     assert height(root) == shown
+
+
+def test_a_change_of_the_theme_keeps_the_layout(notebook: LiveNotebook, root: Locator) -> None:
+    for window in (1200, 1600):
+        notebook.page.set_viewport_size({"width": window, "height": 1400})
+        notebook.page.wait_for_timeout(600)
+        plan = root.evaluate(PLAN)
+        assert plan != ["attnw-ex-one"], window
+        for theme in ("dark", "light"):
+            notebook.use_theme(theme)
+            expect(root).to_have_attribute("data-theme", theme)
+            notebook.page.wait_for_timeout(1800)
+            assert root.evaluate(PLAN) == plan, (window, theme)
+        root.evaluate(NARROW_WHILE_DRAWN)
+        expect(root).to_have_attribute("data-theme", "dark")
+        notebook.page.wait_for_timeout(600)
+        assert root.evaluate(PLAN) == plan, window
+        root.evaluate(AS_BEFORE)
+        expect(root).to_have_attribute("data-theme", "light")
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) 
     root = output.locator(".attnw-root")
     words = root.get_by_role("listbox").get_by_role("option")
     expect(words).to_have_count(notebook.value("len(sentences[31])"))
-    expect(root.locator(".attnw-arcs-hint").first).to_contain_text("the heads that its governor")
+    expect(root.locator(".attnw-arcs-hint").first).to_contain_text("the heads behind its governor")
     expect(root.get_by_role("combobox", name="direction")).to_have_count(0)
     expect(root).not_to_contain_text("Select a head")
 

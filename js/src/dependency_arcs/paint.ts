@@ -149,7 +149,10 @@ export function hangingPath({ x0, x1, depth, edge }: HangingArc, y: number): str
 
 /** Height of the predicted arcs of a row, with their marks and the bars that a page shows. */
 export const hangingHeight = (arcs: HangingArc[]) =>
-  Math.ceil(MARKS + Math.max(BARS, ...arcs.map(({ depth }) => depth)) + 4);
+  Math.ceil(
+    // A governor's name reaches lower than its line.
+    MARKS + Math.max(BARS + 4, ...arcs.map(({ depth, edge }) => depth + (edge ? 8 : 4))),
+  );
 
 const outcomeOf = ({ right }: HangingArc): Outcome => (right ? "right" : "wrong");
 

@@ -85,7 +85,6 @@ export function mount<T extends { _error: string }>(
   let alert = "";
   let theme: Theme | undefined;
   let look: Look | undefined;
-  let width = -1;
 
   const frame = () => {
     const isLost = connection.link === "lost";
@@ -146,11 +145,10 @@ export function mount<T extends { _error: string }>(
     theme = next;
     invalidate();
   });
-  // A figure's own height is no reason to lay it out again.
+  // A figure's own height is no reason to lay it out again. A host that changes its theme may lay
+  // the page out twice within a frame, so that only the width of the last drawing tells.
   const resized = new ResizeObserver(() => {
-    if (inner.clientWidth === width) return;
-    width = inner.clientWidth;
-    invalidate();
+    if (look && inner.clientWidth !== look.width) invalidate();
   });
   resized.observe(inner);
   root.addEventListener(
