@@ -10,7 +10,7 @@ import torch
 
 from attnwidget import Attention, load_model, score_at_distances
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from mechanism_models import READABLE, ROTARY, attend, build, inputs
+from fixtures.mechanism_models import READABLE, ROTARY, attend, build, inputs
 
 QUERY = 9
 KEY = 6

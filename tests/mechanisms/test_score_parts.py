@@ -18,7 +18,7 @@ from attnwidget import (
     wavelength_shares,
 )
 from fixtures import zoo
-from mechanism_models import READABLE, ROTARY, attend, build, inputs
+from fixtures.mechanism_models import READABLE, ROTARY, attend, build, inputs
 
 QUERY = 6
 KEY = 3
