@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.losses import Task
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.question import Question
 from attnwidget.capture.maps.attention import Attention
@@ -122,7 +122,7 @@ def first_order_effects(
 
     task = Task("log probability", question.inputs, log_probability)
     with tap(hf_model, keep):
-        gradients, gradient = attention_gradients(hf_model, task, _options(hf_model))
+        gradients, gradient = attention_gradients(hf_model, task, without_cache(hf_model))
     rows = [
         (moved[gradient.stack, gradient.layer] * gradient.values).sum(
             (0, 2, 3), dtype=torch.float64
@@ -215,7 +215,3 @@ def exact_effects(
     for head, rise in zip(heads, rises, strict=True):
         effects[head.layer, head.head] = rise
     return effects
-
-
-def _options(hf_model: Any) -> dict[str, Any]:
-    return {"use_cache": False} if "use_cache" in input_names(hf_model) else {}

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, in_order, inline
+from attnwidget.charts.named_rows import row_keys, rows_by_key
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, WIDTH, publication
 from attnwidget.text.xml_text import xml_texts
@@ -48,7 +49,7 @@ def answer_bars(
         raise ValueError("answer_bars takes fractions from 0 to 1")
     table["answer"] = xml_texts(table["answer"].tolist())
     # The same text may be two vocabulary entries: each has a row of its own.
-    table["row"] = [f"{row:04d}{answer}" for row, answer in enumerate(table["answer"])]
+    table["row"] = row_keys(table["answer"].tolist())
     questions = in_order(table["question"])
     most = float(table[names].max().max()) or 1.0
     panels = []
@@ -65,12 +66,7 @@ def _panel(table: pd.DataFrame, names: list[str], most: float, value_title: str)
         *(alt.Tooltip(f"{name}:Q", format=".3~g") for name in names),
     ]
     base = alt.Chart(inline(table)).encode(
-        y=alt.Y(
-            "row:N",
-            sort=None,
-            title=None,
-            axis=alt.Axis(ticks=False, labelExpr="slice(datum.value, 4)", labelLimit=160),
-        ),
+        y=rows_by_key(160),
         tooltip=tooltip,
     )
     bars = base.mark_bar(color=LIGHT.series[0], opacity=0.85, height=_STEP - 8).encode(

@@ -7,9 +7,9 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, inline
 from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.named_rows import row_keys, rows_by_key
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, WIDTH, publication
-from attnwidget.text.xml_text import xml_texts
 
 _STEP = 18
 """Pixels of a part's row."""
@@ -43,15 +43,8 @@ def signed_bars(
     """
     table = checked(frame, ["part", "value"], "signed_bars")
     # The same token may be two parts: each has a row of its own.
-    table["row"] = [f"{row:04d}{part}" for row, part in enumerate(xml_texts(list(table["part"])))]
-    base = alt.Chart(inline(table)).encode(
-        y=alt.Y(
-            "row:N",
-            sort=None,
-            title=None,
-            axis=alt.Axis(ticks=False, labelExpr="slice(datum.value, 4)", labelLimit=160),
-        )
-    )
+    table["row"] = row_keys(list(table["part"]))
+    base = alt.Chart(inline(table)).encode(y=rows_by_key(160))
     value = alt.Tooltip("value:Q", title=value_title, format=NUMBER)
     colour = alt.condition(alt.datum.value < 0, alt.value(LIGHT.wrong), alt.value(LIGHT.right))
     bars = base.mark_bar(height=_STEP - 6).encode(

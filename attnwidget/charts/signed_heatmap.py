@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import numpy as np
@@ -12,16 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from attnwidget.charts.frame_columns import inline
+from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, publication
-from attnwidget.text.xml_text import xml_texts
-
-# Pixels of a cell at most and at least, of a side while cells can shrink, and of a named cell.
-_CELL = 22
-_SMALLEST = 4
-_SIDE = 520
-_NAMED = 9
+from attnwidget.charts.theme import LIGHT, publication
 
 
 def signed_heatmap(
@@ -74,17 +66,17 @@ def signed_heatmap(
     most = float(np.nanmax(np.abs(cells))) or 1.0
     anchors = LIGHT.diverging
     domain = list(np.linspace(-most, most, len(anchors)))
-    step = min(_CELL, max(_SMALLEST, _SIDE // max(cells.shape)))
+    step = cell_size(cells.shape)
     chart = alt.Chart(inline(table.dropna())).mark_rect(strokeWidth=0)
     chart = chart.encode(
         x=alt.X(
             "column:O",
-            axis=_axis(columns, step, column_title, labelAngle=-90, orient="top"),
+            axis=named_axis(columns, step, column_title, labelAngle=-90, orient="top"),
             scale=alt.Scale(domain=list(range(len(columns)))),
         ),
         y=alt.Y(
             "row:O",
-            axis=_axis(rows, step, row_title),
+            axis=named_axis(rows, step, row_title),
             scale=alt.Scale(domain=list(range(len(rows)))),
         ),
         color=alt.Color(
@@ -100,18 +92,3 @@ def signed_heatmap(
     )
     chart = chart.properties(width=alt.Step(step), height=alt.Step(step))
     return offline(publication(chart, title))
-
-
-def _axis(names: Sequence[str], step: int, title: str, **options: Any) -> alt.Axis:
-    return alt.Axis(
-        title=title,
-        labels=step >= _NAMED,
-        # Names may repeat, so the scale has their places and a label looks its name up.
-        labelExpr=f"{json.dumps(xml_texts(names), ensure_ascii=False)}[datum.value]",
-        labelOverlap=False,
-        labelFontSize=min(LABEL, step),
-        ticks=False,
-        grid=False,
-        domain=False,
-        **options,
-    )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import numpy as np
@@ -12,17 +10,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from attnwidget.charts.frame_columns import inline
+from attnwidget.charts.grid_cells import cell_size, named_axis
 from attnwidget.charts.layer_curves import NUMBER
 from attnwidget.charts.offline_chart import offline
-from attnwidget.charts.theme import LABEL, LIGHT, publication
-from attnwidget.text.xml_text import xml_texts
-
-_CELL = 22
-_SMALLEST = 4
-_SIDE = 520
-"""Pixels of a cell at most and at least, and of a side while cells can shrink."""
-_NAMED = 9
-"""Pixels of a cell from which on tokens are written beside it."""
+from attnwidget.charts.theme import LIGHT, publication
 
 
 def token_heatmap(
@@ -70,15 +61,16 @@ def token_heatmap(
     table = pd.DataFrame({"row": row, "column": column, "value": cells.ravel()})
     table["query"] = np.asarray(query, dtype=object)[row]
     table["key"] = np.asarray(key, dtype=object)[column]
-    step = min(_CELL, max(_SMALLEST, _SIDE // max(cells.shape)))
+    step = cell_size(cells.shape)
     chart = (
         alt.Chart(inline(table))
         .mark_rect(strokeWidth=0)
         .encode(
             x=alt.X(
-                "column:O", axis=_axis(key, step, "attended token", labelAngle=-90, orient="top")
+                "column:O",
+                axis=named_axis(key, step, "attended token", labelAngle=-90, orient="top"),
             ),
-            y=alt.Y("row:O", axis=_axis(query, step, "attending token")),
+            y=alt.Y("row:O", axis=named_axis(query, step, "attending token")),
             color=alt.Color(
                 "value:Q",
                 title=value_title,
@@ -93,19 +85,4 @@ def token_heatmap(
     )
     return offline(
         publication(chart.properties(width=alt.Step(step), height=alt.Step(step)), title)
-    )
-
-
-def _axis(tokens: Sequence[str], step: int, title: str, **options: Any) -> alt.Axis:
-    return alt.Axis(
-        title=title,
-        labels=step >= _NAMED,
-        # Tokens repeat, so that the scale has their places and a label looks its token up.
-        labelExpr=f"{json.dumps(xml_texts(tokens), ensure_ascii=False)}[datum.value]",
-        labelOverlap=False,
-        labelFontSize=min(LABEL, step),
-        ticks=False,
-        grid=False,
-        domain=False,
-        **options,
     )

@@ -7,6 +7,7 @@ import pandas as pd
 
 from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.layer_curves import NUMBER
+from attnwidget.charts.named_rows import row_keys, rows_by_key
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.theme import LIGHT, publication
 from attnwidget.text.xml_text import xml_texts
@@ -46,8 +47,7 @@ def vocabulary_bars(frame: pd.DataFrame, *, title: str, value_title: str) -> alt
     table["score"] = frame["score"].astype(float).to_numpy()
     table["source"] = xml_texts(table["source"].tolist())
     # The same text may be two vocabulary entries: each has a row of its own.
-    answers = xml_texts(table["answer"].tolist())
-    table["row"] = [f"{row:04d}{answer}" for row, answer in enumerate(answers)]
+    table["row"] = row_keys(table["answer"].tolist())
     reach = float(table["score"].abs().max()) or 1.0
     scale = alt.Scale(domain=[-reach, reach])
     panels = [
@@ -65,12 +65,7 @@ def _panel(table: pd.DataFrame, source: str, scale: alt.Scale, value_title: str)
     chart = alt.Chart(inline(table.sort_values("score", ascending=False, kind="stable")))
     chart = chart.mark_bar(height=_STEP - 5).encode(
         x=alt.X("score:Q", title=value_title, scale=scale, axis=alt.Axis(grid=True, tickCount=5)),
-        y=alt.Y(
-            "row:N",
-            sort=None,
-            title=None,
-            axis=alt.Axis(ticks=False, labelExpr="slice(datum.value, 4)", labelLimit=110),
-        ),
+        y=rows_by_key(110),
         color=colour,
         tooltip=[
             alt.Tooltip("answer:N"),

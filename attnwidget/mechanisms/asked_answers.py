@@ -15,7 +15,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.model import AttentionModel
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.mechanisms.heads_at_token import reading_of
+from attnwidget.mechanisms.model_reading import whole_reading_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ def asked_answers(
 
     Raises:
         TypeError: The model has no head that predicts words.
-        ValueError: As `reading_of`; no such token or answer; both answers are the same.
+        ValueError: As `whole_reading_of`; no such token or answer; both answers are the same.
     """
-    reading = reading_of(attention, what)
+    reading = whole_reading_of(attention, what)
     model = language_model(reading, what)
     place = asked_position(reading, model, position)
     question = model.question(reading.inputs, place)

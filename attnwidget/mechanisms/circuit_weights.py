@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.weight_placement import device_of
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers, layer_numbers
-from attnwidget.capture.tapping.projection import Projections, find_projection
+from attnwidget.capture.tapping.projection import Projections, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.linear_maps import linear_map, unit_probes
 from attnwidget.kernels.norm_gains import NormGain
@@ -147,7 +147,7 @@ class CircuitWeights:
     @property
     def first_projection(self) -> nn.Module:
         """The output projection of the first layer with attention."""
-        found = self._projection(self._sites[0])
+        found = projection_of(self.hf_model, self._sites[0])
         assert found is not None  # `layer` refuses a layer without a known output projection
         return found
 
@@ -164,13 +164,10 @@ class CircuitWeights:
             ids: Vocabulary ids, int64 [1, n].
             same_position: Put every token at position 0, if the model takes positions.
         """
-        names = input_names(self.hf_model)
         inputs: dict[str, Any] = {"input_ids": ids.to(device_of(self.hf_model))}
-        if same_position and "position_ids" in names:
+        if same_position and "position_ids" in input_names(self.hf_model):
             inputs["position_ids"] = torch.zeros_like(inputs["input_ids"])
-        if "use_cache" in names:
-            inputs["use_cache"] = False
-        return inputs
+        return inputs | without_cache(self.hf_model)
 
     def layer(self, layer: int) -> HeadCircuits:
         """Return the matrices of the heads of a layer.
@@ -188,7 +185,7 @@ class CircuitWeights:
             raise ValueError(f"{where} has no output circuit: {self._projections.why_not(module)}")
         before = norm_with_output(self.calls, self.norms, call.input)
         # What a projection puts out: some attention modules (BLOOM) add the stream to it.
-        projection = self._projection(site)
+        projection = projection_of(self.hf_model, site)
         written = None if projection is None else first_tensor(self.calls[projection].output)
         after = norm_with_input(self.calls, self.norms, written)
         norm = None if before is None else gain_of(before, self.size)
@@ -262,18 +259,13 @@ class CircuitWeights:
         some = torch.tensor([[n_tokens // 3, n_tokens // 2, n_tokens - 1]])
         self._projections.check(self.hf_model, self.inputs(some, same_position=False))
         modules = [site.module for site in self._sites]
-        projections = map(self._projection, self._sites)
+        projections = [projection_of(self.hf_model, site) for site in self._sites]
         ends = [*projections, embedding, unembedding]
         watched = [*modules, *self.blocks, *self.norms, *filter(None, ends)]
         ids = torch.full((1, self.n_at_once), n_tokens // 2)
         with tap(self.hf_model, lambda _: None), recorded_calls(watched) as calls:
             self.hf_model(**self.inputs(ids, same_position=True))
         return calls
-
-    def _projection(self, site: Site) -> nn.Module | None:
-        """Return the output projection of an attention module; None if it is not known."""
-        parent = self.hf_model.get_submodule(site.path.rpartition(".")[0])
-        return find_projection(site.module, parent)
 
     def _refuse_what_has_no_circuits(self) -> None:
         if {site.stack for site in self._sites} != {"self"}:

@@ -15,16 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.tapping.projection import is_plain_linear
+from attnwidget.mechanisms.exact_linear import refuse_coarse_weights
 from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.heads_at_token import HeadsWatch, watching_heads
+from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules
 from attnwidget.mechanisms.thread_hooks import thread_hook
 
 # Differences that rounding explains, as a share of the largest part.
 _ROUNDING = 1e-4
-_PRECISE = (torch.float32, torch.float64)
 _INSTEAD = (
     "gradient_effects(attention, answer, versus) gives effects to first order (gradient times "
     "output), and ablate(model, examples, score='loss') measures the score without each head"
@@ -73,23 +75,17 @@ def direct_path(
         ValueError: Too few digits, quantised weights, no unembedding, or logits that are not linear
             in the residual stream.
     """
-    name = type(hf_model).__name__
-    dtypes = {p.dtype for p in hf_model.parameters() if p.is_floating_point()}
-    if odd := dtypes - set(_PRECISE):
-        raise ValueError(
-            f"{name} has weights in {odd.pop()}, whose rounding is larger than many effects: load "
-            "the model with dtype=torch.float32"
-        )
+    refuse_coarse_weights(hf_model)
     modules = StreamModules.of(hf_model)
     unembedding = hf_model.get_output_embeddings()
-    if unembedding is None or type(unembedding.weight) not in (Tensor, nn.Parameter):
+    if unembedding is None or not is_plain_linear(unembedding):
         raise ValueError(
-            f"{name} has no plain unembedding, a matrix from the residual stream onto the "
-            f"vocabulary, so there are no direct effects on a logit; {_INSTEAD}"
+            f"{type(hf_model).__name__} has no plain unembedding, a matrix from the residual "
+            f"stream onto the vocabulary, so there are no direct effects on a logit; {_INSTEAD}"
         )
     weight = weight_of(unembedding, "weight")
     assert weight is not None
-    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     with torch.enable_grad(), watching_heads(hf_model, row, "self") as watch:
         variables = _Variables(hf_model, modules, watch)
         with variables.opened(), _at_row(unembedding, row) as seen:
@@ -224,7 +220,7 @@ class _Variables:
     def _freeze(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> Any:
-        given = next(v for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
+        given = first_argument(args, kwargs)
         with torch.no_grad():
             frozen = FrozenNorm.of(module, given, output)
         if frozen is None:

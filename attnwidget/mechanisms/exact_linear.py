@@ -23,6 +23,25 @@ def exact_dtype(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
+def refuse_coarse_weights(hf_model: nn.Module) -> None:
+    """Raise ValueError for weights of fewer digits than float32: their sums are not exact.
+
+    Example:
+        >>> import torch
+        >>> refuse_coarse_weights(torch.nn.Linear(2, 1).bfloat16())
+        Traceback (most recent call last):
+        ValueError: Linear has weights in bfloat16, whose rounding is larger than many parts of \
+a sum: load the model with dtype=torch.float32
+    """
+    dtypes = {p.dtype for p in hf_model.parameters() if p.is_floating_point()}
+    if coarse := dtypes - {torch.float32, torch.float64}:
+        raise ValueError(
+            f"{type(hf_model).__name__} has weights in {str(coarse.pop()).removeprefix('torch.')}, "
+            "whose rounding is larger than many parts of a sum: load the model with "
+            "dtype=torch.float32"
+        )
+
+
 def exact_forward(module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return a forward that also takes float64; None for a module without weights.
 

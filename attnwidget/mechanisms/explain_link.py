@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.score_parts import capped
+from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.bias_by_offset import bias_name
-from attnwidget.mechanisms.rotations import known_rotation
+from attnwidget.mechanisms.rotations import known_rotation, turn_name
 
 if TYPE_CHECKING:
     import altair as alt
@@ -75,12 +75,12 @@ class LinkExplanation:
         """Return the parts by wavelength, if pairs of dimensions turn, else by dimension."""
         if len(self.wavelengths):
             named = {
-                f"turn of {period:,.3g} tokens" if math.isfinite(period) else "pairs at rest": 0.0
+                turn_name(period) if math.isfinite(period) else "pairs at rest": 0.0
                 for period in self.periods
             }
             for period, value in zip(self.periods, self.wavelengths, strict=True):
                 resting = not math.isfinite(period)
-                named["pairs at rest" if resting else f"turn of {period:,.3g} tokens"] += value
+                named["pairs at rest" if resting else turn_name(period)] += value
             if len(self.dimensions) > 2 * len(self.wavelengths):
                 named["content"] = self.content
         else:
@@ -94,10 +94,10 @@ class LinkExplanation:
             yield "soft cap", self.softcap
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a part: kind, part, dimensions, period, value.
+        """Return one row per part: kind, part, dimensions, period, value.
 
         Kinds are "dimension", "wavelength", "content", "bias", "soft cap" and "total". Dimensions
-        and wavelengths are two ways to split the same sum.
+        and wavelengths are two ways to split the same sum. `attrs` has the "model" and the "head".
         """
         import pandas as pd
 
@@ -107,7 +107,7 @@ class LinkExplanation:
         ]
         turning = zip(self.pairs, self.periods, self.wavelengths, strict=True)
         for (first, second), period, value in turning:
-            name = f"turn of {period:,.3g} tokens"
+            name = turn_name(period)
             rows.append(("wavelength", name, f"{first} {second}", float(period), float(value)))
         rows.append(("content", "content", "", math.nan, self.content))
         if self.bias_kind:
@@ -116,7 +116,7 @@ class LinkExplanation:
             rows.append(("soft cap", "soft cap", "", math.nan, self.softcap))
         rows.append(("total", "total", "", math.nan, self.total))
         frame = pd.DataFrame(rows, columns=["kind", "part", "dimensions", "period", "value"])
-        frame.attrs["model"] = self.model_name
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
     def chart(self) -> alt.LayerChart:
@@ -145,8 +145,9 @@ class LinkExplanation:
         parts = [f"{sum_of} {self.total - self.bias - self.softcap:+.3f}"]
         parts += [f"{name} {value:+.3f}" for name, value in self._others()]
         return (
-            f"LinkExplanation({self.head}, {query!r} at {key!r} {first:.3f} and at {versus!r} "
-            f"{second:.3f}: {' '.join(parts)} = {self.total:+.3f}, log ratio {self.log_ratio:+.3f})"
+            f"LinkExplanation({self.model_name}, {self.head}, {query!r} at {key!r} {first:.3f} and "
+            f"at {versus!r} {second:.3f}: {' '.join(parts)} = {self.total:+.3f}, "
+            f"log ratio {self.log_ratio:+.3f})"
         )
 
 
@@ -186,7 +187,7 @@ def explain_link(
         >>> bool(abs(link.dimensions.sum() - link.log_ratio) < 1e-4)
         True
     """
-    named = attention.head((layer, head) if stack is None else (layer, head, stack))
+    named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
     query = token_at(query, len(axes.query), "query")
     key = token_at(key, len(axes.key), "key")
@@ -198,12 +199,7 @@ def explain_link(
     versus = token_at(versus, len(axes.key), "key")
     if versus == key:
         raise ValueError(f"versus={versus} is the key itself: pass the place of another key")
-    for place in (key, versus):
-        if visible is not None and not bool(visible[place]):
-            raise ValueError(
-                f"the mask hides key {place} from query {query}, so its weight is 0: choose a key "
-                "that the query sees"
-            )
+    refuse_hidden(row, query, key, versus)
     ends = [key, versus]
     by_dimension = row.scaling * row.query[0] * (row.key[key] - row.key[versus])
     products = row.scaling * row.key[ends] @ row.query[0]
@@ -215,9 +211,6 @@ def explain_link(
     by_pair = by_dimension[rotation.pairs].sum(-1)
     with np.errstate(divide="ignore"):
         log_ratio = float(np.log(np.float64(weights[key])) - np.log(np.float64(weights[versus])))
-    frequencies = rotation.frequencies.abs().numpy()
-    with np.errstate(divide="ignore"):
-        periods = 2 * np.pi / frequencies
     return LinkExplanation(
         head=named,
         query=query,
@@ -227,7 +220,7 @@ def explain_link(
         weights=(float(weights[key]), float(weights[versus])),
         dimensions=by_dimension.numpy(),
         pairs=rotation.pairs.numpy(),
-        periods=periods,
+        periods=rotation.periods,
         wavelengths=by_pair.numpy(),
         content=raw - float(by_pair.sum()),
         bias=bias,
@@ -238,14 +231,6 @@ def explain_link(
         model_name=attention.model_name,
         note=rotation.why_not,
     )
-
-
-def token_at(place: int, count: int, side: str) -> int:
-    """Return a place among `count` tokens; ValueError if there is no such token."""
-    place = as_index(place)
-    if not 0 <= place < count:
-        raise ValueError(f"{side} {place} is not among 0 to {count - 1}")
-    return place
 
 
 def _runner_up(weights: Any, key: int, visible: Any, head: Head, query: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ class FrozenNorm:
         gain: Factor of each dimension, or None for 1.
         bias: Constant of each dimension, or None.
         centred: Whether the mean is subtracted.
+        epsilon: What the norm adds to the mean square.
     """
 
     shape: tuple[int, ...]
@@ -37,6 +38,7 @@ class FrozenNorm:
     gain: Tensor | None
     bias: Tensor | None
     centred: bool
+    epsilon: float
 
     @classmethod
     def of(cls, module: nn.Module, given: Tensor, output: object) -> FrozenNorm | None:
@@ -60,7 +62,7 @@ class FrozenNorm:
             moved = given - given.mean(-1, keepdim=True) if centred else given
             deviation = (moved.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
             for gain in gains:
-                frozen = cls(tuple(given.shape), deviation, gain, bias, centred)
+                frozen = cls(tuple(given.shape), deviation, gain, bias, centred, epsilon)
                 if float((frozen(given) - output).abs().max()) <= allowed:
                     return frozen
         return None
@@ -84,7 +86,7 @@ class FrozenNorm:
         shape = list(self.shape)
         shape[axis] = len(tokens)
         deviation = self.deviation.index_select(axis, tokens)
-        return FrozenNorm(tuple(shape), deviation, self.gain, self.bias, self.centred)
+        return replace(self, shape=tuple(shape), deviation=deviation)
 
 
 def token_axis(shape: tuple[int, ...], n_tokens: int) -> int:

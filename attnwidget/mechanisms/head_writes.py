@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index as as_index
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.stack_axes import chosen_stack
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.arrays import Float64Array
-from attnwidget.mechanisms.heads_at_token import heads_at_token, reading_of
+from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.heads_at_token import heads_at_token
+from attnwidget.mechanisms.model_reading import whole_reading_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -160,10 +160,11 @@ def head_writes(
         >>> round(float(writes.shares.sum()), 6)
         1.0
     """
-    axes = chosen_stack(attention.stacks, stack, attention.model_name)
-    chosen = attention.head((layer, head, axes.name))
-    reading = reading_of(attention, "what a head writes")
-    place = checked_position(position, len(axes.query))
+    chosen = head_at(attention, layer, head, stack)
+    axes = attention.stacks[chosen.stack]
+    reading = whole_reading_of(attention, "what a head writes")
+    n_query = len(axes.query)
+    place = n_query - 1 if position is None else token_at(position, n_query, "position")
     with reading.model.lock:
         at = heads_at_token(reading, place, chosen.layer, axes.name)
     with torch.no_grad():
@@ -181,19 +182,6 @@ def head_writes(
         note=at.note,
         model_name=attention.model_name,
     )
-
-
-def checked_position(position: int | None, count: int) -> int:
-    """Return the index of a token; None stands for the last token.
-
-    Raises:
-        ValueError: There is no such token.
-    """
-    if position is None:
-        return count - 1
-    if not 0 <= as_index(position) < count:
-        raise ValueError(f"position {position} is not among the tokens 0 to {count - 1}")
-    return as_index(position)
 
 
 def _square(vector: Float64Array) -> float:

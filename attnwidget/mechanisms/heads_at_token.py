@@ -10,12 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
-from attnwidget.capture.hub_model.weight_placement import weight_of
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.attention_sites import find_sites
-from attnwidget.capture.tapping.projection import Projections, find_projection
+from attnwidget.capture.tapping.projection import Projections, projection_bias, projection_of
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.head_outputs import head_outputs, layer_bias, source_outputs
 from attnwidget.mechanisms.thread_hooks import thread_hook
@@ -74,37 +73,6 @@ class HeadsAtToken:
         return layer_bias(self.weights.sum(-1), shared, self.projections, self.output_bias)
 
 
-def reading_of(attention: Attention, what: str) -> Reading[Attention]:
-    """Return the input of an attention, which its model reads again.
-
-    Args:
-        attention: Made by a model that is still there.
-        what: What is asked of the model, to begin an error message.
-
-    Raises:
-        ValueError: Given weights, edited heads, a long input, or padding.
-        RuntimeError: The weights of the model have changed since.
-    """
-    reading = attention.reading
-    if reading is None:
-        raise ValueError(
-            f"{what} is read from a model, and this attention has none (given weights, or heads "
-            "switched off): make one with load_model(...).attend(text), outside of `disabled`"
-        )
-    if attention.is_long:
-        raise ValueError(
-            f"{what} needs whole maps, and this input was read without them: "
-            "attend(text, long=False) reads it with whole maps"
-        )
-    for name, mask in reading.inputs.items():
-        if name.endswith("attention_mask") and not bool(mask.bool().all()):
-            raise ValueError(
-                f"{what} is of inputs without padding; {name} hides tokens: leave the padding out"
-            )
-    reading.refuse_changed()
-    return reading
-
-
 def heads_at_token(
     reading: Reading[Attention], position: int, layer: int, stack: str
 ) -> HeadsAtToken:
@@ -121,7 +89,7 @@ def heads_at_token(
             The message has the reason.
     """
     hf_model = reading.model.hf_model
-    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     with torch.no_grad(), watching_heads(hf_model, position, stack, [layer]) as watch:
         hf_model(**reading.inputs, **options)
     if layer not in watch.layers:
@@ -140,8 +108,7 @@ def watching_heads(
         for site in find_sites(hf_model):
             if site.stack != stack:
                 continue
-            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
-            projection = find_projection(site.module, parent)
+            projection = projection_of(hf_model, site)
             undo.callback(site.module.register_forward_pre_hook(thread_hook(watch.enter)).remove)
             for linear in _linears(site.module, projection):
                 undo.callback(linear.register_forward_hook(thread_hook(watch.keep_linear)).remove)
@@ -224,7 +191,7 @@ class HeadsWatch:
         shares = self._projections.of_heads(module, len(weights))
         assert shares is not None
         projection, output = self._outputs[layer]
-        output_bias = weight_of(projection, "bias")
+        output_bias = projection_bias(projection)
         if output_bias is None:
             output_bias = torch.zeros_like(output)
         known = torch.zeros_like(value[:, 0]) if bias is None else bias

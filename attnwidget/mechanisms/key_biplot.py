@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.score_plane import score_plane
+from attnwidget.mechanisms.asked_places import head_at
 from attnwidget.text.counted import counted
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class KeyBiplot:
     model_name: str
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a point: side, input, place, token, x, y."""
+        """Return one row per point: side, input, place, token, x, y.
+
+        `attrs` has the "model" and the "head".
+        """
         import pandas as pd
 
         frames = []
@@ -68,7 +72,7 @@ class KeyBiplot:
             columns = {"side": side, "input": inputs, "place": places, "token": tokens}
             frames.append(pd.DataFrame(columns).assign(x=points[:, 0], y=points[:, 1]))
         frame = pd.concat(frames, ignore_index=True)
-        frame.attrs["model"] = self.model_name
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
     def chart(self) -> alt.LayerChart:
@@ -83,7 +87,7 @@ class KeyBiplot:
 
     def __repr__(self) -> str:
         size = f"{len(self.queries)}×{counted(len(self.keys), 'token')}"
-        return f"KeyBiplot({self.head}, {size}, {self.explained:.0%} explained)"
+        return f"KeyBiplot({self.model_name}, {self.head}, {size}, {self.explained:.0%} explained)"
 
 
 def key_biplot(
@@ -116,7 +120,7 @@ def key_biplot(
         raise ValueError(
             f"queries and keys of different models have no common plane: {', '.join(names)}"
         )
-    named = attentions[0].head((layer, head) if stack is None else (layer, head, stack))
+    named = head_at(attentions[0], layer, head, stack)
     parts = [one.score_parts(one.head(named)) for one in attentions]
     axes = [one.stacks[named.stack] for one in attentions]
     queries, keys, values = score_plane(

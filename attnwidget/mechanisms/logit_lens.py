@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.held_attributes import Hold, held
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.predictions import Answers
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.predict import prediction_task, vocabulary_answers
@@ -23,7 +23,8 @@ from attnwidget.capture.tapping.replay import layers_of
 from attnwidget.capture.tapping.tap import tap
 from attnwidget.kernels.arrays import Float32Array, Float64Array
 from attnwidget.mechanisms.asked_answers import asked_position, language_model
-from attnwidget.mechanisms.heads_at_token import reading_of
+from attnwidget.mechanisms.model_reading import whole_reading_of
+from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.thread_hooks import thread_hook
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def logit_lens(attention: Attention, *, at: Iterable[int] | None = None, top: in
         >>> lens.probability("her")[-1].round(2)
         np.float32(0.82)
     """
-    reading = reading_of(attention, _WHAT)
+    reading = whole_reading_of(attention, _WHAT)
     model = language_model(reading, _WHAT)
     if as_index(top) < 1:
         raise ValueError(f"top is at least 1, got {top}")
@@ -213,13 +214,13 @@ def _lens(hf_model: Any, inputs: Mapping[str, Tensor], rows: Sequence[int]) -> F
     if head is None:
         raise ValueError(f"{_WHAT} needs a projection onto the vocabulary, and {name} has none")
     modules = [layer for layer, _ in layers]
-    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     chosen = list(rows)
     first: list[Tensor] = []
     outputs: dict[nn.Module, Any] = {}
 
     def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        first[:] = [next(v for v in (*args, *kwargs.values()) if isinstance(v, Tensor))]
+        first[:] = [first_argument(args, kwargs)]
 
     def keep(module: nn.Module, _: Any, output: Any) -> None:
         outputs[module] = output

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.hub_model.losses import Task
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.gradients import attention_gradients
@@ -25,6 +25,7 @@ from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
 if TYPE_CHECKING:
     import altair as alt
+    import pandas as pd
 
 
 def total_effects(asked: AskedAnswers, attention: Attention) -> Float64Array:
@@ -91,6 +92,23 @@ class GradientEffects(HeadResult):
             diverging=True,
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per head and metric: layer and head (from 0), metric, value.
+
+        `attrs` has the "model", "answer", "versus", "position" and "logit_difference".
+        """
+        frame = super().to_frame()
+        frame.attrs |= {"answer": self.answer, "versus": self.versus}
+        frame.attrs |= {"position": self.position, "logit_difference": self.logit_difference}
+        return frame
+
+    def __repr__(self) -> str:
+        size = "×".join(map(str, self.effects.shape))
+        return (
+            f"GradientEffects({self.model_name}, {self.answer} against {self.versus}: "
+            f"{self.logit_difference:.3g}, {size} heads)"
+        )
+
 
 def gradient_effects(
     attention: Attention,
@@ -140,7 +158,7 @@ def gradient_effects(
     def difference(output: Any) -> Tensor:
         return asked.difference(output.logits[:, asked.row])
 
-    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     task = Task("logit difference", asked.question.inputs, difference)
     with asked.reading.model.lock:
         with tap(hf_model, keep):

@@ -81,12 +81,12 @@ def without_output(module: nn.Module) -> Iterator[None]:
         hook.remove()
 
 
-class _InputSeenError(Exception):
-    """The input of the module has been seen, and the pass can end."""
+class ReachedError(Exception):
+    """Ends a forward pass that has reached the states that were asked for."""
 
 
-def input_of(module: nn.Module, run: partial[Any]) -> Tensor:
-    """Return the input of a module in a forward pass, which ends there.
+def input_of(module: nn.Module, run: partial[Any]) -> Tensor | None:
+    """Return the input of a module in a forward pass, which ends there; None if it did not run.
 
     Args:
         module: A module of the model.
@@ -95,19 +95,26 @@ def input_of(module: nn.Module, run: partial[Any]) -> Tensor:
     seen: list[Tensor] = []
 
     def stop(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        vectors = ModuleCall(args, kwargs, None).input
-        assert vectors is not None
-        seen.append(vectors)
-        raise _InputSeenError
+        seen.append(first_argument(args, kwargs))
+        raise ReachedError
 
     hook = module.register_forward_pre_hook(stop, with_kwargs=True)
     try:
         run()
-    except _InputSeenError:
+    except ReachedError:
         pass
     finally:
         hook.remove()
-    return seen[0]
+    return seen[0] if seen else None
+
+
+def first_argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
+    """Return the first tensor among the arguments of a module.
+
+    Raises:
+        StopIteration: No argument is a tensor.
+    """
+    return next(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
 
 
 def first_tensor(output: Any) -> Tensor | None:

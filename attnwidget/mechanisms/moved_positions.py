@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.tap import LayerAttention, tap
+from attnwidget.mechanisms.model_reading import reading_of
+from attnwidget.mechanisms.module_calls import ReachedError
 from attnwidget.mechanisms.stream_modules import StreamModules
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.tapping.head import Head
-
-
-class _ReachedError(Exception):
-    """Ends a pass at the layer that was asked for."""
 
 
 def keys_at_positions(
@@ -36,8 +34,7 @@ def keys_at_positions(
     Raises:
         ValueError: The model has no such table, or the table has no row for a distance.
     """
-    reading = attention.reading
-    assert reading is not None
+    reading = reading_of(attention, "a key at another position")
     hf_model = reading.model.hf_model
     tables = [m for m, kind in StreamModules.of(hf_model).embeddings.items() if kind == "positions"]
     moves = [query - distance - key for distance in distances]
@@ -70,16 +67,16 @@ def keys_at_positions(
             if seen.key is not None:
                 group = seen.weights.shape[1] // seen.key.shape[1]
                 found.append(seen.key[:, head.head // group, key])
-            raise _ReachedError
+            raise ReachedError
 
     count = len(distances)
     inputs = {n: v.expand(count, *v.shape[1:]) for n, v in reading.inputs.items()}
-    options: dict[str, Any] = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     hooks = [t.register_forward_hook(move) for t in tables if isinstance(t, nn.Embedding)]
     try:
         with reading.model.lock, torch.no_grad(), tap(hf_model, on_layer):
             hf_model(**inputs, **options)
-    except _ReachedError:
+    except ReachedError:
         pass
     finally:
         for hook in hooks:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.kernels.norm_gains import NormGain
+from attnwidget.mechanisms.frozen_norm import FrozenNorm
 from attnwidget.mechanisms.module_calls import ModuleCall, first_tensor, same_tensor
 
 # Sizes of vectors: the epsilon of a norm does not count for large vectors, and counts for small.
@@ -16,8 +17,12 @@ _SMALL = 0.01
 
 
 def norms_of(model: nn.Module) -> list[nn.Module]:
-    """Return the modules of a model whose class is called a norm."""
-    return [module for module in model.modules() if "norm" in type(module).__name__.lower()]
+    """Return the modules of a model, without modules inside, whose class is called a norm."""
+    return [
+        module
+        for module in model.modules()
+        if "norm" in type(module).__name__.lower() and next(module.children(), None) is None
+    ]
 
 
 def norm_with_output(
@@ -39,14 +44,14 @@ def norm_with_input(
 
 @torch.no_grad()
 def gain_of(norm: nn.Module, size: int) -> NormGain:
-    """Return the gain of a norm, found by what the norm makes of some vectors.
+    """Return the gain of a norm, checked on some vectors.
 
     Args:
         norm: A LayerNorm or an RMSNorm, under any name: Gemma's gain is one plus its weight.
         size: Number of dimensions, d.
 
     Raises:
-        ValueError: The output depends on the length of a vector, or is no gain times the vector.
+        ValueError: The norm is neither a layer norm nor an RMS norm.
 
     Example:
         >>> import torch
@@ -60,25 +65,14 @@ def gain_of(norm: nn.Module, size: int) -> NormGain:
     weight = next(norm.parameters(), torch.zeros(()))
     probe = torch.linspace(0.5, 1.5, size)
     probe[1::2] *= -1
-    probe -= probe.mean()
-    probe /= probe.square().mean().sqrt()
-    large = torch.stack([probe, -probe, 2 * probe, probe + 1]) * _LARGE
-    probes = torch.cat([large, torch.stack([probe, -probe]) * _SMALL])
-    seen = norm(probes[None].to(weight.device, weight.dtype))[0].float()
-    plus, minus, longer, shifted, small_plus, small_minus = seen.cpu()
-    tolerance = 1e-3 if weight.dtype in (torch.float32, torch.float64) else 5e-2
-    reach = tolerance * max(float(plus.abs().max()), 1e-6)
-    if float((plus - longer).abs().max()) > reach:
+    large = torch.stack([probe, 2 * probe, probe + 1]) * _LARGE
+    probes = torch.cat([large, probe[None] * _SMALL])[None].to(weight.device, weight.dtype)
+    frozen = FrozenNorm.of(norm, probes, norm(probes))
+    if frozen is None:
         raise ValueError(
-            f"{type(norm).__name__} is no norm of a kind that is known: a vector twice as long "
-            "gives another result"
+            f"{type(norm).__name__} is no norm of a kind that is known: a layer norm or an RMS "
+            "norm, with the gain in its weight"
         )
-    # A bias is the same in both, and so leaves the difference.
-    difference = plus - minus
-    shrunk = float((small_plus - small_minus).norm() / difference.norm().clamp_min(1e-12))
-    return NormGain(
-        gain=(difference / (2 * probe)).to(weight.device),
-        bias=((plus + minus) / 2).to(weight.device),
-        centres=float((plus - shifted).abs().max()) <= reach,
-        epsilon=_SMALL**2 * max(shrunk**-2 - 1, 0.0) if shrunk > 0 else 0.0,
-    )
+    gain = torch.ones_like(probes[0, 0]) if frozen.gain is None else frozen.gain.detach()
+    bias = torch.zeros_like(gain) if frozen.bias is None else frozen.bias.detach()
+    return NormGain(gain.float(), bias.float(), frozen.centred, frozen.epsilon)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -19,16 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.held_attributes import Hold, held
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
+from attnwidget.capture.tapping.projection import projection_bias
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from attnwidget.mechanisms.exact_linear import exact_dtype, exact_forward
-from attnwidget.mechanisms.stream_records import (
-    Record,
-    StreamRecords,
-    Writer,
-    bias_of,
-    first_tensor,
-)
+from attnwidget.mechanisms.exact_linear import exact_dtype, exact_forward, refuse_coarse_weights
+from attnwidget.mechanisms.model_reading import reading_of
+from attnwidget.mechanisms.module_calls import ReachedError, first_argument, input_of
+from attnwidget.mechanisms.stream_records import Record, StreamRecords, Writer
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
@@ -39,7 +37,6 @@ _NUMBERS_AT_ONCE = 16 * 1024 * 1024
 # Differences that rounding explains, and shares that are rounding, of the largest number.
 _ROUNDING = {torch.float64: 1e-5, torch.float32: 1e-4}
 _NOTHING = 1e-6
-_PRECISE = {torch.float32, torch.float64}
 
 States = dict[str, Tensor]
 
@@ -55,10 +52,6 @@ class Shares:
 
     writers: tuple[Writer, ...]
     parts: Mapping[str, Tensor]
-
-
-class _ReachedError(Exception):
-    """Ends a pass that has reached the states that were asked for."""
 
 
 class ResidualStream:
@@ -89,14 +82,8 @@ class ResidualStream:
         self._hf_model = hf_model
         self._name = type(hf_model).__name__
         self._inputs = dict(inputs)
-        dtypes = {p.dtype for p in hf_model.parameters() if p.is_floating_point()}
-        if coarse := dtypes - _PRECISE:
-            raise ValueError(
-                f"{self._name} has weights in {str(coarse.pop()).removeprefix('torch.')}, whose "
-                "rounding is larger than many contributions: load it with dtype=torch.float32"
-            )
-        takes_cache = "use_cache" in input_names(hf_model)
-        self._options: dict[str, Any] = {"use_cache": False} if takes_cache else {}
+        refuse_coarse_weights(hf_model)
+        self._options = without_cache(hf_model)
         self._records = StreamRecords(hf_model, inputs, self._options)
         self.writers = self._records.writers
         self._true_inputs: dict[nn.Module, Tensor] = {}
@@ -132,7 +119,7 @@ class ResidualStream:
                 if seen.query is not None and seen.key is not None:
                     caught["query"] = seen.query
                     caught["key"] = seen.key
-                raise _ReachedError
+                raise ReachedError
 
             with tap(self._hf_model, on_layer):
                 self._run(entries, target)
@@ -158,19 +145,9 @@ class ResidualStream:
         """
 
         def run(entries: _Entries) -> States:
-            caught: States = {}
-
-            def catch(_: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-                caught["input"] = first_tensor(args, kwargs)
-                raise _ReachedError
-
-            hook = module.register_forward_pre_hook(catch, with_kwargs=True)
-            try:
-                with tap(self._hf_model, lambda _: None):
-                    self._run(entries, None)
-            finally:
-                hook.remove()
-            return caught
+            with tap(self._hf_model, lambda _: None):
+                found = input_of(module, partial(self._run, entries, None))
+            return {} if found is None else {"input": found}
 
         shares = self._shares(run, tokens)
         self._check_input(shares, module, tokens)
@@ -189,21 +166,11 @@ class ResidualStream:
     def _check_input(self, shares: Shares, module: nn.Module, tokens: Sequence[int] | None) -> None:
         """Refuse shares that do not sum to the input that the module has in a pass of the model."""
         if module not in self._true_inputs:
-            caught: list[Tensor] = []
-
-            def catch(_: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-                caught.append(first_tensor(args, kwargs).detach()[0])
-                raise _ReachedError
-
-            hook = module.register_forward_pre_hook(catch, with_kwargs=True)
-            try:
-                with torch.no_grad(), tap(self._hf_model, lambda _: None):
-                    self._hf_model(**self._inputs, **self._options)
-            except _ReachedError:
-                pass
-            finally:
-                hook.remove()
-            self._true_inputs[module] = caught[0]
+            run = partial(self._hf_model, **self._inputs, **self._options)
+            with torch.no_grad(), tap(self._hf_model, lambda _: None):
+                found = input_of(module, run)
+            assert found is not None  # the shares were found in a pass that ran the module
+            self._true_inputs[module] = found[0]
         whole = self._true_inputs[module]
         whole = whole if tokens is None else whole[list(tokens)]
         summed = shares.parts["input"].sum(0)
@@ -315,7 +282,7 @@ class ResidualStream:
         try:
             with self._replaced(entries, target):
                 self._hf_model(**inputs, **self._options)
-        except _ReachedError:
+        except ReachedError:
             return
 
     def _replaced(
@@ -363,7 +330,7 @@ class ResidualStream:
 
         def normed(module: nn.Module) -> Callable[..., Any]:
             def answer(call: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-                return entries.norm(records.norms[module][call])(first_tensor(args, kwargs))
+                return entries.norm(records.norms[module][call])(first_argument(args, kwargs))
 
             return answer
 
@@ -427,7 +394,7 @@ class _Entries:
         """Return the output of a module in all entries, as far as its writers are in them."""
         record = self.cut(record)
         whole = record.tensor.to(self._dtype)
-        bias = None if record.summed is None else bias_of(module)
+        bias = None if record.summed is None else projection_bias(module)
         outputs = []
         for on in self._writers:
             if record.writers and on.issuperset(record.writers):
@@ -471,13 +438,7 @@ def stream_of(attention: Attention) -> ResidualStream:
         >>> len(stream_of(load_model(device="cpu").attend("The cat sat.")).writers)
         87
     """
-    reading = attention.reading
-    if reading is None:
-        raise ValueError(
-            "the residual stream is read from a model, and this attention is of given weights, or "
-            "was made in a block of `disabled`: call load_model(...).attend(text) outside the block"
-        )
-    reading.refuse_changed()
+    reading = reading_of(attention, "the residual stream")
     with reading.model.lock:
         if reading not in _streams:
             _streams[reading] = ResidualStream(reading.model.hf_model, reading.inputs)

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import input_names, without_cache
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.rotary import turned
 
@@ -47,6 +49,12 @@ class Rotation:
     frequencies: Tensor
     why_not: str = ""
 
+    @property
+    def periods(self) -> NDArray[np.float64]:
+        """Tokens in a full turn of each pair, [F]; infinite for a pair that rests."""
+        with np.errstate(divide="ignore"):
+            return 2 * np.pi / self.frequencies.abs().numpy()
+
     @classmethod
     def none(cls, why_not: str = "") -> Rotation:
         """Return the rotation of a layer whose queries and keys do not turn, or not known how."""
@@ -55,6 +63,16 @@ class Rotation:
 
 
 _known: WeakKeyDictionary[Reading[Attention], dict[tuple[str, int], Rotation]] = WeakKeyDictionary()
+
+
+def turn_name(period: float) -> str:
+    """Return the name of a wavelength in tables and figures.
+
+    Example:
+        >>> turn_name(6.2831)
+        'turn of 6.28 tokens'
+    """
+    return f"turn of {period:,.3g} tokens"
 
 
 def rotation_of(attention: Attention, head: Head) -> Rotation:
@@ -109,7 +127,7 @@ def _found(
         return {}
     n_tokens = ids.shape[1]
     encodes_apart = getattr(hf_model.config, "is_encoder_decoder", False)
-    options: dict[str, Any] = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     seen: list[LayerAttention] = []
     if "position_ids" in input_names(hf_model) and not encodes_apart:
         places = sorted({0, 1, 2, 3, max(1, n_tokens - 1)})

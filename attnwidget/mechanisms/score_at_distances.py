@@ -16,8 +16,8 @@ from attnwidget.capture.maps.kept_layer import ScoreParts
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import capped
+from attnwidget.mechanisms.asked_places import head_at, refuse_hidden, token_at
 from attnwidget.mechanisms.bias_by_offset import offset_bias
-from attnwidget.mechanisms.explain_link import token_at
 from attnwidget.mechanisms.input_positions import input_places, positions
 from attnwidget.mechanisms.moved_positions import keys_at_positions
 from attnwidget.mechanisms.rotations import Rotation, rotation_of
@@ -64,12 +64,15 @@ class ScoresAtDistances:
     model_name: str
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a distance: distance, score, weight."""
+        """Return one row per distance: distance, score, weight.
+
+        `attrs` has the "model" and the "head".
+        """
         import pandas as pd
 
         columns = {"distance": self.distances, "score": self.scores, "weight": self.weights}
         frame = pd.DataFrame(columns)
-        frame.attrs["model"] = self.model_name
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
     def chart(self) -> alt.LayerChart:
@@ -90,7 +93,8 @@ class ScoresAtDistances:
         query, key = self.tokens
         shown = [f"{d} {w:.3f}" for d, w in zip(self.distances[:4], self.weights, strict=False)]
         more = ", …" if len(self.distances) > 4 else ""
-        return f"ScoresAtDistances({self.head}, {query!r} → {key!r}: {', '.join(shown)}{more})"
+        listed = ", ".join(shown) + more
+        return f"ScoresAtDistances({self.model_name}, {self.head}, {query!r} → {key!r}: {listed})"
 
 
 def score_at_distances(
@@ -132,7 +136,7 @@ def score_at_distances(
         >>> bool(abs(moved.weights[0] - attention.weights(0, 3)[6, 2]) < 1e-5)
         True
     """
-    named = attention.head((layer, head) if stack is None else (layer, head, stack))
+    named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
     if named.stack == "cross":
         raise ValueError("queries and keys of cross-attention are of two texts: no distance exists")
@@ -142,11 +146,7 @@ def score_at_distances(
     if not len(asked):
         raise ValueError("distances is empty: pass at least one distance in tokens")
     row = attention.score_parts(named, [query])
-    if row.visible is not None and not bool(row.visible[0, key]):
-        raise ValueError(
-            f"the mask hides key {key} from query {query}, so its weight is 0: choose a key that "
-            "the query sees"
-        )
+    refuse_hidden(row, query, key)
     places = positions(attention, named.stack)
     distance = places[query] - places[key]
     rotation = rotation_of(attention, named)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head
 from attnwidget.kernels.score_parts import source_products
-from attnwidget.mechanisms.explain_link import token_at
+from attnwidget.mechanisms.asked_places import head_at, token_at
 from attnwidget.mechanisms.input_positions import input_places
 from attnwidget.mechanisms.residual_stream import Shares, stream_of
 from attnwidget.mechanisms.stream_records import Writer
@@ -77,12 +77,15 @@ class ScoreSources:
         return dict(zip(self.key_writers, self.matrix.sum(0).tolist(), strict=True))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair, largest contribution first: query_writer, key_writer, value."""
+        """Return one row per pair, largest contribution first: query_writer, key_writer, value.
+
+        `attrs` has the "model" and the "head".
+        """
         import pandas as pd
 
         rows = [(str(q), str(k), value) for q, k, value in self.strongest(self.matrix.size)]
         frame = pd.DataFrame(rows, columns=["query_writer", "key_writer", "value"])
-        frame.attrs["model"] = self.model_name
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
     def chart(self) -> alt.Chart:
@@ -107,7 +110,10 @@ class ScoreSources:
     def __repr__(self) -> str:
         listed = ", ".join(f"{q} × {k} {value:+.3f}" for q, k, value in self.strongest(3))
         size = f"{len(self.query_writers)}×{len(self.key_writers)} writers"
-        return f"ScoreSources({self.head}, {self._said()}, {size}: {listed}, … = {self.total:+.3f})"
+        return (
+            f"ScoreSources({self.model_name}, {self.head}, {self._said()}, {size}: {listed}, … = "
+            f"{self.total:+.3f})"
+        )
 
 
 def score_sources(
@@ -149,7 +155,7 @@ def score_sources(
         >>> bool(abs(sources.matrix.sum() - attention.scores(1, 3).products[2, 1]) < 1e-4)
         True
     """
-    named = attention.head((layer, head) if stack is None else (layer, head, stack))
+    named = head_at(attention, layer, head, stack)
     axes = attention.stacks[named.stack]
     query = token_at(query, len(axes.query), "query")
     keys = [token_at(key, len(axes.key), "key")]

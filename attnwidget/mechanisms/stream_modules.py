@@ -11,7 +11,8 @@ from torch import nn
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.tapping.attention_sites import Site, find_sites
-from attnwidget.capture.tapping.projection import find_projection
+from attnwidget.capture.tapping.projection import projection_of
+from attnwidget.mechanisms.norm_modules import norms_of
 
 WriterKind = Literal["embeddings", "positions", "token types", "head", "mlp", "biases"]
 
@@ -63,8 +64,7 @@ class StreamModules:
         sites = {site.module: site for site in find_sites(model)}
         projections = {}
         for module, site in sites.items():
-            parent = model.get_submodule(site.path.rpartition(".")[0])
-            projection = find_projection(module, parent)
+            projection = projection_of(model, site)
             if projection is None:
                 raise ValueError(
                     f"the output projection of {site.path} in {type(model).__name__} is unknown or "
@@ -72,7 +72,7 @@ class StreamModules:
                     "quantisation"
                 )
             projections[module] = projection
-        norms = tuple(module for module in model.modules() if is_norm(module))
+        norms = tuple(norms_of(model))
         found = cls(sites, projections, norms, {}, {}, frozenset(opened))
         found._sort(model, "", {*sites, *projections.values(), *norms, *opened}, in_layer=False)
         return found
@@ -92,12 +92,6 @@ class StreamModules:
                     self.mlps[child] = name
             elif kind := _embedding_kind(child, child_path):
                 self.embeddings[child] = kind
-
-
-def is_norm(module: nn.Module) -> bool:
-    """Return whether a module is a norm, by the name of its class."""
-    named = "norm" in type(module).__name__.lower()
-    return named and next(module.children(), None) is None
 
 
 def _embedding_kind(module: nn.Module, path: str) -> WriterKind | None:

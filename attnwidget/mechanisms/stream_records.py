@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.projection import projection_weight
+from attnwidget.capture.tapping.projection import projection_bias, projection_weight
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.mechanisms.frozen_norm import FrozenNorm, token_axis
+from attnwidget.mechanisms.module_calls import first_argument
 from attnwidget.mechanisms.stream_modules import StreamModules, WriterKind
 
 # Differences that rounding explains between sums and outputs, as a share of the largest output.
@@ -226,7 +226,7 @@ class StreamRecords:
             record.head_output(projection, head, record.tensor.dtype)
             for head in range(len(record.writers))
         ]
-        bias = bias_of(projection)
+        bias = projection_bias(projection)
         return sum(outputs[1:], outputs[0]) if bias is None else sum(outputs, bias)
 
     def _attended(self, module: nn.Module, _: Any, output: Any) -> None:
@@ -247,25 +247,11 @@ class StreamRecords:
     def _normed(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
-        frozen = FrozenNorm.of(module, first_tensor(args, kwargs), output)
+        frozen = FrozenNorm.of(module, first_argument(args, kwargs), output)
         if frozen is None:
             self.odd_norms.add(type(module).__name__)
         else:
             self.norms.setdefault(module, []).append(frozen)
-
-
-def bias_of(projection: Any) -> Tensor | None:
-    """Return the bias of an output projection; None for none."""
-    return weight_of(getattr(projection, "base_layer", projection), "bias")
-
-
-def first_tensor(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
-    """Return the first tensor among the arguments of a module.
-
-    Raises:
-        StopIteration: No argument is a tensor.
-    """
-    return next(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
 
 
 def _close(summed: Tensor, output: Tensor) -> bool:

@@ -12,6 +12,7 @@ from attnwidget.capture.hub_model.losses import language_model_head
 from attnwidget.capture.hub_model.plain_forward import plain_forward
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.predict import vocabulary_answers
+from attnwidget.capture.tapping.projection import is_plain_linear
 from attnwidget.mechanisms.circuit_weights import CircuitWeights
 from attnwidget.mechanisms.module_calls import first_tensor, input_of, same_tensor, without_output
 from attnwidget.mechanisms.norm_modules import gain_of, norm_with_output
@@ -70,7 +71,7 @@ class TokenVectors:
                 f"more than one norm stands between the last layer of {name} and its unembedding, "
                 "so the logits of a single vector of the stream are not defined"
             )
-        if matrix is None or not matrix.is_floating_point():
+        if matrix is None or not is_plain_linear(unembedding):
             raise ValueError(f"the unembedding of {name} is quantised: load the model unquantised")
         self._norm = gain_of(norm, weights.size)
         self.unembedding = self._norm.read_by(matrix.detach().float().T)
@@ -156,4 +157,6 @@ class TokenVectors:
             torch.no_grad(),
             plain_forward(self._weights.model.hf_model),
         ):
-            return input_of(self._weights.blocks[0], run)[0].float()
+            vectors = input_of(self._weights.blocks[0], run)
+        assert vectors is not None  # every pass runs the first layer
+        return vectors[0].float()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.kernels.rotary import pair_products
 from attnwidget.kernels.score_parts import variance_shares
-from attnwidget.mechanisms.rotations import known_rotation
+from attnwidget.mechanisms.rotations import known_rotation, turn_name
 from attnwidget.studies.streaming.results import HeadMetrics, HeadResult
 
 if TYPE_CHECKING:
@@ -75,13 +75,16 @@ class WavelengthShares(HeadResult):
         return metrics
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a head and part: layer, head, part, period, value."""
+        """Return one row per head and part: layer, head, part, period, value.
+
+        `attrs` has the "model".
+        """
         import pandas as pd
 
         rows = []
         for head in range(len(self.shares)):
             for period, value in zip(self.periods, self.shares[head], strict=True):
-                rows.append((self.layer, head, f"turn of {period:,.3g} tokens", period, value))
+                rows.append((self.layer, head, turn_name(period), period, value))
             rows.append((self.layer, head, "content", math.nan, self.content[head]))
             rows.append((self.layer, head, "bias", math.nan, self.bias[head]))
         frame = pd.DataFrame(rows, columns=["layer", "head", "part", "period", "value"])
@@ -109,7 +112,8 @@ class WavelengthShares(HeadResult):
 
     def __repr__(self) -> str:
         return (
-            f"WavelengthShares(L{self.layer}, {len(self.shares)} heads: {', '.join(self.parts())})"
+            f"WavelengthShares({self.model_name}, L{self.layer}, {len(self.shares)} heads: "
+            f"{', '.join(self.parts())})"
         )
 
 
@@ -167,13 +171,11 @@ def wavelength_shares(
         ends = variance_shares(torch.stack([rest, bias]), whole + bias, parts.visible)
         shares.append(torch.cat([*turning, ends]))
     stacked = torch.stack(shares).numpy()
-    with np.errstate(divide="ignore"):
-        periods = 2 * np.pi / rotation.frequencies[order].abs().numpy()
     n_pairs = len(pairs)
     return WavelengthShares(
         layer=named.layer,
         stack=named.stack,
-        periods=periods,
+        periods=rotation.periods[order.numpy()],
         shares=stacked[:, :n_pairs],
         content=stacked[:, n_pairs],
         bias=stacked[:, n_pairs + 1],

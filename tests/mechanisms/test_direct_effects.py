@@ -21,6 +21,7 @@ from attnwidget import (
 from attnwidget.results import DirectEffects
 from capture.test_predict import words
 from fixtures import zoo
+from fixtures.mechanism_models import tiered
 from mechanisms.test_head_writes import randomised
 from sweep.small_models import build, inputs_of
 
@@ -33,7 +34,7 @@ def effects_of(name: str, **options: Any) -> tuple[Any, DirectEffects]:
     return model, direct_effects(model.attend(TEXT), "w3", "w40", **options)
 
 
-@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("name", tiered(CAUSAL))
 @pytest.mark.parametrize("position", [None, 3])
 def test_parts_sum_to_the_logit_difference(name: str, position: int | None) -> None:
     model, effects = effects_of(name, position=position)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-import planted_circuit
 from attnwidget import AttentionModel, Head
 from attnwidget.mechanisms.copying import copying_scores
 from attnwidget.mechanisms.head_composition import head_composition
 from attnwidget.mechanisms.head_vocabulary import attended_vocabulary, head_vocabulary
+from fixtures import planted_circuit
 
 TOKENS = range(1, planted_circuit.TOKENS)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnwidget import direct_effects, patch_heads, patch_path
-from planted_circuit import INDUCTION, PREVIOUS, planted_model, repeated
+from fixtures.planted_circuit import INDUCTION, PREVIOUS, planted_model, repeated
 
 # Numbers of other parts, as a share of the number of the planted part.
 _NOTHING = 0.05

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
@@ -11,19 +9,13 @@ from torch import nn
 from attnwidget import Attention, load_model
 from attnwidget.mechanisms.residual_stream import ResidualStream, stream_of
 from fixtures import zoo
+from fixtures.mechanism_models import READABLE, attend, tiered
 
-READABLE = [name for name in zoo.ZOO if name not in zoo.WEIGHTS_ONLY]
 # Models whose hidden states go to the vocabulary by one projection.
 WORDS = ["gpt2", "gpt-neox", "llama", "gemma2", "gpt-oss", "opt", "t5", "bart"]
 
 
-def attend(name: str, model: Any = None) -> Attention:
-    model = zoo.build(name) if model is None else model
-    inputs = zoo.inputs(name, batch=1, padded=0)
-    return load_model(model, tokenizer=None).attend(inputs)
-
-
-@pytest.mark.parametrize("name", READABLE)
+@pytest.mark.parametrize("name", tiered(READABLE))
 def test_writers_sum_to_queries_and_keys(name: str) -> None:
     attention = attend(name)
     stream = stream_of(attention)
@@ -58,7 +50,7 @@ def test_some_tokens_have_the_shares_that_they_have_among_all(name: str) -> None
         torch.testing.assert_close(some.parts[state], parts[..., [9, 3], :], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("name", tiered(WORDS))
 def test_writers_sum_to_the_states_before_the_vocabulary(name: str) -> None:
     model = zoo.build(name)
     stream = stream_of(attend(name, model))

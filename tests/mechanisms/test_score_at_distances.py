@@ -10,7 +10,7 @@ import torch
 
 from attnwidget import Attention, load_model, score_at_distances
 from attnwidget.capture.tapping.tap import LayerAttention, tap
-from mechanism_models import READABLE, ROTARY, attend, build, inputs
+from fixtures.mechanism_models import READABLE, ROTARY, attend, build, inputs, tiered
 
 QUERY = 9
 KEY = 6
@@ -31,7 +31,7 @@ def first_layer(model: Any, given: dict[str, torch.Tensor]) -> LayerAttention:
     return seen[0]
 
 
-@pytest.mark.parametrize(("name", "distance"), SHIFTED)
+@pytest.mark.parametrize(("name", "distance"), tiered(SHIFTED))
 def test_the_slider_equals_a_pass_with_a_moved_key(name: str, distance: int) -> None:
     model = build(name)
     moved = score_at_distances(attend(name, model), 0, 2, QUERY, KEY, [distance])
@@ -69,7 +69,7 @@ def test_alibi_equals_a_longer_pass_with_tokens_in_between() -> None:
     assert moved.scores[0] == pytest.approx(own.scores[QUERY, KEY], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in READABLE if name != "vit"])
+@pytest.mark.parametrize("name", tiered(name for name in READABLE if name != "vit"))
 def test_the_distance_of_the_input_gives_the_weight_of_the_input(name: str) -> None:
     attention = attend(name)
     for stack, axes in attention.stacks.items():
@@ -81,7 +81,7 @@ def test_the_distance_of_the_input_gives_the_weight_of_the_input(name: str) -> N
         assert moved.weights[0] == pytest.approx(float(weight), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", [*ROTARY, "t5", "alibi"])
+@pytest.mark.parametrize("name", tiered([*ROTARY, "t5", "alibi"]))
 def test_distances_are_exact_in_every_layer(name: str) -> None:
     attention = attend(name)
     stack = "encoder" if name == "t5" else "self"

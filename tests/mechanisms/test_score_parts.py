@@ -18,7 +18,7 @@ from attnwidget import (
     wavelength_shares,
 )
 from fixtures import zoo
-from mechanism_models import READABLE, ROTARY, attend, build, inputs
+from fixtures.mechanism_models import READABLE, ROTARY, attend, build, inputs, tiered
 
 QUERY = 6
 KEY = 3
@@ -28,7 +28,7 @@ def layers_of(attention: Attention) -> list[tuple[str, int]]:
     return [(name, n) for name, stack in attention.stacks.items() for n in stack.layers.numbers]
 
 
-@pytest.mark.parametrize("name", READABLE)
+@pytest.mark.parametrize("name", tiered(READABLE))
 def test_every_decomposition_sums_to_the_weights(name: str) -> None:
     attention = attend(name)
     for stack, layer in layers_of(attention):
@@ -49,7 +49,7 @@ def test_every_decomposition_sums_to_the_weights(name: str) -> None:
         assert abs(sources.matrix.sum() - product) <= 1e-5 * max(abs(product), size)
 
 
-@pytest.mark.parametrize("name", READABLE)
+@pytest.mark.parametrize("name", tiered(READABLE))
 def test_sources_of_a_difference_sum_to_the_difference(name: str) -> None:
     attention = attend(name)
     stack, layer = layers_of(attention)[-1]
@@ -64,7 +64,7 @@ def test_sources_of_a_difference_sum_to_the_difference(name: str) -> None:
     assert sum(sources.by_key_writer().values()) == pytest.approx(sources.total, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ROTARY)
+@pytest.mark.parametrize("name", tiered(ROTARY))
 def test_pairs_are_those_of_the_model(name: str) -> None:
     n_pairs, n_still = ROTARY[name]
     link = explain_link(attend(name), 0, 0, QUERY, KEY)
@@ -162,7 +162,7 @@ def test_sources_need_a_model_that_is_intact() -> None:
     model = load_model(device="cpu")
     with model.disabled([(0, 3)]):
         attention = model.attend("The cat sat.")
-    with pytest.raises(ValueError, match="made in a block of `disabled`"):
+    with pytest.raises(ValueError, match="the residual stream is read from a model"):
         score_sources(attention, 2, 1, 2, 1)
 
 

@@ -47,3 +47,24 @@ def confidence(weights: Array, excluded: list[int]) -> float:
     """Mean over the queries of the largest weight on a key that counts."""
     keys = [j for j in range(len(weights)) if j not in excluded]
     return float(np.mean([max((row[j] for j in keys), default=0.0) for row in weights]))
+
+
+def explained_by_offset(maps: list[Array], reach: int) -> float:
+    """Share of the squares of row-centred log weights that a number per offset explains."""
+    n_rows = sum(len(weights) for weights in maps)
+    designs, scores, total, row = [], [], 0.0, 0
+    for weights in maps:
+        for i, weighted in enumerate(weights):
+            logs = np.log(weighted)
+            total += float(((logs - logs.mean()) ** 2).sum())
+            for j, score in enumerate(logs):
+                design = np.zeros(n_rows + 2 * reach + 1)
+                design[row] = 1
+                design[n_rows + reach + max(-reach, min(reach, j - i))] = 1
+                designs.append(design)
+                scores.append(score)
+            row += 1
+    if total == 0:
+        return float("nan")
+    fit = np.linalg.lstsq(np.array(designs), np.array(scores), rcond=None)[0]
+    return 1 - float(((np.array(designs) @ fit - scores) ** 2).sum()) / total

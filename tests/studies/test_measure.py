@@ -259,7 +259,16 @@ def test_an_interrupt_returns_the_batches_that_are_done() -> None:
         run(small(), segments, [Interrupting(2)], batch_size=2)
 
 
-METRICS = ("position", "classes", "entropy", "confidence", "distances", "norms", "patterns")
+METRICS = (
+    "position",
+    "classes",
+    "entropy",
+    "confidence",
+    "distances",
+    "norms",
+    "patterns",
+    "position_content",
+)
 
 
 def test_an_iterator_that_breaks_off_goes_on_to_the_last_bit(tmp_path: Path) -> None:

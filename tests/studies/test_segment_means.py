@@ -17,6 +17,7 @@ from attnwidget.kernels.position import mean_distances, offset_mass
 from attnwidget.studies.metrics.attention_to_classes import Classes
 from attnwidget.studies.metrics.entropy import Confidence, Entropy
 from attnwidget.studies.metrics.position import Position
+from attnwidget.studies.metrics.position_content import PositionContent
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
 from attnwidget.studies.streaming.segment_means import SegmentMeans
 from attnwidget.text.segments import Segment
@@ -34,6 +35,7 @@ MAKERS: dict[str, Callable[[], Accumulator[Any]]] = {
     "entropy": Entropy,
     "confidence": Confidence,
     "confidence without [SEP]": lambda: Confidence("[SEP]"),
+    "position content": lambda: PositionContent(4),
 }
 
 
@@ -154,6 +156,19 @@ def test_results_equal_the_reference(seed: int, lengths: list[int], padding: int
         "confidence": {"confidence": mean(lambda a, _: reference.confidence(a, []), every)},
         "confidence without [SEP]": {
             "confidence": mean(lambda a, d: reference.confidence(a, member["[SEP]"][d]), every)
+        },
+        "position content": {
+            "explained by offset": np.array(
+                [
+                    [
+                        reference.explained_by_offset(
+                            [exact[layer, d, h, :n, :n] for d, n in enumerate(lengths)], reach=4
+                        )
+                        for h in range(HEADS)
+                    ]
+                    for layer in range(LAYERS)
+                ]
+            )
         },
     }
     if with_sep:

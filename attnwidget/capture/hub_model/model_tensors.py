@@ -21,6 +21,17 @@ def input_names(hf_model: Any) -> set[str]:
     return set(inspect.signature(uncompiled(hf_model).forward).parameters)
 
 
+def without_cache(hf_model: Any) -> dict[str, Any]:
+    """Return the arguments with which the model keeps no keys and values for later passes.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> without_cache(load_model(device="cpu").hf_model)
+        {}
+    """
+    return {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+
+
 def padded_inputs(encoded: Sequence[Encoded], hf_model: Any, tokenizer: Any) -> dict[str, Tensor]:
     """Return inputs [B, longest] of B texts, padded on the right so that positions do not shift.
 

@@ -293,7 +293,7 @@ class Attention:
             >>> attention = load_model().attend("The cat sat.")
             >>> scores = attention.scores(2, 8)
             >>> scores
-            HeadScores(L2 H8, 6×6 tokens: products)
+            HeadScores(small BERT (in the package), L2 H8, 6×6 tokens: products)
             >>> bool(abs(scores.weights() - attention.weights(2, 8)).max() < 1e-6)
             True
         """

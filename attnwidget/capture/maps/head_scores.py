@@ -72,7 +72,10 @@ class HeadScores:
         return weights
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair: query, key, both tokens, product, bias, visible and score."""
+        """Return one row per pair: query, key, both tokens, product, bias, visible and score.
+
+        `attrs` has the "model" and the "head".
+        """
         import pandas as pd
 
         query, key = (places.ravel() for places in np.indices(self.products.shape))
@@ -87,7 +90,7 @@ class HeadScores:
             "score": self.scores.ravel(),
         }
         frame = pd.DataFrame(columns)
-        frame.attrs["model"] = self.model_name
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
     def chart(self) -> alt.Chart:
@@ -112,7 +115,7 @@ class HeadScores:
         parts += ["mask"] if not self.visible.all() else []
         parts += ["sink"] if self.sink is not None else []
         size = f"{len(self.query_tokens)}×{counted(len(self.key_tokens), 'token')}"
-        return f"HeadScores({self.head}, {size}: {', '.join(parts)})"
+        return f"HeadScores({self.model_name}, {self.head}, {size}: {', '.join(parts)})"
 
 
 def head_scores(head: Head, stack: Stack, parts: ScoreParts, model_name: str) -> HeadScores:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.plain_forward import uncompiled
 from attnwidget.capture.hub_model.weight_placement import weight_of
-from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.attention_sites import Site, find_sites
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.capture.tapping.weights_agree import spread_rows
 from attnwidget.kernels.norms import head_projections, value_products
@@ -57,9 +57,8 @@ class Projections:
         self._replaced = False
         names = {module: path for path, module in hf_model.named_modules()}
         for site in find_sites(hf_model):
-            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
-            projection = find_projection(site.module, parent)
-            self._parents[site.module] = parent
+            projection = projection_of(hf_model, site)
+            self._parents[site.module] = block_of(hf_model, site)
             self._names[site.module] = site.path.rpartition(".")[2]
             self._paths[site.module] = names.get(projection, site.path)
             if projection is None:
@@ -180,7 +179,7 @@ class Projections:
         value = value.repeat_interleave(heads // value.shape[0], dim=0)
         summed = seen.weights[0, :, rows].detach().float() @ value  # [H, rows, Dv]
         expected = (summed @ shares).sum(0)
-        bias = weight_of(projection, "bias")
+        bias = projection_bias(projection)
         expected = expected if bias is None else expected + bias.detach().float()
         difference = (got[rows].float() - expected).abs().max().item()
         allowed = _TOLERANCE.get(got.dtype, 1e-5) * max(expected.abs().max().item(), 1e-6)
@@ -195,17 +194,39 @@ class Projections:
         return f"{type(module).__name__}'s output projection {self._paths[module]!r}"
 
 
+def block_of(hf_model: nn.Module, site: Site) -> nn.Module:
+    """Return the module that holds an attention module."""
+    return hf_model.get_submodule(site.path.rpartition(".")[0])
+
+
+def projection_of(hf_model: nn.Module, site: Site) -> nn.Module | None:
+    """Return the output projection of an attention module; None if unknown or quantised.
+
+    Args:
+        hf_model: The model, uncompiled.
+        site: The attention module and its place in the model.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> model = load_model(device="cpu").hf_model
+        >>> projection_of(model, find_sites(model)[0])
+        Linear(in_features=240, out_features=240, bias=True)
+    """
+    return find_projection(site.module, block_of(hf_model, site))
+
+
 def find_projection(module: nn.Module, parent: nn.Module) -> nn.Module | None:
     """The projection by its name: a child of the attention module, or of a block beside it."""
     candidates = [getattr(module, name, None) for name in _OWN]
     candidates += [getattr(getattr(parent, name, None), "dense", None) for name in _BESIDE]
     for candidate in candidates:
-        if isinstance(candidate, nn.Module) and _is_linear(candidate):
+        if isinstance(candidate, nn.Module) and is_plain_linear(candidate):
             return candidate
     return None
 
 
-def _is_linear(module: nn.Module) -> bool:
+def is_plain_linear(module: nn.Module) -> bool:
+    """Return whether a module has a matrix of weights that are neither quantised nor integers."""
     weight: Any = getattr(module, "weight", None)
     # Weights of torchao and bitsandbytes have types of their own.
     plain = type(weight) in (Tensor, nn.Parameter)
@@ -214,7 +235,17 @@ def _is_linear(module: nn.Module) -> bool:
 
 def projection_weight(projection: Any) -> Tensor:
     """Return the weight [d, H * Dv] as `nn.Linear` keeps it; GPT-2's Conv1D has it transposed."""
-    projection = getattr(projection, "base_layer", projection)  # of an adapter's
+    projection = _base_layer(projection)
     weight = weight_of(projection, "weight")
     assert weight is not None
     return weight.T if type(projection).__name__ == "Conv1D" else weight
+
+
+def projection_bias(projection: nn.Module) -> Tensor | None:
+    """Return the bias of an output projection, [d]; None for none."""
+    return weight_of(_base_layer(projection), "bias")
+
+
+def _base_layer(projection: nn.Module) -> Any:
+    """Return the linear layer inside an adapter, or the projection itself."""
+    return getattr(projection, "base_layer", projection)

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.hub_model.held_attributes import Hold, held
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.capture.tapping.edits import Change, Edits, LayerChanges
 from attnwidget.capture.tapping.head import Head
-from attnwidget.capture.tapping.projection import find_projection
+from attnwidget.capture.tapping.projection import projection_of
 from attnwidget.capture.tapping.tap import pass_layer_by, tap
 
 Changes = Mapping[Head, Change]
@@ -142,7 +142,7 @@ class Replay:
         self.narrows = False
         self._spreads: bool | None = None  # until it was tried
         self._thread = threading.get_ident()
-        self._options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+        self._options = without_cache(hf_model)
         self.note = "" if layers is not None else self._no_replay("are in no list")
 
     def intact(self, inputs: Mapping[str, Tensor]) -> Any:
@@ -336,8 +336,7 @@ def replaying(hf_model: Any, outer: Edits, edits: Edits) -> Iterator[Replay]:
         if vocabulary is not None:
             undo.callback(vocabulary.register_forward_pre_hook(replay._narrow).remove)
         for site in find_sites(hf_model):
-            parent = hf_model.get_submodule(site.path.rpartition(".")[0])
-            projection = find_projection(site.module, parent)
+            projection = projection_of(hf_model, site)
             if projection is not None:
                 undo.callback(projection.register_forward_pre_hook(replay._spread).remove)
         yield replay

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.disabled import changed, intact_edits
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.maps.kept_layer import KeptLayer, Shared, keep_layer
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.mechanisms.patching.patch_pairs import Into, PatchPair, pairs_of
-from attnwidget.mechanisms.patching.patch_results import recovered
+from attnwidget.mechanisms.patching.patch_results import PatchedRuns, recovered
 from attnwidget.mechanisms.patching.patch_scores import (
     PatchScore,
     check_patch_score,
@@ -41,7 +41,7 @@ INPUTS = ("query", "key", "value")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PathPatch:
+class PathPatch(PatchedRuns):
     """Scores with one path between two heads patched. Made by `patch_path`.
 
     Attributes:
@@ -58,23 +58,9 @@ class PathPatch:
 
     sender: Head
     receiver: Head
-    score: str
-    into: Into
-    clean: Float64Array
-    corrupted: Float64Array
     scores: Float64Array
     examples: tuple[tuple[Any, Any], ...]
     model_name: str
-
-    @property
-    def base(self) -> Float64Array:
-        """Scores of the run that is patched, before it is patched, [N]."""
-        return self.corrupted if self.into == "corrupted" else self.clean
-
-    @property
-    def gap(self) -> Float64Array:
-        """The score of the other run minus `base`, [N]."""
-        return (self.clean if self.into == "corrupted" else self.corrupted) - self.base
 
     @cached_property
     def of_inputs(self) -> Without:
@@ -117,8 +103,7 @@ class PathPatch:
         return signed_bars(
             frame,
             title=f"{self.sender} into {self.receiver}, patched into the {self.into} run: "
-            f"{self.model_name}\n{counted(len(self.clean), 'pair')}, clean "
-            f"{self.clean.mean():.3g}, corrupted {self.corrupted.mean():.3g}",
+            f"{self.model_name}\n{self._runs()}",
             value_title=f"change of {self.score}",
         )
 
@@ -294,6 +279,5 @@ def _receiver_inputs(
 
 
 def _run(hf_model: Any, inputs: Mapping[str, Tensor]) -> Any:
-    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
     with torch.no_grad():
-        return hf_model(**inputs, **options)
+        return hf_model(**inputs, **without_cache(hf_model))

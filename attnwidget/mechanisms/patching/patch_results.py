@@ -35,7 +35,42 @@ def recovered(effects: Without, gap: Float64Array) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeadPatches(HeadResult):
+class PatchedRuns:
+    """Scores of two runs, one of which is patched.
+
+    Attributes:
+        score: "logit difference" (nats), "loss" (nats), "accuracy", or the name of a function.
+        into: The run that is patched, "corrupted" or "clean".
+        clean: Scores of the clean inputs, float64 [N].
+        corrupted: Scores of the corrupted inputs, float64 [N].
+    """
+
+    score: str
+    into: Into
+    clean: Float64Array
+    corrupted: Float64Array
+
+    @property
+    def base(self) -> Float64Array:
+        """Scores of the run that is patched, before it is patched, [N]."""
+        return self.corrupted if self.into == "corrupted" else self.clean
+
+    @property
+    def gap(self) -> Float64Array:
+        """The score that patching everything gives, minus `base`, [N]."""
+        other = self.clean if self.into == "corrupted" else self.corrupted
+        return other - self.base
+
+    def _runs(self) -> str:
+        """The pairs and their mean scores, for captions."""
+        return (
+            f"{counted(len(self.clean), 'pair')}, clean {self.clean.mean():.3g}, corrupted "
+            f"{self.corrupted.mean():.3g}"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadPatches(PatchedRuns, HeadResult):
     """Scores with outputs of heads from another input. Made by `patch_heads`.
 
     `of_heads`, `of_layers` and `of_positions` have the numbers: `mean`, `difference` (patched minus
@@ -57,10 +92,6 @@ class HeadPatches(HeadResult):
         model_name: What was studied.
     """
 
-    score: str
-    into: Into
-    clean: Float64Array
-    corrupted: Float64Array
     head_scores: Float64Array
     layer_scores: Float64Array
     position_scores: Float64Array | None
@@ -69,17 +100,6 @@ class HeadPatches(HeadResult):
     complete: bool
     note: str
     model_name: str
-
-    @property
-    def base(self) -> Float64Array:
-        """Scores of the run that is patched, before it is patched, [N]."""
-        return self.corrupted if self.into == "corrupted" else self.clean
-
-    @property
-    def gap(self) -> Float64Array:
-        """The score that patching everything gives, minus `base`, [N]."""
-        other = self.clean if self.into == "corrupted" else self.corrupted
-        return other - self.base
 
     @cached_property
     def of_heads(self) -> Without:
@@ -144,10 +164,7 @@ class HeadPatches(HeadResult):
                 "clean and corrupted runs have the same score: there is no gap to show"
             )
         into = f"{self.score.capitalize()} recovered, patched into the {self.into} run"
-        title = (
-            f"{into}: {self.model_name}\n{counted(len(self.clean), 'pair')}, clean "
-            f"{self.clean.mean():.3g}, corrupted {self.corrupted.mean():.3g}"
-        )
+        title = f"{into}: {self.model_name}\n{self._runs()}"
         if by == "positions":
             return self._position_chart(title)
         from attnwidget.charts.head_heatmap import head_heatmap

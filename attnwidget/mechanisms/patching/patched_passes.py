@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
@@ -117,7 +117,7 @@ def outputs_of_heads(hf_model: Any, inputs: Mapping[str, Tensor]) -> tuple[dict[
         for head, output in enumerate(summed_values(seen)[0]):
             outputs[Head(seen.layer, head, seen.stack)] = output
 
-    options = {"use_cache": False} if "use_cache" in input_names(hf_model) else {}
+    options = without_cache(hf_model)
     with torch.no_grad(), tap(hf_model, keep):
         output = hf_model(**inputs, **options)
     return outputs, output

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import Task
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.arrays import Float64Array
@@ -213,12 +213,9 @@ def input_sums(model: AttentionModel, examples: Sequence[_Example]) -> Float64Ar
     def loss(output: Any) -> Tensor:
         return log_loss_of_inputs(output, batch) if of_pairs else loss_of_inputs(output, batch)
 
-    takes_cache = "use_cache" in input_names(model.hf_model)
     task = Task("loss", batch.inputs, loss)
     with tap(model.hf_model, keep):
-        gradients, losses = attention_gradients(
-            model.hf_model, task, {"use_cache": False} if takes_cache else {}
-        )
+        gradients, losses = attention_gradients(model.hf_model, task, without_cache(model.hf_model))
     products = [
         output_products(weights[gradient.layer], gradient.values) for gradient in gradients
     ]  # [B, H, Q]

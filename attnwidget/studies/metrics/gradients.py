@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.hub_model.losses import LossName, task_for
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.kernels.gradients import class_importance
 from attnwidget.studies.streaming.accumulator import Batch, LayerBatch, Subject
@@ -137,8 +137,7 @@ class Gradients(ClassMeans[GradientsResult]):
                 "encoder-decoder: for a single input, use attend(text, target=..., loss='causal')"
             )
         self._model = model
-        takes_cache = "use_cache" in input_names(model.hf_model)
-        self._options = {"use_cache": False} if takes_cache else {}
+        self._options = without_cache(model.hf_model)
         ids = model.tokenizer("a b c", return_tensors="pt").input_ids
         task = task_for(model.hf_model, model.tokenizer, {"input_ids": ids}, self._loss, 0)
         self._loss_name = task.name

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.tapping.tap import LayerAttention, tap
 from attnwidget.kernels.position_content import explained_by_offset, offset_sums
 from attnwidget.studies.streaming.accumulator import Accumulator, Batch, LayerBatch, Subject
@@ -126,7 +126,7 @@ class PositionContent(Accumulator[PositionContentResult]):
         backbone = hf_model.get_encoder() if encodes_apart else hf_model.base_model
         inputs = dict(batch.inputs)
         inputs["input_ids"] = self._shuffled(batch)
-        options = {"use_cache": False} if "use_cache" in input_names(backbone) else {}
+        options = without_cache(backbone)
 
         def add(seen: LayerAttention) -> None:
             if seen.stack != "cross":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnwidget.capture.disabled import changed
-from attnwidget.capture.hub_model.model_tensors import input_names
+from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.pickled_model import weights_digest
 from attnwidget.capture.hub_model.weights_seen import WeightsSeen
 from attnwidget.capture.maps.collect_long import is_long, kept_of
@@ -67,8 +67,7 @@ class ModelReader:
         self._accumulators = accumulators
         self._token_types = token_types
         self._backbone = _backbone(model.hf_model)
-        takes_cache = "use_cache" in input_names(self._backbone)
-        self._options = {"use_cache": False} if takes_cache else {}
+        self._options = without_cache(self._backbone)
         classes = token_classes_of(accumulators)
         self._maker = BatchMaker(model, self._backbone, token_types, classes, pad_to)
         self._pad_to = pad_to

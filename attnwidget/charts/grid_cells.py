@@ -1,0 +1,57 @@
+"""Cells of heat maps whose rows and columns have names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from attnwidget.charts.theme import LABEL
+from attnwidget.text.xml_text import xml_texts
+
+_CELL = 22
+_SMALLEST = 4
+_SIDE = 520
+"""Pixels of a cell at most and at least, and of a side while cells can shrink."""
+_NAMED = 9
+"""Pixels of a cell from which on names are written beside it."""
+
+
+def cell_size(shape: tuple[int, ...]) -> int:
+    """Return the pixels of a side of each cell of a heat map with this shape.
+
+    Example:
+        >>> from attnwidget.charts.grid_cells import cell_size
+        >>> cell_size((5, 8)), cell_size((100, 20))
+        (22, 5)
+    """
+    return min(_CELL, max(_SMALLEST, _SIDE // max(shape)))
+
+
+def named_axis(names: Sequence[str], step: int, title: str, **options: Any) -> alt.Axis:
+    """Return an axis whose scale has the places of names, which may repeat.
+
+    Args:
+        names: The name at each place.
+        step: Pixels of a cell; smaller cells have no names.
+        title: Meaning of the axis.
+        options: Further options of `alt.Axis`.
+
+    Example:
+        >>> from attnwidget.charts.grid_cells import named_axis
+        >>> named_axis(["the", "the"], 22, "key").labelExpr
+        '["the", "the"][datum.value]'
+    """
+    return alt.Axis(
+        title=title,
+        labels=step >= _NAMED,
+        labelExpr=f"{json.dumps(xml_texts(names), ensure_ascii=False)}[datum.value]",
+        labelOverlap=False,
+        labelFontSize=min(LABEL, step),
+        ticks=False,
+        grid=False,
+        domain=False,
+        **options,
+    )

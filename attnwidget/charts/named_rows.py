@@ -1,0 +1,33 @@
+"""Rows of bar charts whose names may repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from attnwidget.text.xml_text import xml_texts
+
+# Digits before each name: the row of a bar.
+_DIGITS = 4
+
+
+def row_keys(names: Sequence[str]) -> list[str]:
+    """Return a key for each row, also where two rows have the same name.
+
+    Example:
+        >>> from attnwidget.charts.named_rows import row_keys
+        >>> row_keys(["the", "the"])
+        ['0000the', '0001the']
+    """
+    return [f"{row:0{_DIGITS}d}{name}" for row, name in enumerate(xml_texts(names))]
+
+
+def rows_by_key(limit: int) -> alt.Y:
+    """Return the axis of the column "row", which has `row_keys`, with the names alone.
+
+    Args:
+        limit: Pixels of a name at most.
+    """
+    axis = alt.Axis(ticks=False, labelExpr=f"slice(datum.value, {_DIGITS})", labelLimit=limit)
+    return alt.Y("row:N", sort=None, title=None, axis=axis)
