@@ -18,6 +18,7 @@ from attnwidget.mechanisms.head_vocabulary import attended_vocabulary, head_voca
 from attnwidget.mechanisms.module_calls import first_tensor, recorded_calls
 from attnwidget.mechanisms.token_vectors import TokenVectors
 from fixtures import zoo
+from fixtures.mechanism_models import tiered
 
 PRE_NORM = ["gpt2", "gpt-neox", "llama", "qwen3", "gemma", "gemma2", "gpt-oss", "opt", "bloom"]
 ROTARY = ["gpt-neox", "llama", "gemma"]
@@ -60,7 +61,7 @@ def attention_output(weights: CircuitWeights, token: int) -> Tensor:
     return output[0, 0]
 
 
-@pytest.mark.parametrize("name", sorted({*PRE_NORM} - {"gpt-oss"}))  # its sinks take weight
+@pytest.mark.parametrize("name", tiered(sorted({*PRE_NORM} - {"gpt-oss"})))  # its sinks take weight
 def test_heads_write_what_their_circuits_say(models: dict[str, AttentionModel], name: str) -> None:
     """A token that is alone attends to itself; the difference of two tokens has no biases."""
     weights = CircuitWeights(models[name])
@@ -130,7 +131,7 @@ def test_effective_embeddings_are_layer_0_without_attention(
     assert torch.allclose(vectors.after_first_mlp(ids), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", PRE_NORM)
+@pytest.mark.parametrize("name", tiered(PRE_NORM))
 def test_logits_are_those_of_the_model_but_for_a_constant(
     models: dict[str, AttentionModel], name: str
 ) -> None:

@@ -61,10 +61,10 @@ def test_parts_sum_to_the_logit_difference(name: str, position: int | None) -> N
     [
         ("gptj", "GPTJForCausalLM"),  # rotary pairs side by side, attention and MLP in parallel
         ("falcon", "FalconForCausalLM"),  # adds to outputs in place
-        ("phi", "PhiForCausalLM"),
+        pytest.param("phi", "PhiForCausalLM", marks=pytest.mark.slow),
         ("mpt", "MptForCausalLM"),  # ALiBi; the MLP adds the stream to its output
         ("olmo2", "Olmo2ForCausalLM"),  # norms behind attention and MLP
-        ("gemma3_text", "Gemma3ForCausalLM"),
+        pytest.param("gemma3_text", "Gemma3ForCausalLM", marks=pytest.mark.slow),
         ("cohere", "CohereForCausalLM"),  # scales its logits
         ("granite", "GraniteForCausalLM"),  # scales embeddings and what it adds to the stream
         ("openai-gpt", "OpenAIGPTLMHeadModel"),  # norms behind every sum

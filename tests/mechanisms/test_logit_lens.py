@@ -11,6 +11,7 @@ import torch
 from attnwidget import Attention, load_model, logit_lens
 from capture.test_predict import words
 from fixtures import zoo
+from fixtures.mechanism_models import tiered
 
 TEXT = "w7 w8 w9 w11 w30"
 
@@ -20,7 +21,9 @@ def states_of(hf_model: Any, **inputs: Any) -> tuple[torch.Tensor, ...]:
         return hf_model(**inputs, output_hidden_states=True).hidden_states
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "gpt-neox", "gemma2", "qwen3", "opt", "bloom"])
+@pytest.mark.parametrize(
+    "name", tiered(["llama", "gpt2", "gpt-neox", "gemma2", "qwen3", "opt", "bloom"])
+)
 def test_rows_are_the_head_on_the_states_after_each_layer(name: str) -> None:
     model = load_model(zoo.build(name), words())
     lens = logit_lens(model.attend(TEXT), at=[2, 5])
