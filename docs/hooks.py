@@ -1,4 +1,4 @@
-"""What mkdocs does beyond its own: made pages, formulas, figures in both themes, names as links."""
+"""Hooks of mkdocs: generated pages, formulas, figures in both themes, names as links."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
         assert target is not None
         return f'<a href="{target.url_relative_to(page.file)}">{found[0]}</a>'
 
-    # The corner of a table whose rows have names heads nothing.
+    # An empty corner cell is no heading.
     html = re.sub(r"<th[^>]*></th>", "<td></td>", html)
     return _CODE.sub(linked, with_formulas(html))
 

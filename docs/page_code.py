@@ -1,4 +1,4 @@
-"""The code on hand-written pages: read so that it can be run, and so cannot go stale."""
+"""The code on hand-written pages, which tests run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# A block of Python, and the picture of what it ends with, where the page shows one after it.
+# A block of Python, and the picture of its last expression if a picture follows the block.
 _BLOCK = re.compile(
     r"^```python(?P<about>[^\n]*)\n(?P<code>.*?)^```$"
     r"(?:\n\n!\[(?P<alt>[^\]]*)\]\((?:[^)]*/)?(?P<figure>[\w-]+)\.svg\))?",
@@ -25,7 +25,7 @@ class CodeBlock:
 
     Attributes:
         code: its lines.
-        runs: False where its title says that it needs what is not at hand, or names a file.
+        runs: Whether tests run the block. The title of a block can name a file or a missing need.
         figure: name of the picture of its last expression, or "".
         alt: what the picture shows, in words.
     """
@@ -44,7 +44,7 @@ def code_blocks(markdown: str) -> Iterator[CodeBlock]:
 
 
 def run_block(block: CodeBlock, names: dict[str, Any], source: str) -> Any:
-    """Run a block among `names`; the value of the expression that it ends with, or None."""
+    """Run a block with the variables `names`; return the value of its last expression, or None."""
     tree = ast.parse(block.code, source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, source, "exec"), names)

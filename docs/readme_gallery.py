@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def save(name: str, figures: list[object]) -> None:
-    """Write one picture of figures beside each other, in few colours."""
+    """Write a picture with several figures side by side, in few colours."""
     path = IMAGES / f"{name}.png"
     several = len(figures) > 1
     join_figures(figures, columns=2 if several else 1, labels=several).save(path)

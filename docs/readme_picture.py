@@ -27,7 +27,7 @@ COLOURS = 128
 
 
 def photograph(path: Path) -> None:
-    """Write what a reader sees who runs one cell."""
+    """Write a picture of the explorer after a cell has run."""
     with (
         tempfile.TemporaryDirectory() as folder,
         jupyter(Path(folder)) as lab,

@@ -1,4 +1,4 @@
-"""The pages of the reference: one for every public name, and for every type that they return."""
+"""The pages of the reference, for all public names and their return types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECTIONS = {
     "text": "Texts, treebanks, documents",
     "drawing": "Pictures",
 }
-# The public modules whose names have pages beside those of `attnwidget` itself.
+# Public modules with pages in the reference, besides `attnwidget`.
 MODULES = {"Metrics": metrics, "Charts": charts, "Demo texts and models": demo}
 _MODULE_OF = {name: module for module in MODULES.values() for name in module.__all__}
 # What public names return or take beside the results of studies, which are found by themselves.
@@ -172,7 +172,7 @@ def _page(name: str, identifier: str, value: Any) -> str:
 
 
 def _identifier(name: str) -> str:
-    """What the reference reads: the name itself, or the class of which it is the one instance."""
+    """Return the full name of an object, or of its class if the object is an instance."""
     value = _value(name)
     kind = value if inspect.isclass(value) or inspect.isroutine(value) else type(value)
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -73,7 +73,7 @@ def _folded(table: str) -> str:
 
 
 def _plain_table(html: str) -> str:
-    """One line of HTML without styles and scripts, so that Markdown takes it as it is."""
+    """Return HTML in one line, without styles and scripts: Markdown does not change such a line."""
     html = re.sub(r"<(style|script)\b.*?</\1>", "", html, flags=re.DOTALL)
     html = html.replace('border="1" ', "").replace("<th></th>", "<td></td>")
     return re.sub(r"\s*\n\s*", " ", html).strip()
