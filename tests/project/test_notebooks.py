@@ -51,7 +51,8 @@ CHARTS = {
     "07_is_syntax_in_the_maps": 3,
     "08_who_is_she": 1,
 }
-# This notebook trains two models, whose weights depend on the processor: its numbers may differ.
+# This notebook trains two models, whose weights depend on the processor: its numbers may differ,
+# and rows of a table that is sorted by weights may change places.
 TRAINS = "04_your_own_model"
 LARGEST = 2_000_000  # bytes of a notebook with its outputs
 SOURCES = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -143,7 +144,12 @@ def _assert_same_texts(source: Path, executed: Path) -> None:
     for made_cell, kept_cell in zip(made.cells, kept.cells, strict=True):
         made_texts = _texts(made_cell)
         kept_texts = _texts(kept_cell)
-        assert NUMBER.sub("#", made_texts) == NUMBER.sub("#", kept_texts), "run `make notebooks`"
+        made_words = NUMBER.sub("#", made_texts).split()
+        kept_words = NUMBER.sub("#", kept_texts).split()
+        if source.stem == TRAINS:
+            made_words.sort()
+            kept_words.sort()
+        assert made_words == kept_words, "run `make notebooks`"
         if source.stem != TRAINS:
             made_numbers = [float(number) for number in NUMBER.findall(made_texts)]
             kept_numbers = [float(number) for number in NUMBER.findall(kept_texts)]
