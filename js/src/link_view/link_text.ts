@@ -1,5 +1,5 @@
 import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
-import { labelOf } from "../shared/labels.js";
+import { labelOf, specialName } from "../shared/labels.js";
 import { aligned, counted, digits, figures, percent } from "../shared/numbers.js";
 import { signedValue } from "../shared/quantity.js";
 import { headName, paperName } from "../shared/types.js";
@@ -199,6 +199,7 @@ export function captionOf(state: LinkState): Caption {
     return caption(FIGURE, { model, head: headNames(state.selected), notes: [messageOf(state)] });
   const rival = link.versus === null ? "" : ` against ${keyName(state, link.versus)}`;
   const by = state._why?.found?.by;
+  const hidden = state.hidden.map((kind) => specialName(state._token_axes, kind)).filter(Boolean);
   return caption(FIGURE, {
     model,
     head: headNames([link.head]),
@@ -209,7 +210,7 @@ export function captionOf(state: LinkState): Caption {
     notes: [
       link.is_strongest ? "no key is locked: the key with most weight is shown" : "",
       link.is_runner_up ? "the rival is the other key with most weight" : "",
-      state.hidden.length ? `no rivals: ${state.hidden.join(", ")}` : "",
+      hidden.length ? `hidden, and no rivals: ${hidden.join(", ")}` : "",
       state.unit === "words" ? "of the locked words the tokens with most weight" : "",
       "writers, shares and words with norms as they are in this text",
       edits ?? "",

@@ -15,7 +15,7 @@ const LINE = 15;
 export const ROW = 18;
 const GAP = 8;
 /** The share of a panel that labels take at most. */
-const LABELS = 0.44;
+const LABELS = 0.5;
 
 /** A line of text at its place; `y` is its middle. */
 export interface PlacedLine {
