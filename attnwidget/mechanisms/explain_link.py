@@ -85,9 +85,10 @@ class LinkExplanation:
                 named["content"] = self.content
         else:
             named = {f"dimension {i}": float(v) for i, v in enumerate(self.dimensions)}
-        return named | dict(self._others())
+        return named | dict(self.others())
 
-    def _others(self) -> Iterator[tuple[str, float]]:
+    def others(self) -> Iterator[tuple[str, float]]:
+        """Yield name and value of the bias and the soft cap, if the model has them."""
         if self.bias_kind:
             yield self.bias_kind, self.bias
         if self.softcap:
@@ -143,7 +144,7 @@ class LinkExplanation:
         first, second = self.weights
         sum_of = "wavelengths" if len(self.wavelengths) else "dimensions"
         parts = [f"{sum_of} {self.total - self.bias - self.softcap:+.3f}"]
-        parts += [f"{name} {value:+.3f}" for name, value in self._others()]
+        parts += [f"{name} {value:+.3f}" for name, value in self.others()]
         return (
             f"LinkExplanation({self.model_name}, {self.head}, {query!r} at {key!r} {first:.3f} and "
             f"at {versus!r} {second:.3f}: {' '.join(parts)} = {self.total:+.3f}, "

@@ -60,6 +60,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   head_map: null,
   strip: null,
   predictions: null,
+  why: null,
   table: null,
   arcs: null,
   ...change,

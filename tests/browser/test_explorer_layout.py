@@ -15,7 +15,7 @@ from browser.pages import Watched
 from browser.servers import Server
 
 pytestmark = pytest.mark.browser
-DETAILS = ("token lens", "metrics", "map of heads", "predictions", "relations", "arcs")
+DETAILS = ("token lens", "metrics", "map of heads", "predictions", "why", "relations", "arcs")
 CELLS = [
     """
 from transformers import BertConfig, BertForMaskedLM

@@ -14,6 +14,7 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
+    LinkView,
     MetricStrip,
     PredictionView,
     ProbeView,
@@ -195,6 +196,13 @@ def test_a_lens_is_saved_as_it_is_seen(
         widget = TokenLens(inputs[name], selected=[(1, 2)], **LENSES[options])
         assert_all_alike(desk, widget)
     assert_all_alike(desk, TokenLens(inputs["causal"], **LENSES[options]))
+
+
+def test_a_link_is_saved_as_it_is_seen(desk: Desk, inputs: dict[str, Attention]) -> None:
+    first = LinkView(inputs["40 tokens"], 0, 1, query=7, key=2, distance=9)
+    assert_all_alike(desk, first, widths=(480, 700, 1200))
+    assert_all_alike(desk, LinkView(inputs["causal"], 1, 2, query=9, distance=20))
+    assert_all_alike(desk, LinkView(inputs["6 tokens"], 3, 2, query=2))
 
 
 @pytest.mark.parametrize("word", only_first_is_fast([None, 2]))

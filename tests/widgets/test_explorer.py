@@ -138,6 +138,7 @@ def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
         "lens",
         "head_map",
         "predictions",
+        "why",
     }
     explorer.wait(60)
     assert on_page(explorer, "notes") == {} and (explorer.table, explorer.arcs) == (None, None)

@@ -102,10 +102,10 @@ def explore(
 class Explorer(RelationPanels):
     """A text with examples, one row of controls, and linked figures. See `explore`.
 
-    `grid`, `view`, `lens`, `strip`, `head_map`, `table` and `arcs` are widgets with options, for
-    example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start. The remaining
-    five are None until the page shows the grid and the view and the measurements are done; `table`
-    and `arcs` stay None without a treebank. Assign `example`, `text`, `pair` or `target` to read
+    `grid`, `view`, `lens`, `strip`, `head_map`, `why`, `table` and `arcs` are widgets with options,
+    for example `explorer.view.mode = "matrix"`. `grid` and `view` exist from the start. The others
+    are None until the page shows the grid and the view and the measurements are done; `table` and
+    `arcs` stay None without a treebank. Assign `example`, `text`, `pair` or `target` to read
     another input. If the model cannot read an input, ValueError is raised and the figures do not
     change.
 

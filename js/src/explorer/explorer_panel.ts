@@ -9,6 +9,7 @@ const WAITING: Partial<Record<Panel, string>> = {
   head_map: "Measuring how differently the heads attend …",
   strip: "Measuring the heads on this text …",
   predictions: "Asking the model …",
+  why: "Reading what was kept of queries and keys …",
   table: RELATIONS,
   arcs: RELATIONS,
 };

@@ -9,6 +9,7 @@ export const PANELS = [
   "strip",
   "head_map",
   "predictions",
+  "why",
   "table",
   "arcs",
 ] as const;
@@ -84,6 +85,7 @@ export const TITLES: Record<Panel, string> = {
   strip: "metrics",
   head_map: "map of heads",
   predictions: "predictions",
+  why: "why",
   table: "relations",
   arcs: "arcs",
 };

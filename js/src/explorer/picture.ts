@@ -2,6 +2,7 @@ import { drawPicture as arcs } from "../dependency_arcs/picture.js";
 import { drawPicture as grid } from "../head_grid/picture.js";
 import { drawPicture as headMap } from "../head_map/picture.js";
 import { drawPicture as view } from "../head_view/picture.js";
+import { drawPicture as why } from "../link_view/picture.js";
 import { drawPicture as strip } from "../metric_strip/picture.js";
 import { drawPicture as predictions } from "../prediction_view/picture.js";
 import { drawPicture as table } from "../relation_table/picture.js";
@@ -23,6 +24,7 @@ const FIGURES: Record<Panel, DrawPicture<never>> = {
   head_map: headMap,
   strip,
   predictions,
+  why,
   table,
   arcs,
 };

@@ -145,7 +145,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       <div class="attnw-ex-panels">
         ${figures("grid", "view")}
         <div class="attnw-ex-details">${tabs("details", details)}</div>
-        ${figures("lens", "strip", "head_map", "predictions")}
+        ${figures("lens", "strip", "head_map", "predictions", "why")}
         <div class="attnw-ex-below">${tabs("below", below)}</div>
         ${figures("table", "arcs")}
       </div>`;

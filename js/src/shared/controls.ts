@@ -55,6 +55,8 @@ export function rangeInput(of: {
   max: number;
   value: number;
   slide(value: number): void;
+  /** Called at the end of a movement. */
+  release?(): void;
   step?: number;
   disabled?: boolean;
   /** Its name and its value as they are read aloud, where no label around it says them. */
@@ -63,12 +65,13 @@ export function rangeInput(of: {
   className?: string;
 }) {
   const { max, value, slide, step = 1, disabled = false, label, valueText, className } = of;
+  const released = () => of.release?.();
   const slid = ({ currentTarget }: Event) =>
     slide(Number((currentTarget as HTMLInputElement).value));
   return html`<input type="range" min="0" max=${max} step=${step} .value=${live(String(value))}
     class=${className ?? nothing} aria-label=${label ?? nothing}
     aria-valuetext=${valueText ?? nothing} ?disabled=${disabled}
-    @input=${slid} @keydown=${keepArrows}>`;
+    @input=${slid} @change=${released} @keydown=${keepArrows}>`;
 }
 
 /**
