@@ -12,6 +12,9 @@ Example:
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
+from attnwidget.head_atlas.examples.example_link import ExampleLink
+from attnwidget.head_atlas.examples.example_results import HeadExamples
+from attnwidget.head_atlas.places.found_links import FoundLinks
 from attnwidget.mechanisms.copying import CopyingScores
 from attnwidget.mechanisms.direct_effects import DirectEffects
 from attnwidget.mechanisms.explain_link import LinkExplanation
@@ -74,12 +77,15 @@ __all__ = [
     "DependencyProbe",
     "DirectEffects",
     "EntropyResult",
+    "ExampleLink",
     "FeatureWeights",
+    "FoundLinks",
     "GovernorPredictions",
     "GradientEffects",
     "GradientsResult",
     "HeadComposition",
     "HeadDistances",
+    "HeadExamples",
     "HeadImportance",
     "HeadPatches",
     "HeadResult",
