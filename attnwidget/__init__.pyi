@@ -16,6 +16,7 @@ from .capture.tapping.head import Head as Head
 from .drawing.join_figures import join_figures as join_figures
 from .head_atlas.examples.head_examples import head_examples as head_examples
 from .head_atlas.places.find_links import find_links as find_links
+from .head_atlas.scores.score_behaviours import score_behaviours as score_behaviours
 from .mechanisms.copying import copying_scores as copying_scores
 from .mechanisms.direct_effects import direct_effects as direct_effects
 from .mechanisms.explain_link import explain_link as explain_link
@@ -52,6 +53,8 @@ from .probes.structural.train_structural_probe import (
 )
 from .results import Ablation as Ablation
 from .results import AttendedVocabulary as AttendedVocabulary
+from .results import BehaviourScore as BehaviourScore
+from .results import BehaviourTable as BehaviourTable
 from .results import ClassesResult as ClassesResult
 from .results import CodeLength as CodeLength
 from .results import ComparedHeads as ComparedHeads

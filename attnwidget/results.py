@@ -12,9 +12,11 @@ Example:
 
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
+from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
 from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.head_atlas.examples.example_results import HeadExamples
 from attnwidget.head_atlas.places.found_links import FoundLinks
+from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.mechanisms.copying import CopyingScores
 from attnwidget.mechanisms.direct_effects import DirectEffects
 from attnwidget.mechanisms.explain_link import LinkExplanation
@@ -68,6 +70,8 @@ from attnwidget.text.word_vectors import WordVectors
 __all__ = [
     "Ablation",
     "AttendedVocabulary",
+    "BehaviourScore",
+    "BehaviourTable",
     "ClassesResult",
     "CodeLength",
     "ComparedHeads",

@@ -96,10 +96,10 @@ def find_links(
     Example:
         >>> from attnwidget import find_links, load_model
         >>> from attnwidget.demo import demo_treebank
-        >>> found = find_links(load_model(), demo_treebank()[:9], query="tag=PRON",
+        >>> found = find_links(load_model(), demo_treebank()[:20], query="tag=PRON",
         ...     relation="nsubj", progress=False)
         >>> found.n_places, found.weights.shape
-        (9, (6, 12))
+        (12, (6, 12))
     """
     refuse_no_model(model)
     if k < 1:
