@@ -14,6 +14,8 @@ from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .drawing.join_figures import join_figures as join_figures
+from .head_atlas.build_atlas import atlas as atlas
+from .head_atlas.cards.atlas_file import load_atlas as load_atlas
 from .head_atlas.examples.head_examples import head_examples as head_examples
 from .head_atlas.places.find_links import find_links as find_links
 from .head_atlas.scores.score_behaviours import score_behaviours as score_behaviours
@@ -52,6 +54,7 @@ from .probes.structural.train_structural_probe import (
     train_structural_probe as train_structural_probe,
 )
 from .results import Ablation as Ablation
+from .results import Atlas as Atlas
 from .results import AttendedVocabulary as AttendedVocabulary
 from .results import BehaviourScore as BehaviourScore
 from .results import BehaviourTable as BehaviourTable
@@ -70,8 +73,10 @@ from .results import FoundLinks as FoundLinks
 from .results import GovernorPredictions as GovernorPredictions
 from .results import GradientEffects as GradientEffects
 from .results import GradientsResult as GradientsResult
+from .results import HeadCard as HeadCard
 from .results import HeadComposition as HeadComposition
 from .results import HeadDistances as HeadDistances
+from .results import HeadEffect as HeadEffect
 from .results import HeadExamples as HeadExamples
 from .results import HeadImportance as HeadImportance
 from .results import HeadPatches as HeadPatches

@@ -13,6 +13,9 @@ Example:
 from attnwidget.capture.hub_model.predictions import PredictionChange, Predictions
 from attnwidget.capture.maps.head_scores import HeadScores
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore
+from attnwidget.head_atlas.cards.atlas_result import Atlas
+from attnwidget.head_atlas.cards.head_card import HeadCard
+from attnwidget.head_atlas.effects.head_effect import HeadEffect
 from attnwidget.head_atlas.examples.example_link import ExampleLink
 from attnwidget.head_atlas.examples.example_results import HeadExamples
 from attnwidget.head_atlas.places.found_links import FoundLinks
@@ -69,6 +72,7 @@ from attnwidget.text.word_vectors import WordVectors
 
 __all__ = [
     "Ablation",
+    "Atlas",
     "AttendedVocabulary",
     "BehaviourScore",
     "BehaviourTable",
@@ -87,8 +91,10 @@ __all__ = [
     "GovernorPredictions",
     "GradientEffects",
     "GradientsResult",
+    "HeadCard",
     "HeadComposition",
     "HeadDistances",
+    "HeadEffect",
     "HeadExamples",
     "HeadImportance",
     "HeadPatches",
