@@ -120,13 +120,26 @@ class RelationAccuracies(HeadResult):
         same words, with Holm's correction over all heads, both directions and all relations. The
         test treats words as independent, which is only approximately true within a sentence.
         """
+        numbers = list(self._layers.numbers)
+        return self._layers.spread(holm(self.single_p_values[numbers]))
+
+    @property
+    def single_p_values(self) -> Float64Array:
+        """P-values of `p_values` before the correction, float64 [L, H, 2, R]."""
+        layers = self._layers
+        only_head, only_offset = (counts[list(layers.numbers)] for counts in self.only_one_right)
+        return layers.spread(better_than(only_head, only_offset))
+
+    @property
+    def only_one_right(self) -> tuple[Integers, Integers]:
+        """Number of words that only the head, and only the best offset, gets right.
+
+        Two arrays int64 [L, H, 2, R].
+        """
         both = np.take_along_axis(
             self.both_correct, self._best_offsets[None, None, None, None], axis=3
         )[..., 0, :]
-        layers = self._layers
-        only_head = (self.correct - both)[list(layers.numbers)]
-        only_offset = (self.baseline_correct.max(0) - both)[list(layers.numbers)]
-        return layers.spread(holm(better_than(only_head, only_offset)))
+        return self.correct - both, self.baseline_correct.max(0) - both
 
     @property
     def _layers(self) -> LayerNumbers:
