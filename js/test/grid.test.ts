@@ -93,6 +93,8 @@ describe("pixels", () => {
     strongest: new Int32Array(2 * maxima.length),
     maximum: Math.max(...maxima),
     disabled: [],
+    times_keys: false,
+    special_share: 0,
     method: "uniform",
     versus: null,
     of_two: "difference",

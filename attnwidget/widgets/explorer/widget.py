@@ -450,8 +450,9 @@ def _compared_with(
     if attention.is_long or other.is_long:
         longest = max(len(compared.tokens) for compared in (attention, other))
         raise ValueError(
-            f"a comparison needs whole maps, and an input of {longest:,} tokens is read without "
-            "them: shorten the text"
+            "the explorer compares every head at once, in the grid, from whole maps, and an input "
+            f"of {longest:,} tokens is read without them: shorten the text, or compare one head "
+            "with HeadView(attention, versus=other)"
         )
     refuse_incomparable(attention.stacks, other.stacks)
     return other

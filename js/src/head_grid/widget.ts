@@ -4,6 +4,7 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
+import { hideOffer } from "../shared/hide_offer.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -212,12 +213,19 @@ function render(context: RenderContext<GridState>): void {
     const { state } = scene;
     return html`<div class="attnw-progress" ?hidden=${areCurrent(maps, state)}></div>
       ${boxView(scene)}
+      ${offerView(scene)}
       ${controls.view(scene, keys.button())}
       ${offControls(model, state, switching)}
       ${metricControls(model, scene, selectSimilar)}
       ${keys.list()}
       ${captioned(mounted.save, html`<p class="attnw-grid-caption" data-caption>${caption}</p>`)}
       ${live.view()}${preview.view(scene, previewed(scene))}`;
+  }
+
+  /** The offer to hide special tokens that take much of the attention. */
+  function offerView({ state }: Scene) {
+    if (!maps || !areCurrent(maps, state) || !state._axes.query) return nothing;
+    return hideOffer(model, state._axes, maps.special_share, "the attention of all heads");
   }
 
   /** The box of the canvas, with the cell that the keyboard is on. */

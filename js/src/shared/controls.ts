@@ -148,5 +148,6 @@ export function outcomeJumps(of: {
       ${signButton("›", `next ${sentence}`, () => jump(outcome, 1), !allowed)}
     </span>`;
   };
-  return [group("right"), group("wrong")];
+  // Both groups stay on one line, because a cross at the start of a line has no meaning.
+  return html`<span class="attnw-group">${group("right")}${group("wrong")}</span>`;
 }

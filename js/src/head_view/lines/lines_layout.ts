@@ -13,7 +13,12 @@ const LEAST_AREA = 240;
 const PADDING = 4;
 const GAP = 8;
 const SLIM_BAR = 12;
+/** The free width that a bar beside weights takes at most. */
+const FREE_BAR = 80;
 const LEAST_PITCH = 4;
+
+/** Whether columns of so many tokens are higher than the figure. */
+export const columnsScroll = (count: number, size: number): boolean => count * (size + 1) > TALLEST;
 /** Within so many pixels the strongest line is meant, else the nearest up to FAR. */
 const NEAR = 3;
 const FAR = 6;
@@ -73,12 +78,15 @@ export function linesLayout(
   const labelWidth = Math.ceil(
     Math.min(widestLabel, Math.max(56, Math.min(160 * large, room * 0.18 * large))),
   );
-  const barWidth = slim ? SLIM_BAR : Math.round(Math.max(20, Math.min(40, room * 0.04)));
+  const leastBar = slim ? SLIM_BAR : Math.round(Math.max(20, Math.min(40, room * 0.04)));
   const numberWidth = slim ? 0 : 4 * size;
-  const side = labelWidth + numberWidth + barWidth + (slim ? 2 : 3) * GAP;
+  const beside = labelWidth + numberWidth + (slim ? 2 : 3) * GAP;
   // Few rows between far columns would make every line flat.
   const wanted = Math.max(LEAST_AREA, Math.min(WIDEST_AREA, height));
-  const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * side)));
+  const area = Math.floor(Math.max(40, Math.min(wanted, room - 2 * (beside + leastBar))));
+  const free = Math.floor((room - area) / 2 - beside - leastBar);
+  const barWidth = leastBar + (slim ? 0 : Math.max(0, Math.min(FREE_BAR, free)));
+  const side = beside + barWidth;
   return {
     rows,
     cols,
