@@ -588,6 +588,8 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
     now = explorer.grid.metrics["self"][title]
     assert explorer.grid.metric == title and now[1, 8] == 0 and not np.allclose(now, before)
     explorer.text = "The captain told his men."
+    # The predicted word is the locked one, until it is unlocked.
+    explorer.tokens = []
     assert explorer.wait() and title not in explorer.grid.metrics["self"]
     assert "no mask token" in on_page(view, "message") and explorer.grid.metric is None
     explorer.tokens = [("query", 4)]
