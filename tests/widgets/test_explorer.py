@@ -546,10 +546,11 @@ def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
         picture = explorer.figure(width=width, theme=theme)
         written = " ".join(texts(picture))
         assert "captain" in written and "entropy" in written and "best head" not in written
-        # Grid and view stand side by side where there is room, the open detail below.
-        grid, view, strip = picture.drawing.figures
+        # Grid and view stand side by side where there is room, the open detail below the grid.
+        grid, *others = picture.drawing.figures
+        view, strip = others[::-1] if width == 1000 else others
         assert (view[0] > grid[0] + grid[2]) == (width == 1000)
-        assert strip[0] == grid[0] and strip[1] >= view[1] + view[3]
+        assert strip[0] == grid[0] and strip[1] >= grid[1] + grid[3]
     grid, view, strip = explorer.figure(width=1600).drawing.figures
     assert grid[0] < view[0] < strip[0] and strip[1] < view[1] + view[3]
     assert "panels: all heads, one head, metrics" in explorer.caption.text()
