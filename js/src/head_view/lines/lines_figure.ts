@@ -59,6 +59,7 @@ export function linesFigure(parent: DocumentFragment): Figure {
     stage.style.height = `${HEADING + at.fullHeight}px`;
     const scrolls = at.fullHeight > at.height;
     scroller.classList.toggle("attnw-scrolls", scrolls);
+    scroller.classList.toggle("attnw-bars-alone", at.numberWidth === 0);
     scroller.classList.toggle("attnw-zoomed", at.part !== undefined && !isAll(at));
     scroller.style.height = `${HEADING + at.height + Number(scrolls)}px`;
     scroller.style.width = `${at.width + SCROLLBAR}px`;
