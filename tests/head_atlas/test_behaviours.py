@@ -190,7 +190,7 @@ def test_random_weights_have_no_name() -> None:
 @pytest.mark.slow
 def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
     named = [names_of_random_weights(seed, causal=True) > 0 for seed in range(20)]
-    named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(3)]
+    named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(1)]
     assert sum(named) <= 1
 
 
