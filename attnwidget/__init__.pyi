@@ -167,6 +167,7 @@ from .widgets.head_grid.widget import HeadGrid as HeadGrid
 from .widgets.head_map.widget import HeadMap as HeadMap
 from .widgets.head_view.compare_view import CompareView as CompareView
 from .widgets.head_view.widget import HeadView as HeadView
+from .widgets.link_view.widget import LinkView as LinkView
 from .widgets.metric_strip.widget import MetricStrip as MetricStrip
 from .widgets.prediction_view.widget import PredictionView as PredictionView
 from .widgets.relation_table.widget import RelationTable as RelationTable

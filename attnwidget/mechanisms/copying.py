@@ -107,8 +107,12 @@ class CopyingScores(HeadResult):
             "copying (eigenvalues), shuffled control": self.shuffled,
         }
 
-    def chart(self, form: str = "names") -> alt.VConcatChart | alt.LayerChart:
+    def chart(self, form: str = "names", *, width: int = 640) -> alt.VConcatChart | alt.LayerChart:
         """Draw copying and suppression of names, or the eigenvalue score with form="eigenvalues".
+
+        Args:
+            form: "names" or "eigenvalues".
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: Another form.
@@ -123,12 +127,14 @@ class CopyingScores(HeadResult):
                 "from the effective embedding of every token to its logit",
                 value_title="sum / sum of sizes",
                 diverging=True,
+                width=width,
             )
         return head_heatmaps(
             {"copying": self.copying, "suppression": self.suppression},
             title=f"Names that heads copy and suppress: {self.model_name}\n"
             f"{len(self.names)} names, among {self.top} tokens",
             value_title="share of names",
+            width=width,
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.hub_model.advised_error import AdvisedError
 from attnwidget.capture.hub_model.model_tensors import without_cache
 from attnwidget.capture.hub_model.weight_placement import weight_of
 from attnwidget.capture.tapping.projection import is_plain_linear
@@ -72,8 +73,42 @@ def direct_path(
         versus: Vocabulary id of the answer that it competes with.
 
     Raises:
-        ValueError: Too few digits, quantised weights, no unembedding, or logits that are not linear
-            in the residual stream.
+        ValueError: As `linear_pass`; or the logits are not linear in the residual stream.
+    """
+    run = linear_pass(hf_model, inputs, row)
+    direction = run.unembedding[answer] - run.unembedding[versus]
+    constant = 0.0 if run.bias is None else float(run.bias[answer] - run.bias[versus])
+    shares = run.shares(direction)
+    parts: dict[str, dict[Any, float]] = {"mlp": {}, "embeddings": {}, "bias": {}}
+    for variable, _, share in shares:
+        if variable.kind != "attention":
+            own = parts[variable.kind]
+            own[variable.key] = own.get(variable.key, 0.0) + share
+    logits = run.logits
+    return DirectPath(
+        heads=run.heads,
+        directions={
+            v.layer: g.reshape(-1, g.shape[-1])[row] for v, g, _ in shares if v.kind == "attention"
+        },
+        mlps=parts["mlp"],
+        embeddings=parts["embeddings"],
+        biases=sum(parts["bias"].values()) + constant,
+        difference=float((run.at_row.state * direction).sum().detach().double()) + constant,
+        model_difference=float(logits[answer].double() - logits[versus].double()),
+        changed=run.changed,
+    )
+
+
+def linear_pass(hf_model: Any, inputs: Mapping[str, Tensor], row: int) -> LinearPass:
+    """Run a model once, with norms frozen and the outputs of writers as variables.
+
+    Args:
+        hf_model: A transformers model of one stack, in float32 or float64.
+        inputs: Its inputs, a batch of one.
+        row: The token at whose place the logits are.
+
+    Raises:
+        ValueError: Too few digits, quantised weights, or no unembedding.
     """
     refuse_coarse_weights(hf_model)
     modules = StreamModules.of(hf_model)
@@ -84,40 +119,104 @@ def direct_path(
             f"stream onto the vocabulary, so there are no direct effects on a logit; {_INSTEAD}"
         )
     weight = weight_of(unembedding, "weight")
+    bias = weight_of(unembedding, "bias")
     assert weight is not None
     options = without_cache(hf_model)
     with torch.enable_grad(), watching_heads(hf_model, row, "self") as watch:
         variables = _Variables(hf_model, modules, watch)
         with variables.opened(), _at_row(unembedding, row) as seen:
             logits = hf_model(**inputs, **options).logits.detach()[0, 0]
-        direction = (weight[answer] - weight[versus]).detach()
-        linear = (seen.state * direction).sum()
-        gradients = variables.gradients(linear)
-    bias = weight_of(unembedding, "bias")
-    constant = 0.0 if bias is None else float((bias[answer] - bias[versus]).detach())
-    shares = [float((v.value.detach().double() * g).sum()) for v, g in gradients]
-    total = float(linear.detach().double())
-    scale = max(abs(total), *map(abs, shares))
-    reached = {v.layer for v, g in gradients if v.kind == "attention" and bool(g.any())}
-    if abs(sum(shares) - total) > _ROUNDING * scale or reached != set(watch.layer_of.values()):
-        raise ValueError(_not_linear(hf_model, unembedding, modules))
-    parts: dict[str, dict[Any, float]] = {"mlp": {}, "embeddings": {}, "bias": {}}
-    for (variable, _), share in zip(gradients, shares, strict=True):
-        if variable.kind != "attention":
-            own = parts[variable.kind]
-            own[variable.key] = own.get(variable.key, 0.0) + share
-    return DirectPath(
+    return LinearPass(
+        hf_model=hf_model,
+        modules=modules,
         heads=watch,
-        directions={
-            v.layer: g.reshape(-1, g.shape[-1])[row] for v, g in gradients if v.kind == "attention"
-        },
-        mlps=parts["mlp"],
-        embeddings=parts["embeddings"],
-        biases=sum(parts["bias"].values()) + constant,
-        difference=total + constant,
-        model_difference=float(logits[answer].double() - logits[versus].double()),
-        changed=not torch.allclose(seen.logits.to(logits), logits, rtol=1e-6, atol=1e-7),
+        unembedding=weight.detach(),
+        bias=None if bias is None else bias.detach(),
+        variables=variables,
+        at_row=seen,
+        logits=logits,
+        row=row,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPass:
+    """A pass in which the input of the unembedding is linear in the outputs of all writers.
+
+    Attributes:
+        hf_model: The model.
+        modules: Its modules that write to the stream.
+        heads: What the heads of each layer do at the token.
+        unembedding: W_U, [V, d].
+        bias: Bias of the unembedding, [V], or None.
+        variables: The outputs of the writers.
+        at_row: Input and output of the unembedding at the token.
+        logits: The logits of the model at the token, [V].
+        row: The token.
+    """
+
+    hf_model: Any
+    modules: StreamModules
+    heads: HeadsWatch
+    unembedding: Tensor
+    bias: Tensor | None
+    variables: _Variables
+    at_row: _AtRow
+    logits: Tensor
+    row: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether the model caps or scales what the unembedding gives."""
+        given = self.at_row.logits.to(self.logits)
+        return not torch.allclose(given, self.logits, rtol=1e-6, atol=1e-7)
+
+    def shares(
+        self, direction: Tensor, *, keep: bool = False
+    ) -> list[tuple[_Variable, Tensor, float]]:
+        """Return variables with their gradients and shares in the state along a direction.
+
+        Args:
+            direction: A direction [d] of the input of the unembedding.
+            keep: Whether further gradients of the pass are wanted.
+
+        Raises:
+            ValueError: The shares do not sum to the state along the direction.
+        """
+        with torch.enable_grad():
+            linear = (self.at_row.state * direction).sum()
+        gradients = self.variables.gradients(linear, keep=keep)
+        shares = [float((v.value.detach().double() * g).sum()) for v, g in gradients]
+        total = float(linear.detach().double())
+        scale = max(abs(total), *map(abs, shares))
+        reached = {v.layer for v, g in gradients if v.kind == "attention" and bool(g.any())}
+        is_whole = reached == set(self.heads.layer_of.values())
+        if abs(sum(shares) - total) > _ROUNDING * scale or not is_whole:
+            unembedding = self.hf_model.get_output_embeddings()
+            raise _not_linear(self.hf_model, unembedding, self.modules)
+        return [(v, g, share) for (v, g), share in zip(gradients, shares, strict=True)]
+
+    def carried(self, layer: int, vector: Tensor) -> Tensor:
+        """Return the part of the unembedding's input that a vector becomes, float64 [d].
+
+        Args:
+            layer: Layer whose attention writes the vector at the token.
+            vector: The vector, [d].
+
+        Raises:
+            ValueError: The input of the unembedding is not linear in the outputs of the writers.
+        """
+        state = self.at_row.state
+        self.shares(state.detach(), keep=True)
+        (variable,) = self.variables.of_attention(layer)
+        with torch.enable_grad():
+            # The path is linear: the derivative of its gradient is the path itself.
+            probe = torch.zeros_like(state, requires_grad=True)
+            along = (state * probe).sum()
+            (gradient,) = torch.autograd.grad(along, variable.value, create_graph=True)
+            at_row = gradient.reshape(-1, gradient.shape[-1])[self.row]
+            (carried,) = torch.autograd.grad((at_row * vector.to(at_row)).sum(), probe)
+        return carried.double()
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +272,17 @@ class _Variables:
                 undo.callback(module.register_forward_hook(freeze, with_kwargs=True).remove)
             yield
 
-    def gradients(self, linear: Tensor) -> list[tuple[_Variable, Tensor]]:
-        """Return each variable with the gradient of `linear`, float64; 0 where none reaches it."""
+    def of_attention(self, layer: int) -> list[_Variable]:
+        """Return the outputs of the attention of a layer."""
+        return [v for v in self._variables if v.kind == "attention" and v.layer == layer]
+
+    def gradients(self, linear: Tensor, *, keep: bool) -> list[tuple[_Variable, Tensor]]:
+        """Return each variable with the gradient of `linear`, float64; 0 where none reaches it.
+
+        The graph of the pass is let go unless `keep` is true.
+        """
         values = [variable.value for variable in self._variables]
-        raw = torch.autograd.grad(linear, values, allow_unused=True)
+        raw = torch.autograd.grad(linear, values, allow_unused=True, retain_graph=keep)
         return [
             (v, torch.zeros_like(v.value).double() if g is None else g.double())
             for v, g in zip(self._variables, raw, strict=True)
@@ -267,8 +373,10 @@ def _at_row(unembedding: nn.Module, row: int) -> Iterator[_AtRow]:
         yield seen
 
 
-def _not_linear(hf_model: nn.Module, unembedding: nn.Module, modules: StreamModules) -> str:
-    """Say why a logit has no exact parts."""
+def _not_linear(
+    hf_model: nn.Module, unembedding: nn.Module, modules: StreamModules
+) -> AdvisedError:
+    """Return the error that says why a logit has no exact parts."""
     known = {*modules.embeddings, *modules.mlps, *modules.projections.values(), unembedding}
     inside = {part for module in (*known, *modules.sites) for part in module.modules()}
     others = [
@@ -282,7 +390,8 @@ def _not_linear(hf_model: nn.Module, unembedding: nn.Module, modules: StreamModu
         why = f": {behind[0]} stands between the last layer and the logits"
     elif others:
         why = f": {others[0].rpartition('.')[0]} is neither attention nor an MLP"
-    return (
+    return AdvisedError(
         f"the logits of {type(hf_model).__name__} are not linear in the residual stream, even with "
-        f"frozen norms{why}, so they have no exact direct effects; {_INSTEAD}"
+        f"frozen norms{why}, so they have no exact direct effects",
+        _INSTEAD,
     )

@@ -85,9 +85,10 @@ class LinkExplanation:
                 named["content"] = self.content
         else:
             named = {f"dimension {i}": float(v) for i, v in enumerate(self.dimensions)}
-        return named | dict(self._others())
+        return named | dict(self.others())
 
-    def _others(self) -> Iterator[tuple[str, float]]:
+    def others(self) -> Iterator[tuple[str, float]]:
+        """Yield name and value of the bias and the soft cap, if the model has them."""
         if self.bias_kind:
             yield self.bias_kind, self.bias
         if self.softcap:
@@ -119,8 +120,12 @@ class LinkExplanation:
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
-    def chart(self) -> alt.LayerChart:
-        """The largest parts, sorted, and the sum of the others."""
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """The largest parts, sorted, and the sum of the others.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         import pandas as pd
 
         from attnwidget.charts.signed_bars import signed_bars
@@ -136,6 +141,7 @@ class LinkExplanation:
             title=f"Why {query!r} looks at {key!r} and not {versus!r}, {self.head}: "
             f"{self.model_name}\nparts of log a({key!r}) - log a({versus!r})",
             value_title="difference of scores",
+            width=width,
         )
 
     def __repr__(self) -> str:
@@ -143,7 +149,7 @@ class LinkExplanation:
         first, second = self.weights
         sum_of = "wavelengths" if len(self.wavelengths) else "dimensions"
         parts = [f"{sum_of} {self.total - self.bias - self.softcap:+.3f}"]
-        parts += [f"{name} {value:+.3f}" for name, value in self._others()]
+        parts += [f"{name} {value:+.3f}" for name, value in self.others()]
         return (
             f"LinkExplanation({self.model_name}, {self.head}, {query!r} at {key!r} {first:.3f} and "
             f"at {versus!r} {second:.3f}: {' '.join(parts)} = {self.total:+.3f}, "

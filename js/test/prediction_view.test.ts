@@ -45,6 +45,7 @@ const OFF: Answered = {
 const EFFECTS = {
   stack: "self",
   name: "sat",
+  versus: "",
   estimate: false,
   values: wireOf(Float32Array.of(0.1, 0, -0.15, 0.05), [2, 2]),
 };
@@ -62,6 +63,9 @@ const state = (change: Partial<PredictionState> = {}): PredictionState => ({
   stack: "self",
   position: null,
   answer: null,
+  effects_by: "passes",
+  lens: false,
+  _lens: null,
   _message: "",
   _problem: "",
   _predictions: ANSWERED,
@@ -167,6 +171,51 @@ describe("what is shown", () => {
       .sheet.pen.body;
     for (const text of ["before", "after", "−0.400", "layer 0", "less likely"])
       expect(drawn).toContain(text);
+  });
+});
+
+describe("direct effects and the logit lens", () => {
+  const direct: Partial<PredictionState> = {
+    effects_by: "direct",
+    _effects: {
+      ...EFFECTS,
+      versus: "ran",
+      values: wireOf(Float32Array.of(1.5, 0, -0.5, 0), [2, 2]),
+    },
+  };
+  const LENS = {
+    problem: "",
+    rows: [
+      { layer: "embeddings", answer: "the", probability: 0.2, followed: 0.01 },
+      { layer: "L0", answer: "sat", probability: 0.6, followed: 0.6 },
+    ],
+  };
+
+  test("name both answers, and are shares of a logit difference", () => {
+    const shown = scene(direct);
+    expect(mapTitle(shown)).toBe("Direct effect on “sat” against “ran”");
+    expect(inWords(shown, [0, 0])).toBe(
+      "L0 H0 (1-1): adds +1.50 to the logit of “sat” against “ran”",
+    );
+    expect(captionText(captionOf(state(direct), shown))).toContain(
+      "map: direct effect of each head on the logit of “sat” against “ran”, −1.50 to +1.50",
+    );
+    expect(tableOf(shown).rows).toContainEqual(["sat against ran: L0 H0", null, null, 1.5]);
+    expect(mapTitle(scene({ effects_by: "direct", _effects: null }))).toContain(" …");
+  });
+
+  test("the answer after each layer stands below, with its probability", () => {
+    expect(scene().layers).toBeNull();
+    const shown = scene({ lens: true, _lens: LENS });
+    expect(shown.height).toBeGreaterThan(scene().height);
+    expect(shown.layers?.rows.map(({ layer, answer, text }) => [layer, answer, text])).toEqual([
+      ["embeddings", "the", "0.200"],
+      ["L0", "sat", "0.600"],
+    ]);
+    expect(tableOf(shown).rows).toContainEqual(["after L0: sat", 0.6, 0.6, 0]);
+    expect(scene({ lens: true, _lens: null }).layers?.note).toContain("being asked");
+    const refused = scene({ lens: true, _lens: { rows: [], problem: "an encoder-decoder" } });
+    expect(refused.layers?.note).toBe("an encoder-decoder");
   });
 });
 

@@ -89,9 +89,9 @@ def test_type_step_pick_brush_save_and_restore_in_a_new_kernel(
     notebook.wait_for_value("explorer.attention.tokens[1:4]", ["she", "put", "the"])
     expect(panel(notebook, "view")).to_contain_text("12 tokens")
     # Step the layers.
-    slider = root_of(notebook).locator(".attnw-ex-stepper input")
-    slider.press("ArrowRight")
-    slider.press("ArrowRight")
+    step = root_of(notebook).get_by_role("button", name="next layer").first
+    step.click()
+    step.click()
     notebook.wait_for_value("tuple(explorer.view.head)", (3, 3, "self"))
     # A relation: its best head everywhere, and a sentence that has it.
     open_tab(notebook, "relations")
@@ -155,6 +155,7 @@ def test_twenty_texts_leave_nothing_behind(in_lab: OpenNotebook) -> None:
     expect(notebook.page.locator(".attnw-root")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     type_and_run(notebook, "word " * 600)

@@ -18,6 +18,7 @@ from attnwidget import (
     HeadGrid,
     HeadMap,
     HeadView,
+    LinkView,
     MetricStrip,
     PredictionView,
     RelationTable,
@@ -52,6 +53,7 @@ HOLDS = {
     "arcs": "captain",
     "coreference": "captain",
     "predictions": "layer 0",
+    "link": "captain",
     "explorer": "captain",
 }
 
@@ -80,6 +82,7 @@ def widgets() -> Iterator[dict[str, HeadWidget]]:
         "arcs": DependencyArcs(model, [SENTENCE], relations),
         "coreference": CoreferenceView(coreference),
         "predictions": PredictionView(attention, 4, disabled=here, selected=here),
+        "link": LinkView(attention, 0, 3, query=4, key=2),
         "explorer": explore(model, TEXT, treebank=False, panels=["grid", "view"]),
     }
     assert made["predictions"].wait()

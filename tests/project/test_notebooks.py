@@ -40,6 +40,7 @@ WRITES = {
     ],
     "07_is_syntax_in_the_maps": ["probe_arcs.svg", "probe_scores.svg"],
     "08_who_is_she": ["coreference.svg"],
+    "09_why_it_looks_there": ["other_distances.html", "why_captain.svg"],
 }
 CHARTS = {
     "01_quickstart": 0,
@@ -50,6 +51,7 @@ CHARTS = {
     "06_what_did_fine_tuning_change": 4,
     "07_is_syntax_in_the_maps": 3,
     "08_who_is_she": 1,
+    "09_why_it_looks_there": 2,
 }
 # This notebook trains two models, whose weights depend on the processor: its numbers may differ,
 # and rows of a table that is sorted by weights may change places.

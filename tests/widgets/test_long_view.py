@@ -282,6 +282,7 @@ def kept(attention: Attention, unit: str, hidden: set[str]) -> list[int]:
     return [i for i, kind in enumerate(shown.special) if kind not in hidden]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 @pytest.mark.parametrize("hidden", [[], ["cls", "sep"]])
 @pytest.mark.parametrize("renormalise", [False, True])
@@ -318,6 +319,26 @@ def _pooled(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
     return np.maximum.reduceat(values, range(0, len(values), step))
 
 
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+def test_norms_are_computed_by_parts(read: Whole, unit: str) -> None:
+    view = HeadView(read.long[0], 2, 1, quantity="norms", unit=unit, hidden=["cls"])
+    shown = kept(read.short[0], unit, {"cls"})
+    wanted = in_unit(read.short[0], unit).norms(2, 1)[np.ix_(shown, shown)]
+    np.testing.assert_allclose(values_of(view)[0], wanted, atol=TOLERANCE * wanted.max())
+    assert view.caption.quantity.startswith("norms")
+
+
+def test_a_linked_quantity_that_a_long_input_lacks_stays_where_it_is(read: Whole) -> None:
+    model = load_model()
+    short = HeadView(model.attend("The cat sat.", loss="masked"), 2, 1)
+    long = HeadView(read.long[0], 2, 1)
+    with link(short, long):
+        short.quantity = "norms"
+        assert long.quantity == "norms"
+        short.quantity = "gradients"
+        assert (short.quantity, long.quantity) == ("gradients", "norms")
+
+
 def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
     view = CompareView(*read.long, layer=2, head=1, hidden=["cls"])
     short = CompareView(*read.short, layer=2, head=1)
@@ -341,6 +362,7 @@ def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
     assert on_page(view, "compared") == on_page(short, "compared")
 
 
+@pytest.mark.slow
 def test_several_heads_have_a_tile_each(read: Whole) -> None:
     view = HeadView(read.long[0], 2, 1, arrangement="beside", of="layer", window=(0, 40, 0, 40))
     tile = on_page(view, "tile")
@@ -356,6 +378,7 @@ def test_several_heads_have_a_tile_each(read: Whole) -> None:
     assert on_page(view, "long")["heads"] == [[2, 1, "self"]]
 
 
+@pytest.mark.slow
 def test_lines_make_up_a_share_of_their_rows(read: Whole) -> None:
     view = HeadView(read.long[0], 2, 1, mode="lines", top_mass=0.3)
     whole = read.short[0].weights(2, 1)
@@ -396,10 +419,8 @@ def test_maps_of_many_blocks_are_those_of_their_cells(causal: Attention) -> None
 # What is not there
 
 
-@pytest.mark.parametrize("quantity", ["norms", "gradients"])
-def test_what_no_part_can_be_computed_of_is_refused_with_the_reason(
-    causal: Attention, quantity: str
-) -> None:
+def test_what_no_part_can_be_computed_of_is_refused_with_the_reason(causal: Attention) -> None:
+    quantity = "gradients"
     reason = NOT_BY_PARTS[quantity]
     with pytest.raises(traitlets.TraitError, match=f"{quantity!r}.*1,100 tokens.*{reason}"):
         HeadView(causal, 0, 1, quantity=quantity)
@@ -426,6 +447,7 @@ def test_another_input_is_long_or_short(above_100: None) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer = explore(text="The cat sat on the mat. " * 20, treebank=False)
     from_page(explorer, {"_painted": True})
@@ -437,7 +459,9 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     assert (explorer.grid.hidden, explorer.view.hidden) == (["cls"], ["cls"])
     explorer.selected = [(2, 4)]
     assert on_page(explorer.view, "long")["heads"] == [[2, 4, "self"]]
-    with pytest.raises(ValueError, match="a comparison needs whole maps"):
+    with pytest.raises(
+        ValueError, match=r"every head at once.*HeadView\(attention, versus=other\)"
+    ):
         explorer.versus_text = "The dog sat on the mat. " * 20
     explorer.versus_text = None
     explorer.text = "The cat sat."
@@ -454,6 +478,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
 # What files hold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["matrix", "lines"])
 def test_pictures_and_pages_hold_what_is_in_sight(
     long: FormulaAttention, tmp_path: Path, mode: str

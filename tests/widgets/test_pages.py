@@ -31,6 +31,7 @@ from attnwidget.widgets.dependency_arcs.widget import DependencyArcs
 from attnwidget.widgets.explorer.widget import Explorer
 from attnwidget.widgets.head_grid import widget as head_grid
 from attnwidget.widgets.head_map.widget import HeadMap
+from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.pages.registry import FIGURES, figure
 from attnwidget.widgets.pages.size_limit import held_around, held_note
@@ -131,6 +132,7 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
         "dependency_arcs": DependencyArcs(model, SENTENCES, relations, sentence=1),
         "coreference_view": CoreferenceView(coreference, document=1),
         "prediction_view": predictions,
+        "link_view": LinkView(attention, 0, 3, query=7, key=2),
     }
     alive = set(_instances)
     assert list(widgets) == [figure.name for figure in FIGURES if figure.label]
@@ -159,6 +161,9 @@ def test_every_kind_of_figure_has_a_page_and_stays_as_it_is(
     held = figures(tmp_path / "prediction_view.html")["prediction_view"]
     assert held["remark"] == "as they were when it was saved: a page has no model to be asked again"
     assert held["state"]["_predictions"]["off"] == [[1, 8, "self"]]
+    held_link = figures(tmp_path / "link_view.html")["link_view"]
+    assert held_link["remark"] == "of the link that was shown when the page was saved"
+    assert held_link["state"]["_distances"]["found"]["distance"] == 5
     effects = array(held["state"]["_effects"]["values"]["view"], "<f4", 6, 12)
     np.testing.assert_array_equal(effects, predictions.effects.astype("f4"))
     assert set(_instances) == alive
@@ -203,6 +208,7 @@ def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
     assert arcs.sentence == 2
 
 
+@pytest.mark.slow
 def test_arcs_hold_neighbours_as_far_as_there_is_room(
     model: AttentionModel, tmp_path: Path
 ) -> None:
@@ -407,6 +413,7 @@ def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path)
         save_page(attention, path)
 
 
+@pytest.mark.slow
 def test_a_page_of_an_encoder_decoder_begins_with_its_first_stack(tmp_path: Path) -> None:
     attention = load_model(build("t5"), word_tokenizer()).attend("w1 w2", target="w3")
     data = figures(save_page(attention, tmp_path / "page.html"))

@@ -15,8 +15,10 @@ from attnwidget import (
     HeadGrid,
     HeadView,
     PredictionView,
+    direct_effects,
     link,
     load_model,
+    logit_lens,
 )
 from capture.test_predict import words
 from fixtures import zoo
@@ -81,6 +83,7 @@ def test_switching_heads_off_sends_one_message(
     assert len(passes) == 1
 
 
+@pytest.mark.slow
 def test_effects_are_estimated_and_then_computed(
     model: AttentionModel, attention: Attention
 ) -> None:
@@ -197,6 +200,7 @@ def test_an_error_in_the_thread_is_said(
     assert "no effects of heads: no effect" in view.caption.text()
 
 
+@pytest.mark.slow
 def test_pictures_tables_and_code(attention: Attention) -> None:
     view = PredictionView(attention, disabled=OFF, selected=[(1, 8)])
     assert "not computed yet" in view.caption.text()
@@ -216,3 +220,48 @@ def test_pictures_tables_and_code(attention: Attention) -> None:
     code = view.code()
     assert "PredictionView" in code and "disabled=[(2, 3" in code
     assert view.to_frame().shape[0] == len(on_page(view, "predictions")["rows"])
+
+
+def test_direct_effects_are_shares_of_a_logit_difference() -> None:
+    causal = load_model(zoo.build("gpt2"), words()).attend("w7 w8 w9 w11 w30")
+    view = PredictionView(causal, effects_by="direct", answer="w3", versus="w40")
+    assert view.wait() and view.is_estimate is False
+    wanted = direct_effects(causal, "w3", "w40")
+    np.testing.assert_allclose(view.effects, wanted.head_effects)
+    assert list(view.effect_metric) == ["direct effect on “w3” against “w40”"]
+    assert "direct effect of each head on the logit of “w3” against “w40”" in str(view.caption)
+    view.versus = None
+    assert view.wait()
+    second = view.predictions.to_frame()["answer"]
+    rival = second[0] if second[0] != "w3" else second[1]
+    assert on_page(view, "effects")["versus"] == rival
+    with pytest.raises(traitlets.TraitError, match=r"'versus': 'no word'"):
+        view.versus = "no word"
+    view.disabled = [(0, 1)]
+    with pytest.raises(ValueError, match="those of the whole model"):
+        view.wait()
+    assert "those of the whole model" in on_page(view, "problem")
+
+
+def test_direct_effects_of_bert_are_refused_with_the_reason(attention: Attention) -> None:
+    view = PredictionView(attention, effects_by="direct")
+    with pytest.raises(ValueError, match="not linear in the residual stream"):
+        view.wait()
+    assert "BertForMaskedLM" in on_page(view, "problem") and view.effects is None
+    assert "no effects of heads: the logits of BertForMaskedLM" in str(view.caption)
+
+
+def test_the_answers_after_each_layer_are_those_of_the_lens(attention: Attention) -> None:
+    view = PredictionView(attention, lens=True, effects_by="gradient")
+    assert view.wait()
+    lens = logit_lens(attention)
+    rows = on_page(view, "lens")["rows"]
+    assert [row["layer"] for row in rows] == list(lens.rows)
+    followed = lens.probability(int(view.predictions.to_frame()["id"][0]))
+    np.testing.assert_allclose([row["followed"] for row in rows], followed, rtol=1e-6)
+    assert rows[-1]["answer"] == "her" and "her" in " ".join(texts(view.figure()))
+    view.lens = False
+    assert on_page(view, "lens") is None
+    classes = load_model("attnwidget/genre", device="cpu").attend("A short text.")
+    asked = PredictionView(classes, lens=True, effects_by="gradient")
+    assert asked.wait() and "predicts classes" in on_page(asked, "lens")["problem"]

@@ -59,8 +59,12 @@ class InductionResult(HeadResult):
         """Return the three scores: "induction", "duplicate token", "previous-token score"."""
         return {title: getattr(self, name) for name, title in _TITLES.items()}
 
-    def chart(self) -> alt.TopLevelMixin:
-        """Draw the three scores over the layers."""
+    def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
+        """Draw the three scores over the layers.
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         from attnwidget.charts.layer_curves import layer_curves
 
         return layer_curves(
@@ -68,6 +72,7 @@ class InductionResult(HeadResult):
             title=f"Attention in repeated sequences\n{self.n_documents} sequences",
             value_title="mean attention",
             reference={"even": self.even["induction"]},
+            width=width,
         )
 
 

@@ -58,8 +58,12 @@ class NormsResult(HeadResult):
         of = {f"norm of {name}": self.norms[c] for c, name in enumerate(self.classes)}
         return to | of
 
-    def chart(self) -> alt.HConcatChart:
-        """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3)."""
+    def chart(self, *, width: int = 640) -> alt.HConcatChart:
+        """Draw weights and norms of every head side by side (Kobayashi et al. 2020, figure 3).
+
+        Args:
+            width: Pixels of the whole figure.
+        """
         import pandas as pd
 
         from attnwidget.charts.curve_panels import curve_panels
@@ -75,7 +79,7 @@ class NormsResult(HeadResult):
             f"{counted(self.n_documents, 'segment')}\n"
             "sums over the tokens of a class, mean over queries and segments"
         )
-        return curve_panels(pd.concat(frames, ignore_index=True), title=title)
+        return curve_panels(pd.concat(frames, ignore_index=True), title=title, width=width)
 
 
 class Norms(ClassMeans[NormsResult]):

@@ -260,7 +260,7 @@ class RelationAccuracies(HeadResult):
         return frame[~frame["layer"].isin(self.without_attention)].reset_index(drop=True)
 
     def chart(
-        self, relation: str | None = None, *, min_count: int = TABLE_COUNT
+        self, relation: str | None = None, *, min_count: int = TABLE_COUNT, width: int = 640
     ) -> alt.TopLevelMixin:
         """Draw the best head and the best offset of each relation, or all heads on one relation.
 
@@ -268,6 +268,7 @@ class RelationAccuracies(HeadResult):
             relation: Relation for which to draw the accuracy of every head in the better direction;
                 None = all relations.
             min_count: Smallest number of words of the drawn relations, without `relation`.
+            width: Pixels of the whole figure.
 
         Raises:
             ValueError: the relation does not exist, or no relation has enough words.
@@ -277,7 +278,7 @@ class RelationAccuracies(HeadResult):
             words = counted(int(self.counts[r]), "word")
             title = f"Accuracy on {relation}\n{words}; the better direction"
             values = self.accuracy[..., r].max(-1)
-            return head_heatmap(values, title=title, value_title="accuracy")
+            return head_heatmap(values, title=title, value_title="accuracy", width=width)
         best = self.best(min_count)
         if best.empty:
             raise ValueError(
@@ -286,7 +287,7 @@ class RelationAccuracies(HeadResult):
             )
         sentences = counted(self.n_sentences, "sentence")
         title = f"The best head of each relation\n{self.model_name}, {sentences}"
-        return best_heads(best, title=title)
+        return best_heads(best, title=title, width=width)
 
     def predictions(self, sentence: Sentence) -> GovernorPredictions:
         """Return the predictions of every head for one sentence, with the same unit.

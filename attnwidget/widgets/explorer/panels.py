@@ -17,6 +17,7 @@ from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.head_grid.widget import HeadGrid
 from attnwidget.widgets.head_map.widget import HeadMap
 from attnwidget.widgets.head_view.widget import HeadView
+from attnwidget.widgets.link_view.widget import LinkView
 from attnwidget.widgets.metric_strip.widget import MetricStrip
 from attnwidget.widgets.prediction_view.shown_question import can_be_asked
 from attnwidget.widgets.prediction_view.widget import PredictionView
@@ -31,10 +32,17 @@ from attnwidget.widgets.shared.traits import Subset
 from attnwidget.widgets.token_lens.widget import TokenLens
 
 #: The panels in the order of the page, each the name of the widget in it.
-PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "table", "arcs")
+PANELS = ("grid", "view", "lens", "strip", "head_map", "predictions", "why", "table", "arcs")
 #: The tabs: one of these panels is open at a time.
 DETAILS = PANELS[2:]
-_OF_TEXT = ("lens", "strip", "head_map", "predictions")
+#: The names of the tabs on the page, where they differ from the names of the panels.
+TAB_NAMES = {
+    "lens": "token lens",
+    "strip": "metrics",
+    "head_map": "map of heads",
+    "table": "relations",
+}
+_OF_TEXT = ("lens", "strip", "head_map", "predictions", "why")
 _NO_MAPS = "Distances between heads need whole maps, and a long input has none: shorten the text."
 #: Options of the grid that wait for its metrics.
 OF_METRIC = ("metric", "sort", "filter")
@@ -61,13 +69,13 @@ class LinkedPanels(TokenSize, AttentionWidget):
         PANELS,
         default_value=list(PANELS),
         help='The panels that there are: some of "grid", "view", "lens", "strip", "head_map", '
-        '"predictions", "table", "arcs".',
+        '"predictions", "why", "table", "arcs".',
     ).tag(sync=True)
     tab = traitlets.Enum(
         DETAILS,
         DETAILS[0],
-        help='The detail that is open: "lens", "strip", "head_map", "predictions", "table" or '
-        '"arcs".',
+        help='The detail that is open: "lens", "strip", "head_map", "predictions", "why", '
+        '"table" or "arcs".',
     ).tag(sync=True)
     progress = traitlets.Dict(
         help="What is still being measured: the share that is done, 0 to 1, by panel."
@@ -82,6 +90,7 @@ class LinkedPanels(TokenSize, AttentionWidget):
         "The PredictionView; None until grid and view are on the page, and of a model that "
         "predicts neither words nor classes."
     ).tag(sync=True)
+    why = Child("The LinkView; None until grid and view are on the page.").tag(sync=True)
 
     # The input that the figures show: behind the explorer's own while the model reads.
     _shown = traitlets.Dict().tag(sync=True)
@@ -167,6 +176,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
         if self._background.wait(timeout) and self.predictions is not None:
             # Effects found become a metric of the grid.
             waits = [self.predictions.wait, self._background.wait]
+        if self.why is not None:
+            waits.append(self.why.wait)
         return all(
             wait(None if limit is None else max(0, limit - time.monotonic())) for wait in waits
         )
@@ -232,8 +243,9 @@ class LinkedPanels(TokenSize, AttentionWidget):
         is_of_text = self.attention.intact is self._of_text.intact
         key = shown if is_of_text and self._shown.get("text") else None
         names = [name for name in _OF_TEXT if name != "strip" or not self._has_metrics]
-        if self.lens is not None:
-            names.remove("lens")
+        for name in ("lens", "why"):
+            if getattr(self, name) is not None:
+                names.remove(name)
         if self.predictions is not None or not can_be_asked(self.attention):
             names.remove("predictions")
         if self._given_distances is not None and self.head_map is not None:
@@ -249,6 +261,8 @@ class LinkedPanels(TokenSize, AttentionWidget):
     def _text_job(self, attention: Attention, names: list[str], key: object) -> Job:
         known = self._measured.get(key) if key is not None else None
         self._show_lens(attention)
+        yield
+        self._show_why(attention)
         yield
         if "predictions" in names:
             self._show_predictions(attention)
@@ -283,6 +297,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
                 self._adopt("lens", TokenLens(attention))
             self._set_progress({}, ("lens",))
 
+    def _show_why(self, attention: Attention) -> None:
+        with self._lock, self.hold_sync():
+            if self.why is None and attention is self.attention and not self._background.closed:
+                self._adopt("why", LinkView(attention))
+            self._set_progress({}, ("why",))
+
     def _show_predictions(self, attention: Attention) -> None:
         with self._lock, self.hold_sync():
             if attention is not self.attention or self._background.closed:
@@ -305,8 +325,12 @@ class LinkedPanels(TokenSize, AttentionWidget):
         """Make the exact effects a metric of the grid, beside the measured metrics."""
         with self._lock, self.hold_sync():
             if not self._background.closed:
-                self._show_grid_metrics()
+                self._effects_told()
         yield
+
+    def _effects_told(self) -> None:
+        """Show the effects that are known now."""
+        self._show_grid_metrics()
 
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the shown prediction."""

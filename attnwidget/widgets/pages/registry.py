@@ -52,6 +52,7 @@ FIGURES = (
     Figure("dependency_arcs", "DependencyArcs", "dependency arcs"),
     Figure("coreference_view", "CoreferenceView", "coreference"),
     Figure("prediction_view", "PredictionView", "predictions"),
+    Figure("link_view", "LinkView", "why it attends"),
     Figure("explorer", "Explorer", ""),
 )
 

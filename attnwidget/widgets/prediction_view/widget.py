@@ -15,6 +15,8 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.edits import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.mechanisms.direct_effects import direct_effects
+from attnwidget.widgets.prediction_view.answers_by_layer import FoundLens, answers_by_layer
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     ShownQuestion,
@@ -50,7 +52,8 @@ class Wanted(NamedTuple):
         heads: The heads that are off already.
         method: What stands in the place of heads that are off.
         stack: The stack of the heads.
-        effects_by: "passes" or "gradient".
+        effects_by: "passes", "gradient" or "direct".
+        versus: The id of the other answer of direct effects, else None.
     """
 
     attention: Attention
@@ -60,14 +63,23 @@ class Wanted(NamedTuple):
     method: EditMethod
     stack: str
     effects_by: str
+    versus: int | None
 
 
 class Found(NamedTuple):
-    """Computed effects: `values` [layers, heads], and whether they are an estimate."""
+    """Computed effects.
+
+    Attributes:
+        wanted: The question that they answer.
+        values: The effects [layers, heads].
+        is_estimate: Whether they are an estimate.
+        versus: The other answer of direct effects, in words; "" for changes of a probability.
+    """
 
     wanted: Wanted
     values: NDArray[np.float64]
     is_estimate: bool
+    versus: str = ""
 
 
 class PredictionView(StackChoice):
@@ -77,7 +89,9 @@ class PredictionView(StackChoice):
     with a linked `HeadGrid`) the figure shows the answers before and after; the map shows, for each
     head, the change in one answer's probability if that head is switched off too. These effects are
     first estimated by one backward pass, and then computed in the background with one pass per
-    head: `wait()` returns when they are done.
+    head: `wait()` returns when they are done. With `effects_by="direct"` the map shows the exact
+    share of each head in the difference of two logits instead, and `lens=True` adds the answer
+    after each layer.
 
     Linked to a `HeadView` or `TokenLens`, the last query locked there is the token asked about; of
     a causal model what follows that token. Options are the traits, as keywords. An unknown one
@@ -120,13 +134,24 @@ class PredictionView(StackChoice):
         sync=True
     )
     effects_by = traitlets.Enum(
-        ["passes", "gradient"],
+        ["passes", "gradient", "direct"],
         "passes",
-        help='How effects are found: "passes" (an estimate first, then one pass a head) or '
-        '"gradient" (the estimate alone, for large models).',
+        help='How effects are found: "passes" (an estimate first, then one pass a head), '
+        '"gradient" (the estimate alone, for large models) or "direct" (the exact share of each '
+        "head in the difference of two logits, of causal models).",
+    ).tag(sync=True)
+    versus = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="The other answer of direct effects, as the vocabulary spells it; None = the "
+        "likeliest other answer.",
+    ).tag(sync=True)
+    lens = traitlets.Bool(
+        False, help="Show the answer after each layer below the answers (a logit lens)."
     ).tag(sync=True)
 
     _found: traitlets.TraitType[Found | None, Found | None] = traitlets.Any(None)
+    _found_lens: traitlets.TraitType[FoundLens | None, FoundLens | None] = traitlets.Any(None)
     # Why there are no effects.
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -144,7 +169,8 @@ class PredictionView(StackChoice):
         # The effects that the background thread computes. The thread reads no computed trait, since
         # it would then compute that trait itself.
         self._sought: Wanted | None = None
-        self._background = Background(("effects",), self._failed)
+        self._sought_lens: Answered | None = None
+        self._background = Background(("lens", "effects"), self._failed)
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
 
     # What is asked
@@ -163,8 +189,9 @@ class PredictionView(StackChoice):
     def effects(self) -> NDArray[np.float64] | None:
         """By how much the answer's probability changes without each head, [L, H].
 
-        Heads of `stack`; heads that are already off have effect 0. None until the effects are
-        known; `is_estimate` says whether they are estimates.
+        With `effects_by="direct"`: the share of each head in the difference of the logits of the
+        answer and of `versus`. Heads of `stack`; heads that are already off have effect 0. None
+        until the effects are known; `is_estimate` says whether they are estimates.
         """
         found = self._known()
         return found.values.copy() if found else None
@@ -186,6 +213,8 @@ class PredictionView(StackChoice):
         if found is None:
             return {}
         title = f"effect on “{found.wanted.name}”{' (estimate)' if found.is_estimate else ''}"
+        if found.versus:
+            title = f"direct effect on “{found.wanted.name}” against “{found.versus}”"
         metric = {title: found.values.copy()}
         return {self.stack: metric} if len(self.attention.stacks) > 1 else metric
 
@@ -238,20 +267,21 @@ class PredictionView(StackChoice):
             )
         return position
 
-    @traitlets.validate("answer")
+    @traitlets.validate("answer", "versus")
     def _check_answer(self, proposal: dict[str, Any]) -> str | None:
         token: str | None = proposal["value"]
         if token is not None and self._answered is not None:
             try:
                 self._answered.before.probability(token)
             except ValueError as error:
-                raise traitlets.TraitError(f"'answer': {error}") from None
+                raise traitlets.TraitError(f"{proposal['trait'].name!r}: {error}") from None
         return token
 
     @when_open("attention")
     def _ask_about_another(self, change: object) -> None:
         self.position = None
         self.answer = None
+        self.versus = None
 
     @when_open("tokens")
     def _ask_locked(self, change: object) -> None:
@@ -336,7 +366,7 @@ class PredictionView(StackChoice):
 
     # Effects
 
-    @computed("_answered", "stack", "effects_by", sync=False)
+    @computed("_answered", "stack", "effects_by", "versus", sync=False)
     def _wanted(self) -> Wanted | None:
         """The effects to compute for the shown question; None without a question."""
         answered = self._answered
@@ -350,7 +380,15 @@ class PredictionView(StackChoice):
             self.method,
             self.stack,
             self.effects_by,
+            self._rival(answered) if self.effects_by == "direct" else None,
         )
+
+    def _rival(self, answered: Answered) -> int:
+        """The id of the other answer of direct effects."""
+        if self.versus is not None:
+            return id_of(answered.before, self.versus)
+        order = answered.before.log_probabilities[0].argsort()[::-1]
+        return int(order[order != answered.question.answer][0])
 
     @computed("_found")
     def _effects(self) -> dict[str, Any] | None:
@@ -359,6 +397,7 @@ class PredictionView(StackChoice):
         return found and {
             "stack": found.wanted.stack,
             "name": found.wanted.name,
+            "versus": found.versus,
             "estimate": found.is_estimate,
             "values": array_to_wire(found.values.astype(np.float32)),
         }
@@ -378,6 +417,12 @@ class PredictionView(StackChoice):
         def stopped() -> bool:
             return self._sought is not wanted or self._background.closed
 
+        if wanted.effects_by == "direct":
+            found = _direct(wanted)
+            with self._lock:
+                if not stopped():
+                    self._found = found
+            return
         for exact in (False, True) if wanted.effects_by == "passes" else (False,):
             values = effects_of(
                 reading,
@@ -395,6 +440,34 @@ class PredictionView(StackChoice):
                 self._found = Found(wanted, values, not exact)
             yield
 
+    # The logit lens
+
+    @computed("_answered", "lens", sync=False)
+    def _lens_wanted(self) -> Answered | None:
+        """The question whose answers after each layer are shown."""
+        return self._answered if self.lens else None
+
+    @computed("_found_lens")
+    def _lens(self) -> dict[str, Any] | None:
+        """The answers after each layer as the page draws them; None until they are known."""
+        found = self._found_lens
+        return found and {"rows": found.rows, "problem": found.problem}
+
+    @traitlets.observe("_lens_wanted")
+    def _find_lens(self, change: object) -> None:
+        self._found_lens = None
+        self._sought_lens = self._lens_wanted
+        if self._lens_wanted is not None:
+            self._background.add("lens", self._lens_job(self.attention, self._lens_wanted))
+            self._background.start()
+
+    def _lens_job(self, attention: Attention, answered: Answered) -> Job:
+        found = answers_by_layer(attention, answered)
+        with self._lock:
+            if self._sought_lens is answered and not self._background.closed:
+                self._found_lens = found
+        yield
+
     def _failed(self, job: str, error: Exception) -> None:
         with self._lock:
             self._problem = on_page(error)
@@ -404,3 +477,24 @@ class PredictionView(StackChoice):
         if hasattr(self, "_background"):
             self._background.close()
         super().close()
+
+
+def _direct(wanted: Wanted) -> Found:
+    """Return the direct effects of all heads on the difference of two logits.
+
+    Raises:
+        TypeError, ValueError: As `direct_effects`; or heads are off.
+    """
+    if wanted.heads:
+        raise ValueError(
+            "direct effects are those of the whole model: switch all heads on, or choose another "
+            "kind of effects"
+        )
+    assert wanted.versus is not None
+    effects = direct_effects(
+        wanted.attention,
+        wanted.question.answer,
+        wanted.versus,
+        position=None if wanted.question.position < 0 else wanted.question.position,
+    )
+    return Found(wanted, effects.head_effects, False, effects.versus)

@@ -2,6 +2,7 @@ import { drawPicture as arcs } from "../dependency_arcs/picture.js";
 import { drawPicture as grid } from "../head_grid/picture.js";
 import { drawPicture as headMap } from "../head_map/picture.js";
 import { drawPicture as view } from "../head_view/picture.js";
+import { drawPicture as why } from "../link_view/picture.js";
 import { drawPicture as strip } from "../metric_strip/picture.js";
 import { drawPicture as predictions } from "../prediction_view/picture.js";
 import { drawPicture as table } from "../relation_table/picture.js";
@@ -23,6 +24,7 @@ const FIGURES: Record<Panel, DrawPicture<never>> = {
   head_map: headMap,
   strip,
   predictions,
+  why,
   table,
   arcs,
 };
@@ -38,14 +40,14 @@ const QUICK: Panel[] = ["grid", "view"];
 function rowsFor(plan: Plan, shown: Panel[]): Panel[][][] {
   if (plan === "one") return shown.map((name) => [[name]]);
   const { fixed, groups } = groupsFor(plan, shown);
-  const [beside = [], below = []] = groups;
+  const [details = [], below = []] = groups;
+  const among = (...names: Panel[]) => fixed.filter((name) => names.includes(name));
   const columns = fixed.map((name) => [name]);
-  if (plan === "two" || plan === "under") return [columns, [beside]];
-  if (plan === "three") return [[...columns, beside], [below]];
-  const [first = [], ...others] = columns;
-  return plan === "broad"
-    ? [[first], ...others.map((sheet) => [sheet]), [beside]]
-    : [[first], [...others, beside]];
+  if (plan === "two") return [columns, [details]];
+  if (plan === "broad") return [...columns.map((column) => [column]), [details]];
+  return plan === "under"
+    ? [[[...among("grid"), ...details], among("view")], [below]]
+    : [[among("grid", "lens"), among("view"), details], [below]];
 }
 
 /** The panels in sight, placed as on the page. */

@@ -4,8 +4,9 @@ import { paintBar } from "../shared/colour_bar.js";
 import { cssWord } from "../shared/colour_levels.js";
 import { AXIS_LABEL_SIZE, drawToken, labelFont, shorten, write } from "../shared/labels.js";
 import type { Pen } from "../shared/pen.js";
+import { paintLayerAnswers } from "./layer_answers.js";
 import { mapTitle } from "./prediction_text.js";
-import { effectAt, GAP, HEADER, NUMBERS, type Scene, signedChange } from "./scene.js";
+import { effectAt, effectPrinter, GAP, HEADER, NUMBERS, type Scene } from "./scene.js";
 
 const LINE = 10;
 const BAR = 12;
@@ -31,6 +32,7 @@ export function paintPredictions(pen: Pen, scene: Scene, pointer = NOWHERE): voi
   pen.direction = "ltr";
   paintBars(pen, scene);
   paintMap(pen, scene, pointer);
+  if (scene.layers) paintLayerAnswers(pen, scene.layers, scene);
 }
 
 function paintBars(pen: Pen, scene: Scene): void {
@@ -202,11 +204,8 @@ function paintNames(
 }
 
 /** The range of the colours, and what each end means. */
-function paintScale(
-  pen: Pen,
-  { map, reach, theme, font, mapLeft, mapWidth }: Scene,
-  table: Uint32Array,
-): void {
+function paintScale(pen: Pen, scene: Scene, table: Uint32Array): void {
+  const { map, reach, theme, font, mapLeft, mapWidth, effects } = scene;
   const top = map.y0 + map.rows * (map.cell + 1) + GAP;
   const left = mapLeft;
   const width = mapWidth - 4;
@@ -216,13 +215,13 @@ function paintScale(
   pen.strokeRect(left - 0.5, top - 0.5, width + 1, 9);
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   const line = top + 18;
-  write(pen, `${signedChange(-reach, reach)} less likely`, [left, line], theme.muted);
+  const print = effectPrinter(scene);
+  const [less, more] = effects?.versus
+    ? [`for “${effects.versus}”`, `for “${effects.name}”`]
+    : ["less likely", "more likely"];
+  const fitted = (text: string) =>
+    effects?.versus ? shorten((part) => pen.measureText(part).width, text, width / 2 - GAP) : text;
+  write(pen, fitted(`${print(-reach)} ${less}`), [left, line], theme.muted);
   write(pen, "0", [left + width / 2, line], theme.muted, "center");
-  write(
-    pen,
-    `more likely ${signedChange(reach, reach)}`,
-    [left + width, line],
-    theme.muted,
-    "right",
-  );
+  write(pen, fitted(`${more} ${print(reach)}`), [left + width, line], theme.muted, "right");
 }

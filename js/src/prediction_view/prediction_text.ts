@@ -3,7 +3,7 @@ import type { Cell } from "../shared/cells.js";
 import { labelOf } from "../shared/labels.js";
 import { alignedWeights } from "../shared/numbers.js";
 import { headName, paperName } from "../shared/types.js";
-import { effectAt, headAt, isOff, type Scene, signedChange } from "./scene.js";
+import { effectAt, effectPrinter, headAt, isOff, type Scene, signedChange } from "./scene.js";
 import type { PredictionState } from "./state.js";
 
 export const FIGURE = "What the model answers";
@@ -35,6 +35,10 @@ export function questionOf(state: PredictionState): string {
 /** What the map shows, above it. */
 export function mapTitle({ state, answered, effects, off }: Scene): string {
   const more = off ? " too" : "";
+  if (state.effects_by === "direct") {
+    const against = effects?.versus ? ` against “${effects.versus}”` : state._problem ? "" : " …";
+    return `Direct effect on “${answered.name}”${against}`;
+  }
   const how = effects ? (effects.estimate ? " (estimate)" : "") : state._problem ? "" : " …";
   return `Change of “${answered.name}” without each head${more}${how}`;
 }
@@ -48,6 +52,10 @@ export function describe(scene: Scene, cell: Cell): string {
   const { answered, effects } = scene;
   const effect = effectAt(scene, cell);
   if (effect === undefined || !effects) return `${name}: effect not known yet`;
+  if (effects.versus) {
+    const added = effectPrinter(scene)(effect);
+    return `${name}: adds ${added} to the logit of “${effects.name}” against “${effects.versus}”`;
+  }
   const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
   const change = signedChange(effect, Math.max(now, Math.abs(effect)));
   if (effects.estimate)
@@ -71,9 +79,12 @@ function strongest(scene: Scene): Cell[] {
 export function captionOf(state: PredictionState, scene: Scene | null): Caption {
   if (!scene) return caption(FIGURE, { model: state._source.model, notes: [state._message] });
   const { answered, effects, reach, off } = scene;
-  const range = reach ? `${signedChange(-reach, reach)} to ${signedChange(reach, reach)}` : "all 0";
-  const what =
-    `change of the probability of “${answered.name}” ` + `without each head${off ? " too" : ""}`;
+  const print = effectPrinter(scene);
+  const range = reach ? `${print(-reach)} to ${print(reach)}` : "all 0";
+  const change = `change of the probability of “${answered.name}” without each head`;
+  const what = effects?.versus
+    ? `direct effect of each head on the logit of “${effects.name}” against “${effects.versus}”`
+    : `${change}${off ? " too" : ""}`;
   return caption(FIGURE, {
     model: answered.model,
     head: headNames(state.selected),
@@ -84,6 +95,8 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
     notes: [
       answered.masks ? "this token was masked for the question" : "",
       effects?.estimate ? "effects are a first-order estimate" : "",
+      effects?.versus ? "direct effects with norms as they are in this text; biases left out" : "",
+      scene.layers ? "below: the likeliest answer after each layer, each with its own norm" : "",
       effects
         ? ""
         : state._problem
@@ -110,7 +123,14 @@ export function tableOf(scene: Scene | null): Table {
     const effect = effectAt(scene, cell) ?? Number.NaN;
     const now =
       scene.answered.rows.find(({ token }) => token === scene.answered.followed)?.after ?? 0;
-    if (head && effects)
+    if (head && effects?.versus)
+      rows.push([
+        `${effects.name} against ${effects.versus}: ${headName(head)}`,
+        null,
+        null,
+        effect,
+      ]);
+    else if (head && effects)
       rows.push([
         `${effects.name} without ${headName(head)}${effects.estimate ? " (estimate)" : ""}`,
         now,
@@ -118,5 +138,7 @@ export function tableOf(scene: Scene | null): Table {
         effect,
       ]);
   }
+  for (const { layer, answer, probability } of scene.layers?.rows ?? [])
+    rows.push([`after ${layer}: ${answer}`, probability, probability, 0]);
   return { columns, rows };
 }

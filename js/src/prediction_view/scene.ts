@@ -1,9 +1,11 @@
 import type { Cell, GridLayout } from "../shared/cells.js";
 import { labelFont } from "../shared/labels.js";
 import type { Look } from "../shared/mount.js";
-import { alignedWeights } from "../shared/numbers.js";
+import { aligned, alignedWeights } from "../shared/numbers.js";
+import { signedValue } from "../shared/quantity.js";
 import { type Head, type StackInfo, sameHead } from "../shared/types.js";
 import { asFloat32 } from "../shared/wire.js";
+import { type LayerAnswers, layerAnswersOf } from "./layer_answers.js";
 import type { Answer, Answered, Effects, PredictionState } from "./state.js";
 
 export const GAP = 8;
@@ -56,6 +58,8 @@ export interface Scene extends Look {
   reach: number;
   selected: Cell[];
   disabled: Cell[];
+  /** The answers after each layer, below the rest; null where they are not asked for. */
+  layers: LayerAnswers | null;
   height: number;
 }
 
@@ -64,6 +68,12 @@ export function signedChange(change: number, largest: number): string {
   if (Math.abs(change) < 0.0005) return change ? "≈0" : "0";
   return `${change < 0 ? "−" : "+"}${alignedWeights(largest)(Math.abs(change))}`;
 }
+
+/** Prints effects with their signs: changes of a probability, or shares of a logit difference. */
+export const effectPrinter = ({ effects, reach }: Pick<Scene, "effects" | "reach">) =>
+  effects?.versus
+    ? signedValue(aligned(Math.max(reach, 1e-3)))
+    : (effect: number) => signedChange(effect, reach);
 
 /** What is shown of an answer, and where; null without one. */
 export function sceneOf(state: PredictionState, look: Look): Scene | null {
@@ -119,6 +129,8 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   const effects = state._effects?.stack === stack.name ? state._effects : null;
   const values = effects && asFloat32(effects.values);
   const mapHeight = y0 + rows * (cell + 1) + SCALE;
+  const above = Math.max(barsHeight, mapHeight);
+  const layers = layerAnswersOf(state, look, above);
   const place = (heads: Head[]) =>
     heads.filter((head) => head[2] === stack.name).map(([layer, head]): Cell => [layer, head]);
   return {
@@ -143,7 +155,8 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
     selected: place(state.selected),
     disabled: place(answered.off),
     width: Math.max(room, x0 + cols * (cell + 1) + 4),
-    height: Math.max(barsHeight, mapHeight),
+    layers,
+    height: above + (layers?.height ?? 0),
   };
 }
 

@@ -27,13 +27,24 @@ export interface Answered {
   masks: boolean;
 }
 
-/** By how much an answer's probability changes without each head, float32 [layers, heads]. */
+/**
+ * By how much an answer's probability changes without each head, or the share of each head in the
+ * difference of two logits, float32 [layers, heads].
+ */
 export interface Effects {
   stack: string;
   name: string;
+  /** The other answer of direct effects; "" for changes of a probability. */
+  versus: string;
   /** By one backward pass, and not by a pass a head. */
   estimate: boolean;
   values: WireArray;
+}
+
+/** The likeliest answer after each layer, or why there is none. */
+export interface Lens {
+  rows: { layer: string; answer: string; probability: number; followed: number }[];
+  problem: string;
 }
 
 /** The traits of `PredictionView`. */
@@ -41,6 +52,10 @@ export interface PredictionState extends SharedState {
   stack: string;
   position: number | null;
   answer: string | null;
+  effects_by: "passes" | "gradient" | "direct";
+  /** Whether the answers after each layer are shown. */
+  lens: boolean;
+  _lens: Lens | null;
   _predictions: Answered | null;
   _effects: Effects | null;
   /** What to do where there is no question; why there are no effects. */
@@ -57,6 +72,9 @@ export const WATCHED: (keyof PredictionState)[] = [
   "stack",
   "position",
   "answer",
+  "effects_by",
+  "lens",
+  "_lens",
   "_predictions",
   "_effects",
   "_message",

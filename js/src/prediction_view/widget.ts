@@ -4,7 +4,7 @@ import { captionText } from "../shared/caption.js";
 import { elementIds, gridCell } from "../shared/cell_cursor.js";
 import { cellGestures } from "../shared/cell_input.js";
 import { type Cell, inside, sameCell } from "../shared/cells.js";
-import { select } from "../shared/controls.js";
+import { select, tickBox } from "../shared/controls.js";
 import { commonKey, keyList } from "../shared/key_list.js";
 import { announcer } from "../shared/live_region.js";
 import { type Look, mount } from "../shared/mount.js";
@@ -31,6 +31,11 @@ const KEYS = [
   ["?", "show or hide this list"],
 ] as const;
 const LIKELIEST = "";
+const EFFECTS = {
+  passes: "without each head",
+  gradient: "without each head, estimated",
+  direct: "direct, on the logit",
+};
 
 function render(context: RenderContext<PredictionState>): void {
   const { model, signal } = context;
@@ -123,6 +128,8 @@ function render(context: RenderContext<PredictionState>): void {
       ${tokensView(state)}
       <p class="attnw-prediction-title" ?hidden=${!scene}>${questionOf(state)}</p>
       <p class="attnw-message" ?hidden=${scene !== null}>${state._message}</p>
+      <p class="attnw-prediction-problem" ?hidden=${!scene || !state._problem}
+        >No effects of heads: ${state._problem}</p>
       ${boxView(scene)}
       <ul class="attnw-unseen" aria-label="answers">${scene?.bars.map(
         ({ answer, texts }) => html`<li>${`${answer}: ${texts.join(", ")}`}</li>`,
@@ -137,7 +144,8 @@ function render(context: RenderContext<PredictionState>): void {
       ${live.view()}`;
   }
 
-  function controlsView({ _predictions, _stacks, answer, stack }: PredictionState) {
+  function controlsView(shown: PredictionState) {
+    const { _predictions, _stacks, answer, stack, effects_by, lens } = shown;
     const rows = _predictions?.rows ?? [];
     return html`${select<string>({
       name: "effects on",
@@ -145,6 +153,18 @@ function render(context: RenderContext<PredictionState>): void {
       value: answer ?? LIKELIEST,
       pick: (token) => save(model, { answer: token || null }),
       print: nameOf,
+    })}${select<PredictionState["effects_by"]>({
+      name: "effects",
+      values: asks ? ["passes", "gradient", "direct"] : [],
+      value: effects_by,
+      pick: (kind) => save(model, { effects_by: kind }),
+      print: (kind) => EFFECTS[kind],
+    })}${tickBox({
+      name: "lens",
+      text: "answer after each layer",
+      checked: lens,
+      tick: (checked) => save(model, { lens: checked }),
+      hidden: !asks || _predictions?.task === "class",
     })}${select<string>({
       name: "stack",
       values: asks ? _stacks.map(({ name }) => name) : [],

@@ -1,48 +1,18 @@
 import { html, nothing } from "lit-html";
 import { barView } from "../shared/colour_bar_view.js";
 import { hiddenTicks, select, stepper } from "../shared/controls.js";
-import { labelOf, specialName } from "../shared/labels.js";
+import { specialName } from "../shared/labels.js";
 import { save } from "../shared/snapshot.js";
-import { type Axis, type Model, SCALES } from "../shared/types.js";
+import { offeredTokens, tokenSelect } from "../shared/token_select.js";
+import { type Model, SCALES } from "../shared/types.js";
 import { legendOf } from "./lens_text.js";
 import type { Scene } from "./scene.js";
-import { type Asked, isHidden } from "./shown_tokens.js";
+import type { Asked } from "./shown_tokens.js";
 import type { LensState } from "./state.js";
 
 const ALL = "every token";
 const OF = { layer: "of the layer", model: "of the model" };
 const SORT = { head: "number", weight: "largest weight" };
-
-/**
- * A token as it is offered: where a text has it twice, by its place too. Its place comes first, to
- * be read again.
- */
-function offered(axis: Axis, hidden: LensState["hidden"]): string[] {
-  const texts = axis.text.map((_, i) => labelOf(axis, i));
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return texts.flatMap((text, i) =>
-    isHidden(axis, i, hidden)
-      ? []
-      : [`${i} ${text}${(counts.get(text) ?? 0) > 1 ? ` (${i})` : ""}`],
-  );
-}
-
-/** A select of the tokens of one side, and of all of them. */
-function tokenSelect(
-  name: string,
-  values: string[],
-  index: number | null,
-  lock: (index: number | null) => void,
-) {
-  return select<string>({
-    name,
-    values: [ALL, ...values],
-    value: values.find((value) => Number.parseInt(value, 10) === index) ?? ALL,
-    pick: (value) => lock(value === ALL ? null : Number.parseInt(value, 10)),
-    print: (value) => (value === ALL ? ALL : value.slice(value.indexOf(" ") + 1)),
-  });
-}
 
 /** The row above the lens, with the direction of attention. */
 export function lensControls(
@@ -55,12 +25,20 @@ export function lensControls(
   const isSingle = question.query === null || question.key === null;
   const layers = state._stacks.find(({ name }) => name === state.stack)?.n_layers ?? 1;
   return html`
-    ${tokenSelect("from", query ? offered(query, state.hidden) : [], question.query, (index) =>
-      lock({ ...question, query: index }),
-    )}
-    ${tokenSelect("to", key ? offered(key, state.hidden) : [], question.key, (index) =>
-      lock({ ...question, key: index }),
-    )}
+    ${tokenSelect({
+      name: "from",
+      none: ALL,
+      offered: query ? offeredTokens(query, state.hidden) : [],
+      index: question.query,
+      lock: (index) => lock({ ...question, query: index }),
+    })}
+    ${tokenSelect({
+      name: "to",
+      none: ALL,
+      offered: key ? offeredTokens(key, state.hidden) : [],
+      index: question.key,
+      lock: (index) => lock({ ...question, key: index }),
+    })}
     ${select<LensState["of"]>({
       name: "heads",
       values: isSingle ? ["layer", "model"] : [],

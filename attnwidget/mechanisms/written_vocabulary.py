@@ -1,0 +1,125 @@
+"""What a head writes from one token to another, in words of the vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from attnwidget.capture.hub_model.predictions import Answers
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.capture.predict import vocabulary_answers
+from attnwidget.capture.tapping.head import Head
+from attnwidget.kernels.arrays import Float64Array
+from attnwidget.mechanisms.asked_answers import language_model
+from attnwidget.mechanisms.asked_places import head_at, token_at
+from attnwidget.mechanisms.direct_path import linear_pass
+from attnwidget.mechanisms.model_reading import whole_reading_of
+
+_WHAT = "what a head writes in words"
+
+
+class WrittenWord(NamedTuple):
+    """One vocabulary entry: as a reader sees it, as the vocabulary has it, and its logit."""
+
+    answer: str
+    token: str
+    logit: float
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenVocabulary:
+    """The direct effect of what a head writes from one token on all logits at another token.
+
+    Attributes:
+        head: The head.
+        query, key: Places of the token where the head writes, and of the token that it reads.
+        logits: float64 [V]; the mean is 0, since only differences of logits count.
+        answers: The V vocabulary entries.
+        note: "", or that the model caps or scales its logits afterwards.
+    """
+
+    head: Head
+    query: int
+    key: int
+    logits: Float64Array
+    answers: Answers
+    note: str
+
+    def promoted(self, count: int) -> list[WrittenWord]:
+        """Return the entries with the largest logits, the largest first."""
+        return self._words(np.argsort(-self.logits, kind="stable")[:count].tolist())
+
+    def suppressed(self, count: int) -> list[WrittenWord]:
+        """Return the entries with the smallest logits, the smallest first."""
+        return self._words(np.argsort(self.logits, kind="stable")[:count].tolist())
+
+    def _words(self, ids: list[int]) -> list[WrittenWord]:
+        spelt = self.answers.spelt(ids)
+        return [
+            WrittenWord(*names, float(self.logits[i])) for i, names in zip(ids, spelt, strict=True)
+        ]
+
+
+def written_vocabulary(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    key: int,
+    *,
+    stack: str | None = None,
+) -> WrittenVocabulary:
+    """Return the effect on every logit of what a head writes from one token to another.
+
+    Direct logit attribution (Elhage et al. 2021) for the whole vocabulary: the vector a_j u_j W_O
+    goes through all later norms, with the statistics that they have at the query, and the
+    unembedding. Later layers that read the vector are left out. The model reads the input again, in
+    one forward pass.
+
+    Args:
+        attention: Attention of one input, of a causal language model in float32.
+        layer: Layer of the head.
+        head: Index of the head.
+        query: Place of the token where the head writes.
+        key: Place of the token that the head reads.
+        stack: Stack of layers, if there are several.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: As `direct_effects`.
+
+    Example:
+        >>> import torch, transformers
+        >>> from attnwidget import load_model
+        >>> from attnwidget.mechanisms.written_vocabulary import written_vocabulary
+        >>> config = transformers.GPT2Config(n_layer=2, n_head=4, n_embd=32, vocab_size=8192)
+        >>> model = load_model(transformers.GPT2LMHeadModel(config), load_model().tokenizer)
+        >>> attention = model.attend("The cat sat on the")
+        >>> words = written_vocabulary(attention, 1, 2, query=4, key=2)
+        >>> words.logits.shape, len(words.promoted(3))
+        ((8192,), 3)
+    """
+    chosen = head_at(attention, layer, head, stack)
+    axes = attention.stacks[chosen.stack]
+    query = token_at(query, len(axes.query), "query")
+    key = token_at(key, len(axes.key), "key")
+    reading = whole_reading_of(attention, _WHAT)
+    model = language_model(reading, _WHAT)
+    with model.lock:
+        run = linear_pass(model.hf_model, reading.inputs, query)
+        vector = run.heads.at(chosen.layer).of_source(chosen.head)[key]
+        carried = run.carried(chosen.layer, vector)
+        with torch.no_grad():
+            logits = carried.to(run.unembedding) @ run.unembedding.T
+        changed = run.changed
+    logits = (logits - logits.mean()).double().cpu()
+    return WrittenVocabulary(
+        head=chosen,
+        query=query,
+        key=key,
+        logits=logits.numpy(),
+        answers=vocabulary_answers(model.tokenizer, len(logits)),
+        note="before the model caps or scales its logits" if changed else "",
+    )

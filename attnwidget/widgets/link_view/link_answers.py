@@ -1,0 +1,227 @@
+"""The answers of a LinkView about a link, and what its page has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.mechanisms.explain_link import LinkExplanation, explain_link
+from attnwidget.mechanisms.head_writes import HeadWrites, head_writes
+from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
+from attnwidget.mechanisms.score_sources import ScoreSources, score_sources
+from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary, written_vocabulary
+from attnwidget.widgets.link_view.shown_distances import shown_distances
+from attnwidget.widgets.link_view.shown_link import ShownLink
+from attnwidget.widgets.wire.values import to_wire
+
+# Rows of each list on the page, and rivals that the page offers.
+_ROWS = 10
+_SOURCES = 8
+_TOKENS = 6
+_PROMOTED = 5
+_SUPPRESSED = 3
+_RIVALS = 40
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Generic[Found]):
+    """What was found about a link, or why nothing was found.
+
+    Attributes:
+        link: The link.
+        found: The result, or None.
+        problem: "", or the reason why there is no result.
+    """
+
+    link: ShownLink
+    found: Found | None
+    problem: str = ""
+
+
+def answered(link: ShownLink, compute: Callable[[], Found]) -> Answer[Found]:
+    """Return a result, or the reason of a refusal.
+
+    Args:
+        link: The link that the result is about.
+        compute: Returns the result, or raises TypeError, ValueError or RuntimeError with the
+            reason.
+    """
+    try:
+        return Answer(link, compute())
+    except (TypeError, ValueError, RuntimeError) as error:
+        return Answer(link, None, on_page(error))
+
+
+def explanation(link: ShownLink) -> Answer[LinkExplanation]:
+    """Return why the head prefers the key to the rival."""
+    if link.versus is None:
+        said = "the query sees no other key, so there is no rival to compare this key with"
+        return Answer(link, None, said)
+    layer, head, stack = link.head
+    ends = link.query, link.key, link.versus
+    return answered(link, lambda: explain_link(link.attention, layer, head, *ends, stack=stack))
+
+
+def distances(link: ShownLink) -> Answer[ScoresAtDistances]:
+    """Return score and weight of the key at other distances."""
+    ends = link.query, link.key
+    return answered(link, lambda: shown_distances(link.attention, link.head, *ends))
+
+
+def sources(link: ShownLink) -> Answer[ScoreSources]:
+    """Return who wrote the query and the key."""
+    layer, head, stack = link.head
+    ends = link.query, link.key, link.versus
+    return answered(link, lambda: score_sources(link.attention, layer, head, *ends, stack=stack))
+
+
+def writes(link: ShownLink) -> Answer[HeadWrites]:
+    """Return what the head writes at the query, by the tokens that it reads."""
+    layer, head, stack = link.head
+    return answered(
+        link,
+        lambda: head_writes(link.attention, layer, head, position=link.query, stack=stack),
+    )
+
+
+def vocabulary(link: ShownLink) -> Answer[WrittenVocabulary]:
+    """Return what the head writes from the key, in words."""
+    layer, head, stack = link.head
+    ends = link.query, link.key
+    return answered(
+        link, lambda: written_vocabulary(link.attention, layer, head, *ends, stack=stack)
+    )
+
+
+def link_to_wire(link: ShownLink) -> dict[str, Any]:
+    """Return the link, and the rivals that can be chosen."""
+    return {
+        **_ends(link),
+        "weight": float(link.weights[link.key]),
+        "is_strongest": link.is_strongest,
+        "is_runner_up": link.is_runner_up,
+        "rivals": [[i, float(link.weights[i])] for i in link.rivals[:_RIVALS]],
+    }
+
+
+def explanation_to_wire(answer: Answer[LinkExplanation]) -> dict[str, Any]:
+    """Return the parts of the difference of scores."""
+    found = answer.found
+    if found is None:
+        return _to_wire(answer, None)
+    others = dict(found.others())
+    parts = [(name, value) for name, value in found.parts().items() if name not in others]
+    shown, rest = _largest(parts, _ROWS)
+    return _to_wire(
+        answer,
+        {
+            "parts": shown,
+            "rest": rest,
+            "others": [[name, value] for name, value in others.items()],
+            "by": "wavelength" if len(found.wavelengths) else "dimension",
+            "total": found.total,
+            "log_ratio": found.log_ratio,
+            "note": found.note,
+        },
+    )
+
+
+def distances_to_wire(answer: Answer[ScoresAtDistances]) -> dict[str, Any]:
+    """Return scores and weights at consecutive distances."""
+    found = answer.found
+    if found is None:
+        return _to_wire(answer, None)
+    return _to_wire(
+        answer,
+        {
+            "first": int(found.distances[0]),
+            "distance": found.distance,
+            "scores": to_wire(found.scores.astype(np.float32)),
+            "weights": to_wire(found.weights.astype(np.float32)),
+        },
+    )
+
+
+def sources_to_wire(answer: Answer[ScoreSources]) -> dict[str, Any]:
+    """Return the strongest pairs of writers, and the sum of all pairs."""
+    found = answer.found
+    if found is None:
+        return _to_wire(answer, None)
+    pairs = [(f"{q} × {k}", value) for q, k, value in found.strongest(found.matrix.size)]
+    shown, rest = _largest(pairs, _SOURCES)
+    return _to_wire(answer, {"pairs": shown, "rest": rest, "total": found.total})
+
+
+def writes_to_wire(answer: Answer[HeadWrites]) -> dict[str, Any]:
+    """Return the shares of tokens in the output of the head, the key first."""
+    found = answer.found
+    if found is None:
+        return _to_wire(answer, None)
+    shares = found.shares
+    key = answer.link.key
+    order = [int(i) for i in np.argsort(-np.abs(shares), kind="stable") if i != key]
+    shown = [key, *order[: _TOKENS - 1]]
+    left_out = order[_TOKENS - 1 :]
+    rest = float(shares[left_out].sum()), float(found.weights[left_out].sum())
+    return _to_wire(
+        answer,
+        {
+            "tokens": [[i, float(shares[i]), float(found.weights[i])] for i in shown],
+            "rest": [len(left_out), *rest],
+            "layer_share": found.layer_share,
+            "note": found.note,
+        },
+    )
+
+
+def vocabulary_to_wire(answer: Answer[WrittenVocabulary]) -> dict[str, Any]:
+    """Return the words with the largest and the smallest logits."""
+    found = answer.found
+    if found is None:
+        return _to_wire(answer, None)
+    return _to_wire(
+        answer,
+        {
+            "promoted": [[word.answer, word.logit] for word in found.promoted(_PROMOTED)],
+            "suppressed": [[word.answer, word.logit] for word in found.suppressed(_SUPPRESSED)],
+            "note": found.note,
+        },
+    )
+
+
+def _to_wire(answer: Answer[Any], found: dict[str, Any] | None) -> dict[str, Any]:
+    return {**_ends(answer.link), "problem": answer.problem, "found": found}
+
+
+def _ends(link: ShownLink) -> dict[str, Any]:
+    """Return what the page compares, to know whether an answer is about the shown link."""
+    return {
+        "head": list(link.head),
+        "query": link.query,
+        "key": link.key,
+        "versus": link.versus,
+    }
+
+
+def _largest(parts: Sequence[tuple[str, float]], count: int) -> tuple[list[list[Any]], list[Any]]:
+    """Return the largest parts, and the number and sum of the others."""
+    order = sorted(parts, key=lambda part: -abs(part[1]))
+    shown = order if len(order) <= count + 1 else order[:count]
+    rest = order[len(shown) :]
+    return [[name, value] for name, value in shown], [len(rest), sum(v for _, v in rest)]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """All answers about one link; None for an answer that is not there yet."""
+
+    distances: Answer[ScoresAtDistances] | None = None
+    sources: Answer[ScoreSources] | None = None
+    writes: Answer[HeadWrites] | None = None
+    vocabulary: Answer[WrittenVocabulary] | None = None

@@ -1,0 +1,334 @@
+"""LinkView: why a head attends from one token to another, and what it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.mechanisms.explain_link import LinkExplanation
+from attnwidget.mechanisms.head_writes import HeadWrites
+from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
+from attnwidget.mechanisms.score_sources import ScoreSources
+from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary
+from attnwidget.widgets.link_view.link_answers import (
+    Answer,
+    Answers,
+    distances,
+    distances_to_wire,
+    explanation,
+    explanation_to_wire,
+    link_to_wire,
+    sources,
+    sources_to_wire,
+    vocabulary,
+    vocabulary_to_wire,
+    writes,
+    writes_to_wire,
+)
+from attnwidget.widgets.link_view.shown_link import ShownLink, shown_link
+from attnwidget.widgets.shared.attention_widget import AttentionWidget
+from attnwidget.widgets.shared.background import Background, Job
+from attnwidget.widgets.shared.computed import computed, when_open
+from attnwidget.widgets.wire.values import axes_to_wire
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Seconds after a new link in which the model is left to whoever asks next.
+_PAUSE = 0.1
+
+#: What needs the model, in the order of the answers.
+_QUESTIONS: dict[str, Callable[[ShownLink], Answer[Any]]] = {
+    "distances": distances,
+    "writes": writes,
+    "vocabulary": vocabulary,
+    "sources": sources,
+}
+
+
+class LinkView(AttentionWidget):
+    """Why a head attends from one token to another, who wrote the link, and what it carries.
+
+    A link is a head, a query and a key: the last selected head, and the last locked tokens. Linked
+    to a `HeadView`, a click on a line or a cell chooses the link. The figure splits the difference
+    between the scores of the key and of a rival key, shows the weight that the key would have at
+    other distances, the strongest pairs of writers of the query and the key, the share of the key
+    in the output of the head, and the words that this part promotes. Parts that have no exact
+    decomposition in a model are refused with the reason.
+
+    The answers of the first link are there when the figure appears. Answers of later links follow
+    in the background; `wait()` returns when they are there. Options are the traits, passed as
+    keywords. An unknown option raises TypeError, a value out of range traitlets.TraitError.
+
+    Args:
+        attention: The attention of one input.
+        layer, head, stack: The head; or pass `selected`.
+        query, key: Places of the attending and the attended token; or pass `tokens`. Without a
+            key, it is the key with most weight.
+
+    Example:
+        >>> from attnwidget import LinkView, load_model
+        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
+        >>> view = LinkView(attention, 2, 8, query=2, key=3)
+        >>> round(view.explanation.total, 2) == round(view.explanation.log_ratio, 2)
+        True
+        >>> view.to_frame().columns.tolist()
+        ['panel', 'part', 'value']
+        >>> view.close()
+    """
+
+    kind = "link_view"
+
+    versus = traitlets.Int(
+        None,
+        allow_none=True,
+        min=0,
+        help="The rival key, as the place of its token from 0; None = the other key with most "
+        "weight.",
+    ).tag(sync=True)
+    distance = traitlets.Int(
+        None,
+        allow_none=True,
+        help="The distance that the slider is at, in tokens from the query back to the key; None = "
+        "the distance in the text.",
+    ).tag(sync=True)
+
+    _answers = traitlets.Instance(Answers, ())
+    # Why the answers of the background could not be found.
+    _problem = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self,
+        attention: Attention,
+        layer: int | None = None,
+        head: int | None = None,
+        stack: str | None = None,
+        *,
+        query: int | None = None,
+        key: int | None = None,
+        **traits: Any,
+    ) -> None:
+        if layer is not None or head is not None or stack is not None:
+            if "selected" in traits:
+                raise TypeError(
+                    "choose the head by `layer`, `head` and `stack`, or by `selected`, not both"
+                )
+            if isinstance(attention, Attention):
+                name = stack or next(iter(attention.stacks))
+                traits["selected"] = [(layer or 0, head or 0, name)]
+        if query is not None or key is not None:
+            if "tokens" in traits:
+                raise TypeError("choose tokens by `query` and `key`, or by `tokens`, not both")
+            ends = [("query", query), ("key", key)]
+            traits["tokens"] = [(side, place) for side, place in ends if place is not None]
+        # The link that the background thread answers. The thread reads no computed trait, since it
+        # would then compute that trait itself.
+        self._sought: ShownLink | None = None
+        self._background = Background(("link",), self._failed)
+        super().__init__(attention, **traits)
+        if self._link_shown is not None:
+            self.wait()
+
+    def _chosen(self) -> dict[str, Any]:
+        options = super()._chosen()
+        if len(self.selected) == 1:
+            layer, head, *stack = options.pop("selected")[0]
+            named = {"layer": layer, "head": head, "stack": stack[0] if stack else None}
+            options = {**{name: v for name, v in named.items() if v is not None}, **options}
+        return options
+
+    # Results
+
+    @property
+    def explanation(self) -> LinkExplanation | None:
+        """The parts of the difference between the scores of the key and the rival; None without."""
+        answer = self._explained
+        return answer.found if answer else None
+
+    @property
+    def distances(self) -> ScoresAtDistances | None:
+        """The score and weight of the key at other distances; None if unknown, or not there yet."""
+        return self._known(self._answers.distances)
+
+    @property
+    def sources(self) -> ScoreSources | None:
+        """The writers of the query and the key; None if unknown, or not there yet."""
+        return self._known(self._answers.sources)
+
+    @property
+    def writes(self) -> HeadWrites | None:
+        """What the head writes at the query; None if unknown, or not there yet."""
+        return self._known(self._answers.writes)
+
+    @property
+    def vocabulary(self) -> WrittenVocabulary | None:
+        """The effect of the carried vector on all logits; None if unknown, or not there yet."""
+        return self._known(self._answers.vocabulary)
+
+    def _known(self, answer: Answer[Any] | None) -> Any:
+        """Return the result of an answer about the shown link; None without."""
+        return answer.found if answer and answer.link is self._link_shown else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all parts of all panels, a row a part: panel, part, value.
+
+        Panels are "why" (parts of the difference of scores, their "sum" and the "log ratio"),
+        "who wrote" (pairs of writers), "carried" (shares of tokens in the output of the head) and
+        "words" (the 10 entries of the vocabulary at each end).
+        """
+        import pandas as pd
+
+        rows: list[tuple[str, str, float]] = []
+        if why := self.explanation:
+            rows += [("why", name, value) for name, value in why.parts().items()]
+            rows += [("why", "sum", why.total), ("why", "log ratio", why.log_ratio)]
+        if found := self.sources:
+            pairs = found.strongest(found.matrix.size)
+            rows += [("who wrote", f"{q} × {k}", value) for q, k, value in pairs]
+        if written := self.writes:
+            shares = zip(written.tokens, written.shares, strict=True)
+            rows += [("carried", token, float(share)) for token, share in shares]
+        if words := self.vocabulary:
+            ends = [*words.promoted(10), *reversed(words.suppressed(10))]
+            rows += [("words", word.token, word.logit) for word in ends]
+        return pd.DataFrame(rows, columns=["panel", "part", "value"])
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when all answers are there; False if `timeout` seconds were not enough.
+
+        Raises:
+            Exception: an error in computing them; the figure shows it too.
+        """
+        return self._background.wait(timeout)
+
+    # Traits
+
+    @traitlets.validate("versus")
+    def _check_versus(self, proposal: dict[str, Any]) -> int | None:
+        versus: int | None = proposal["value"]
+        count = max(len(stack.key) for stack in self.attention.stacks.values())
+        if versus is not None and versus >= count:
+            raise traitlets.TraitError(
+                f"'versus' is the place of a token, 0 to {count - 1} in this text, got {versus}"
+            )
+        return versus
+
+    @when_open("attention", "tokens", "unit")
+    def _forget_distance(self, change: object) -> None:
+        self.distance = None
+
+    @when_open("attention")
+    def _forget_rival(self, change: object) -> None:
+        self.versus = None
+
+    @computed("attention", "selected", sync=False)
+    def _stack(self) -> str:
+        return self._stepped_stack()
+
+    @computed("attention", "_stack", "unit")
+    def _axes(self) -> dict[str, Any]:
+        return axes_to_wire(self.attention.stacks[self._stack], self.unit)
+
+    @computed("attention", "_stack")
+    def _token_axes(self) -> dict[str, Any]:
+        """The tokens of the link, also while words are locked."""
+        return axes_to_wire(self.attention.stacks[self._stack], "tokens")
+
+    @computed("attention", "selected", "tokens", "hidden", "unit", "versus", sync=False)
+    def _link_shown(self) -> ShownLink | None:
+        """The link; None without a head or a query."""
+        if self.head is None:
+            return None
+        return shown_link(
+            self.attention,
+            self.head,
+            self.tokens,
+            hidden=self.hidden,
+            unit=self.unit,
+            versus=self.versus,
+        )
+
+    @computed("_link_shown", sync=False)
+    def _explained(self) -> Answer[LinkExplanation] | None:
+        return explanation(self._link_shown) if self._link_shown else None
+
+    @computed("_explained")
+    def _why(self) -> dict[str, Any] | None:
+        """The parts of the difference of scores, as the page draws them."""
+        return explanation_to_wire(self._explained) if self._explained else None
+
+    @computed("_link_shown")
+    def _link(self) -> dict[str, Any] | None:
+        """The link, and the options that chose it."""
+        if self._link_shown is None:
+            return None
+        asked = {
+            "selected": [list(self.head)] if self.head else [],
+            "tokens": [list(mark) for mark in self.tokens],
+            "hidden": list(self.hidden),
+            "unit": self.unit,
+            "versus": self.versus,
+        }
+        return {"asked": asked, **link_to_wire(self._link_shown)}
+
+    @computed("_answers")
+    def _distances(self) -> dict[str, Any] | None:
+        answer = self._answers.distances
+        return distances_to_wire(answer) if answer else None
+
+    @computed("_answers")
+    def _sources(self) -> dict[str, Any] | None:
+        answer = self._answers.sources
+        return sources_to_wire(answer) if answer else None
+
+    @computed("_answers")
+    def _writes(self) -> dict[str, Any] | None:
+        answer = self._answers.writes
+        return writes_to_wire(answer) if answer else None
+
+    @computed("_answers")
+    def _vocabulary(self) -> dict[str, Any] | None:
+        answer = self._answers.vocabulary
+        return vocabulary_to_wire(answer) if answer else None
+
+    @traitlets.observe("_link_shown")
+    def _find_answers(self, change: object) -> None:
+        link = self._link_shown
+        self._sought = link
+        self._problem = ""
+        if link is None:
+            self._answers = Answers()
+            return
+        delay = _PAUSE if self._is_open else 0.0
+        self._background.add("link", self._answer_job(link), delay=delay)
+        self._background.start()
+
+    def _answer_job(self, link: ShownLink) -> Job:
+        """Answer what needs the model, one question after the other."""
+        for name, ask in _QUESTIONS.items():
+            known: Answer[Any] | None = getattr(self._answers, name)
+            # Only the writers are asked about the rival too.
+            if known and name != "sources" and known.link.has_same_ends(link):
+                answer = replace(known, link=link)
+            else:
+                answer = ask(link)
+            with self._lock:
+                if self._sought is not link or self._background.closed:
+                    return
+                self._answers = replace(self._answers, **{name: answer})
+            yield
+
+    def _failed(self, job: str, error: Exception) -> None:
+        with self._lock:
+            self._problem = on_page(error)
+
+    def close(self) -> None:
+        """Stop computing, and free the widget."""
+        if hasattr(self, "_background"):
+            self._background.close()
+        super().close()

@@ -1,0 +1,45 @@
+"""The answer to a question after each layer, for the strip below a PredictionView."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from attnwidget.capture.hub_model.advised_error import on_page
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.mechanisms.logit_lens import logit_lens
+from attnwidget.widgets.prediction_view.shown_question import Answered
+
+
+class FoundLens(NamedTuple):
+    """The answers after each layer, or why there are none.
+
+    Attributes:
+        rows: For the embeddings and each layer its name, the likeliest answer, the probability of
+            this answer, and the probability of the answer that is followed.
+        problem: "", or the reason why there are no rows.
+    """
+
+    rows: list[dict[str, Any]]
+    problem: str = ""
+
+
+def answers_by_layer(attention: Attention, answered: Answered) -> FoundLens:
+    """Return the logit lens of a question, or the reason why the model has none."""
+    position = answered.question.position
+    try:
+        lens = logit_lens(attention, at=None if position < 0 else [position], top=1)
+    except (TypeError, ValueError) as error:
+        return FoundLens([], on_page(error))
+    followed = lens.probability(answered.question.answer)
+    best = lens.log_probabilities[:, 0].argmax(-1).tolist()
+    spelt = lens.answers.spelt(best)
+    rows = [
+        {
+            "layer": layer,
+            "answer": answer,
+            "probability": float(lens.probabilities[place, 0, best[place]]),
+            "followed": float(followed[place]),
+        }
+        for place, (layer, (answer, _)) in enumerate(zip(lens.rows, spelt, strict=True))
+    ]
+    return FoundLens(rows)

@@ -1,0 +1,124 @@
+import { AXIS_LABEL_SIZE, labelFont, labelOf } from "../shared/labels.js";
+import type { Look } from "../shared/mount.js";
+import { counted, digits, figures } from "../shared/numbers.js";
+import { asFloat32 } from "../shared/wire.js";
+import { isAbout, type Link, type LinkState } from "./state.js";
+
+const TITLE_LINE = 18;
+const PLOT = 72;
+const AXIS = 18;
+const READOUT = 18;
+const GAP = 8;
+const END = 8;
+/** A text with few distances is not drawn wider than a step of this width allows. */
+const WIDEST_STEP = 48;
+const WAITING = "The model is being asked …";
+
+/** The weight that a key would have at other distances. */
+export interface Curve {
+  title: string;
+  readout: string;
+  first: number;
+  /** The distance in the text, and the distance of the slider. */
+  own: number;
+  at: number;
+  weights: Float32Array;
+  /** The end of the axis of weights, and its labels. */
+  largest: number;
+  labels: { text: string; y: number }[];
+  /** Labels below the curve; `x` is their middle. */
+  ticks: { text: string; x: number; strong: boolean }[];
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+  readoutY: number;
+  width: number;
+  height: number;
+}
+
+/** A distance in words. */
+export function distanceName(distance: number): string {
+  if (distance === 0) return "at the place of the query";
+  const where = distance > 0 ? "before" : "after";
+  return `${counted(Math.abs(distance), "token")} ${where} the query`;
+}
+
+/** The curve of a link, or the reason why there is none. */
+export function curveOf(
+  state: LinkState,
+  link: Link,
+  look: Look,
+): [curve: Curve | null, reason: string] {
+  const answer = state._distances;
+  if (!answer || !isAbout(answer, link)) return [null, state._problem || WAITING];
+  const { found, problem } = answer;
+  if (!found) return [null, `Other distances are not known: ${problem}.`];
+  const { first, distance: own } = found;
+  const weights = asFloat32(found.weights);
+  const scores = asFloat32(found.scores);
+  const last = first + weights.length - 1;
+  const wanted = state.distance ?? own;
+  const at = wanted >= first && wanted <= last ? wanted : own;
+  const largest = Math.max(...weights) || 1;
+  const measure = look.ruler(labelFont(look.font, false, AXIS_LABEL_SIZE));
+  const top = TITLE_LINE + GAP;
+  const bottom = top + PLOT;
+  const labels = [
+    { text: digits(largest), y: top },
+    { text: "0", y: bottom },
+  ];
+  const left = Math.ceil(Math.max(...labels.map(({ text }) => measure(text)))) + GAP + END;
+  const most = left + END + WIDEST_STEP * Math.max(weights.length - 1, 1);
+  const width = Math.min(look.width, most);
+  const right = width - END;
+  const shape = { first, weights, left, right };
+  const key = `“${labelOf(state._token_axes.key, link.key)}”`;
+  const now = at - first;
+  const said = [
+    `${distanceName(at)}: weight ${digits(weights[now] ?? 0)}, score ${figures(scores[now] ?? 0)}`,
+  ];
+  if (at !== own) said.push(`in the text ${digits(weights[own - first] ?? 0)}`);
+  const curve = {
+    title: `The weight of ${key} if it stood elsewhere, by tokens before the query`,
+    readout: `${said.join("; ")}.`.replace(/^./, (letter) => letter.toUpperCase()),
+    first,
+    own,
+    at,
+    weights,
+    largest,
+    labels,
+    ticks: ticksOf(shape, own, measure),
+    left,
+    right,
+    top,
+    bottom,
+    readoutY: bottom + AXIS + READOUT / 2,
+    width: look.width,
+    height: bottom + AXIS + READOUT,
+  };
+  return [curve, ""];
+}
+
+type Shape = Pick<Curve, "first" | "weights" | "left" | "right">;
+
+/** Where a distance lies, from the left. */
+export function placeOf({ first, weights, left, right }: Shape, distance: number): number {
+  const steps = Math.max(weights.length - 1, 1);
+  return left + ((distance - first) / steps) * (right - left);
+}
+
+/** The distance in the text, both ends and the query, as far as their labels do not touch. */
+function ticksOf(shape: Shape, own: number, measure: (text: string) => number): Curve["ticks"] {
+  const last = shape.first + shape.weights.length - 1;
+  const ticks: Curve["ticks"] = [];
+  for (const distance of new Set([own, last, shape.first, 0])) {
+    if (distance < shape.first || distance > last) continue;
+    const text = figures(distance);
+    const half = measure(text) / 2;
+    const x = Math.min(Math.max(placeOf(shape, distance), half), shape.right + END - half);
+    const touches = ticks.some((other) => Math.abs(other.x - x) < half + measure(other.text));
+    if (!touches) ticks.push({ text, x, strong: distance === own });
+  }
+  return ticks;
+}

@@ -1,0 +1,237 @@
+import { type Caption, caption, headNames, type Table } from "../shared/caption.js";
+import { labelOf, specialName } from "../shared/labels.js";
+import { aligned, counted, digits, figures, percent } from "../shared/numbers.js";
+import { signedValue } from "../shared/quantity.js";
+import { headName, paperName } from "../shared/types.js";
+import type { Link, LinkState, Part, Rest } from "./state.js";
+import { isAbout } from "./state.js";
+
+export const FIGURE = "Why a head attends, and what it carries";
+export const NO_HEAD =
+  "Select a head: click one in a linked figure, or set view.selected = [(layer, head)].";
+export const NO_QUERY =
+  "Choose a link: click a line or a cell in a linked figure, or choose the token that attends " +
+  "under “from”.";
+const WAITING = "The model is being asked …";
+
+/** A bar of a panel. */
+export interface Row {
+  label: string;
+  value: number;
+  text: string;
+  /** Position of a stroke across the bar, as a value. */
+  stroke?: number;
+  /** A sum is drawn in the colour of the text. */
+  isSum?: boolean;
+}
+
+/** Bars under a heading, on a scale of their own. */
+export interface Block {
+  heading: string;
+  rows: Row[];
+}
+
+/** One of the answers: a title, sentences above and below, and bars between them. */
+export interface Panel {
+  title: string;
+  above: string[];
+  blocks: Block[];
+  below: string[];
+}
+
+const queryOf = (state: LinkState, link: Link) =>
+  `“${labelOf(state._token_axes.query, link.query)}”`;
+const keyName = (state: LinkState, index: number) => `“${labelOf(state._token_axes.key, index)}”`;
+
+/** The weight of a key, as far as the page has it. */
+const weightOf = (link: Link, key: number) =>
+  link.rivals.find(([index]) => index === key)?.[1] ?? Number.NaN;
+
+/** The link in one line. */
+export function titleOf(state: LinkState, link: Link): string {
+  const { head, key, versus, weight } = link;
+  const from = `${headName(head)} (${paperName(head)}): ${queryOf(state, link)}`;
+  const to = `${keyName(state, key)} ${digits(weight)}`;
+  const rival =
+    versus === null ? "" : `, not ${keyName(state, versus)} ${digits(weightOf(link, versus))}`;
+  return `${from} → ${to}${rival}`;
+}
+
+/** Prints values of one list with their signs. */
+function printed(values: number[]): (value: number) => string {
+  const print = aligned(Math.max(...values.map(Math.abs), 1e-3));
+  const withSign = signedValue(print);
+  // What rounds to zero has no sign.
+  return (value) => (/[1-9]/.test(print(Math.abs(value))) ? withSign(value) : print(0));
+}
+
+/** A weight; of tiny ones the size, since their logarithms count. */
+const printWeight = (weight: number) => (weight < 0.0005 ? figures(weight) : digits(weight));
+
+/** A share in per cent. */
+const printShare = (share: number) => `${percent(Math.round(100 * share) / 100 || 0, 1)} %`;
+
+/** Rows of parts, of the parts that are not listed, and of the sum. */
+function rowsOf(parts: Part[], [count, sum]: Rest, others: Part[], total: number): Row[] {
+  const print = printed([...parts.map(([, value]) => value), total]);
+  const row = ([label, value]: Part): Row => ({ label, value, text: print(value) });
+  const left: Part[] = count ? [[counted(count, "other"), sum]] : [];
+  const rows = [...parts, ...left, ...others].map(row);
+  return [...rows, { ...row(["sum", total]), isSum: true }];
+}
+
+/** Why the head prefers the key to its rival. */
+function whyPanel(state: LinkState, link: Link): Panel {
+  const answer = state._why;
+  const rival = link.versus === null ? "another token" : keyName(state, link.versus);
+  const panel = {
+    title: `Why ${keyName(state, link.key)} and not ${rival}`,
+    above: [],
+    blocks: [],
+    below: [],
+  };
+  if (!answer || !isAbout(answer, link, true)) return { ...panel, above: [WAITING] };
+  const { found, problem } = answer;
+  if (!found || link.versus === null) return { ...panel, above: [problem] };
+  const { parts, rest, others, by, total, log_ratio, note } = found;
+  const ratio = printed([log_ratio])(log_ratio);
+  const weights = [link.weight, weightOf(link, link.versus)].map(printWeight).join(" / ");
+  return {
+    ...panel,
+    above: [
+      link.is_runner_up ? `${rival} is the other token with most weight.` : `${rival} was chosen.`,
+    ],
+    blocks: [
+      { heading: `difference of scores, by ${by}`, rows: rowsOf(parts, rest, others, total) },
+    ],
+    below: [`The sum is the log ratio of the weights: log ${weights} = ${ratio}.`, note],
+  };
+}
+
+/** Who wrote the query and the key. */
+function sourcesPanel(state: LinkState, link: Link): Panel {
+  const answer = state._sources;
+  const panel = { title: "Who wrote the query and the key", above: [], blocks: [], below: [] };
+  if (!answer || !isAbout(answer, link, true))
+    return { ...panel, above: [state._problem || WAITING] };
+  const { found, problem } = answer;
+  if (!found) return { ...panel, above: [problem] };
+  const { pairs, rest, total } = found;
+  const bounded = state._why?.found?.others.length;
+  const what = link.versus === null ? "score" : "difference of scores";
+  return {
+    ...panel,
+    above: ["Writer of the query × writer of the key."],
+    blocks: [{ heading: `${what}, by writers`, rows: rowsOf(pairs, rest, [], total) }],
+    below: [
+      bounded
+        ? `The sum is the ${what} before bias and soft cap.`
+        : `The sum is the ${what} of all dimensions.`,
+    ],
+  };
+}
+
+/** What the head carries from the key to the query. */
+function carriedPanel(state: LinkState, link: Link): Panel {
+  const key = keyName(state, link.key);
+  const query = queryOf(state, link);
+  const panel = { title: `What goes from ${key} to ${query}`, above: [], blocks: [], below: [] };
+  const answer = state._writes;
+  if (!answer || !isAbout(answer, link)) return { ...panel, above: [state._problem || WAITING] };
+  const { found, problem } = answer;
+  if (!found) return { ...panel, above: [problem] };
+  const { tokens, rest, layer_share, note } = found;
+  const [, share = 0] = tokens[0] ?? [];
+  const rows = tokens.map(
+    ([token, value, weight]): Row => ({
+      label: labelOf(state._token_axes.key, token),
+      value,
+      text: printShare(value),
+      stroke: weight,
+    }),
+  );
+  const [count, sum, weight] = rest;
+  if (count)
+    rows.push({
+      label: counted(count, "other"),
+      value: sum,
+      text: printShare(sum),
+      stroke: weight,
+    });
+  const said = [
+    `${key} is ${printShare(share)} of what ${headName(link.head)} writes at ${query}.`,
+    `The head is ${printShare(layer_share)} of what the heads of layer ${link.head[0]} write.`,
+  ];
+  const words = wordBlocks(state, link);
+  return {
+    ...panel,
+    above: [said.join(" ")],
+    blocks: [{ heading: "share of the output (stroke: weight)", rows }, ...words.blocks],
+    below: [...words.below, note],
+  };
+}
+
+/** The words that the carried part promotes and suppresses. */
+function wordBlocks(state: LinkState, link: Link): Pick<Panel, "blocks" | "below"> {
+  const answer = state._vocabulary;
+  if (!answer || !isAbout(answer, link)) return { blocks: [], below: [WAITING] };
+  const { found, problem } = answer;
+  if (!found) return { blocks: [], below: [`No words: ${problem}.`] };
+  const all = [...found.promoted, ...found.suppressed];
+  const print = printed(all.map(([, value]) => value));
+  const rows = all.map(([label, value]): Row => ({ label, value, text: print(value) }));
+  const below = found.note ? [`Logits are those ${found.note}.`] : [];
+  return { blocks: [{ heading: "words promoted and suppressed, logit", rows }], below };
+}
+
+/** The three panels of a link. */
+export const panelsOf = (state: LinkState, link: Link): Panel[] => [
+  whyPanel(state, link),
+  sourcesPanel(state, link),
+  carriedPanel(state, link),
+];
+
+/** What the figure shows, in words. */
+export function captionOf(state: LinkState): Caption {
+  const link = state._link;
+  const { model, note, edits } = state._source;
+  if (!link)
+    return caption(FIGURE, { model, head: headNames(state.selected), notes: [messageOf(state)] });
+  const rival = link.versus === null ? "" : ` against ${keyName(state, link.versus)}`;
+  const by = state._why?.found?.by;
+  const hidden = state.hidden.map((kind) => specialName(state._token_axes, kind)).filter(Boolean);
+  return caption(FIGURE, {
+    model,
+    head: headNames([link.head]),
+    quantity: `${queryOf(state, link)} → ${keyName(state, link.key)}${rival}`,
+    scale: by
+      ? `parts of log a(${keyName(state, link.key)}) − log a(rival) by ${by}, with their sum`
+      : "",
+    notes: [
+      link.is_strongest ? "no key is locked: the key with most weight is shown" : "",
+      link.is_runner_up ? "the rival is the other key with most weight" : "",
+      hidden.length ? `hidden, and no rivals: ${hidden.join(", ")}` : "",
+      state.unit === "words" ? "of the locked words the tokens with most weight" : "",
+      "writers, shares and words with norms as they are in this text",
+      edits ?? "",
+      note,
+    ],
+  });
+}
+
+/** What to do where no link is shown. */
+export const messageOf = (state: LinkState): string => (state.selected.length ? NO_QUERY : NO_HEAD);
+
+/** The bars of all panels. */
+export function tableOf(state: LinkState): Table {
+  const link = state._link;
+  const names = ["why", "who wrote", "carried"];
+  const rows = link
+    ? panelsOf(state, link).flatMap(({ blocks }, i) =>
+        blocks.flatMap((block, k) =>
+          block.rows.map(({ label, value }) => [label, k ? "words" : (names[i] ?? ""), value]),
+        ),
+      )
+    : [];
+  return { columns: ["part", "panel", "value"], rows };
+}

@@ -1,0 +1,319 @@
+import { describe, expect, test } from "vitest";
+import { captionOf, panelsOf, tableOf, titleOf } from "../src/link_view/link_text.js";
+import { drawPicture } from "../src/link_view/picture.js";
+import { sceneOf } from "../src/link_view/scene.js";
+import {
+  type Answer,
+  type Distances,
+  isAsked,
+  type Link,
+  type LinkState,
+  type Sources,
+  type Vocabulary,
+  type Why,
+} from "../src/link_view/state.js";
+import link from "../src/link_view/widget.js";
+import { captionText } from "../src/shared/caption.js";
+import { tableRuler } from "../src/shared/labels.js";
+import { THEMES } from "../src/shared/theme.js";
+import type { Head } from "../src/shared/types.js";
+import { axes } from "./four_tokens.js";
+import { frame, mounted } from "./mounted.js";
+import { wireOf } from "./wire_of.js";
+
+const HEAD: Head = [1, 0, "self"];
+const ENDS = { head: HEAD, query: 1, key: 2, versus: 0 };
+const LOCKS: LinkState["tokens"] = [
+  ["query", 1],
+  ["key", 2],
+];
+const LINK: Link = {
+  ...ENDS,
+  asked: { selected: [HEAD], tokens: LOCKS, hidden: [], unit: "tokens", versus: null },
+  weight: 0.831,
+  is_strongest: false,
+  is_runner_up: true,
+  rivals: [
+    [0, 0.1],
+    [3, 0.069],
+  ],
+};
+const answer = <T>(found: T | null, problem = ""): Answer<T> => ({ ...ENDS, problem, found });
+const WEIGHTS = Float32Array.of(0.9, 0.831, 0.5, 0.2);
+const SCORES = Float32Array.of(3, 2, 1, -1);
+
+const state = (change: Partial<LinkState> = {}): LinkState => ({
+  selected: [HEAD],
+  layer: 1,
+  tokens: LOCKS,
+  hidden: [],
+  quantity: "weights",
+  unit: "tokens",
+  disabled: [],
+  method: "uniform",
+  scale: "sqrt",
+  versus: null,
+  distance: null,
+  _axes: axes,
+  _token_axes: axes,
+  _error: "",
+  _circle: "",
+  _problem: "",
+  _quantities: ["weights"],
+  _source: { model: "BertModel", note: "", loss: "" },
+  _stacks: [{ name: "self", n_layers: 2, n_heads: 2, n_key_heads: 2, n_query: 4, n_key: 4 }],
+  _link: LINK,
+  _why: answer({
+    parts: [
+      ["turn of 6.28 tokens", 1.5],
+      ["content", -0.25],
+    ],
+    rest: [3, 0.5],
+    others: [["ALiBi", 0.367]],
+    by: "wavelength",
+    total: 2.117,
+    log_ratio: 2.117,
+    note: "",
+  }),
+  _distances: answer({
+    first: 0,
+    distance: 1,
+    weights: wireOf(WEIGHTS, [4]),
+    scores: wireOf(SCORES, [4]),
+  }),
+  _sources: answer({
+    pairs: [
+      ["embeddings × L0 H1", 1.2],
+      ["L0 MLP × positions", -0.4],
+    ],
+    rest: [14, 0.95],
+    total: 1.75,
+  }),
+  _writes: answer({
+    tokens: [
+      [2, 0.83, 0.831],
+      [0, -0.1, 0.1],
+    ],
+    rest: [2, 0.27, 0.069],
+    layer_share: 0.4,
+    note: "",
+  }),
+  _vocabulary: answer({
+    promoted: [["mat", 3.25]],
+    suppressed: [["dog", -1.5]],
+    note: "",
+  }),
+  ...change,
+});
+
+const look = (width: number) => ({
+  theme: THEMES.light,
+  width,
+  font: "Arial",
+  ruler: tableRuler,
+  density: 1,
+});
+const scene = (of: LinkState, width = 960) => {
+  const found = sceneOf(of, look(width));
+  if (!found) throw new Error("nothing to draw");
+  return found;
+};
+const request = {
+  width: 640,
+  theme: THEMES.light,
+  density: 1,
+  blank: false,
+  dense: false,
+  brief: false,
+  caption: false,
+};
+
+describe("what is shown", () => {
+  test("the link with its rival, and the sum of the parts as the log ratio", () => {
+    expect(titleOf(state(), LINK)).toBe("L1 H0 (2-1): “cat” → “sat” 0.831, not “[CLS]” 0.1");
+    const [why] = panelsOf(state(), LINK);
+    expect(why?.title).toBe("Why “sat” and not “[CLS]”");
+    expect(why?.above).toEqual(["“[CLS]” is the other token with most weight."]);
+    expect(why?.blocks[0]?.rows.map(({ label, text }) => `${label} ${text}`)).toEqual([
+      "turn of 6.28 tokens +1.50",
+      "content −0.25",
+      "3 others +0.50",
+      "ALiBi +0.37",
+      "sum +2.12",
+    ]);
+    expect(why?.below[0]).toBe("The sum is the log ratio of the weights: log 0.831 / 0.1 = +2.12.");
+  });
+
+  test("who wrote, what is carried, and words", () => {
+    const [, sources, carried] = panelsOf(state(), LINK);
+    expect(sources?.blocks[0]?.rows.at(-1)).toMatchObject({ label: "sum", text: "+1.75" });
+    expect(sources?.below).toEqual([
+      "The sum is the difference of scores before bias and soft cap.",
+    ]);
+    expect(carried?.above[0]).toBe(
+      "“sat” is 83 % of what L1 H0 writes at “cat”. " +
+        "The head is 40 % of what the heads of layer 1 write.",
+    );
+    expect(carried?.blocks.map(({ rows }) => rows.map(({ label }) => label))).toEqual([
+      ["sat", "[CLS]", "2 others"],
+      ["mat", "dog"],
+    ]);
+  });
+
+  test("a refusal stands in the place of its numbers", () => {
+    const refused = state({
+      _why: answer<Why>(null, "only the weights are known"),
+      _sources: answer<Sources>(null, "quantised"),
+      _vocabulary: answer<Vocabulary>(null, "no exact path"),
+      _distances: answer<Distances>(null, "ask for layer 0"),
+    });
+    const [why, sources, carried] = panelsOf(refused, LINK);
+    expect([why?.above, sources?.above]).toEqual([["only the weights are known"], ["quantised"]]);
+    expect(carried?.below[0]).toBe("No words: no exact path.");
+    expect(scene(refused)).toMatchObject({
+      curve: null,
+      noCurve: "Other distances are not known: ask for layer 0.",
+    });
+    expect(drawPicture(refused, request).sheet.pen.body).toContain("ask for layer 0");
+  });
+
+  test("answers about another link are waited for; a rival changes only two of them", () => {
+    const other = { ...LINK, key: 3 };
+    for (const { above, blocks } of panelsOf(state(), other)) {
+      expect(above[0]).toContain("being asked");
+      expect(blocks).toEqual([]);
+    }
+    const rival = panelsOf(state(), { ...LINK, versus: 3 });
+    expect(rival.map(({ blocks }) => blocks.length)).toEqual([0, 0, 2]);
+    expect(scene(state({ _link: other })).noCurve).toContain("being asked");
+  });
+
+  test("one to three columns, by the width; nothing beyond it", () => {
+    for (const [width, columns] of [
+      [300, 1],
+      [464, 1],
+      [700, 2],
+      [1184, 3],
+    ] as const) {
+      const { panels, curve } = scene(state(), width);
+      expect(new Set(panels.map(({ x }) => x)).size).toBe(columns);
+      for (const panel of panels) {
+        expect(panel.x + panel.width).toBeLessThanOrEqual(width);
+        for (const { start, end, zero } of panel.blocks) {
+          expect(end).toBeGreaterThan(start);
+          expect(zero).toBeGreaterThanOrEqual(start);
+          expect(zero).toBeLessThanOrEqual(end);
+        }
+      }
+      expect(curve?.right).toBeLessThanOrEqual(width);
+    }
+  });
+
+  test("the curve says the weight at the distance of the slider", () => {
+    expect(scene(state()).curve?.readout).toBe("1 token before the query: weight 0.831, score 2.");
+    const moved = scene(state({ distance: 3 })).curve;
+    expect(moved?.readout).toBe(
+      "3 tokens before the query: weight 0.2, score −1; in the text 0.831.",
+    );
+    expect(scene(state({ distance: 0 })).curve?.readout).toContain("At the place of the query");
+    // A distance that another link had, and this one has not.
+    expect(scene(state({ distance: 40 })).curve?.at).toBe(1);
+  });
+
+  test("caption and table", () => {
+    expect(captionText(captionOf(state()))).toContain(
+      "L1 H0 (2-1) · “cat” → “sat” against “[CLS]”",
+    );
+    const { rows } = tableOf(state());
+    expect(rows).toContainEqual(["sum", "why", 2.117]);
+    expect(rows).toContainEqual(["mat", "words", 3.25]);
+    expect(tableOf(state({ _link: null })).rows).toEqual([]);
+  });
+
+  test("a link is asked for until an option names another", () => {
+    expect(isAsked(LINK, state())).toBe(true);
+    expect(isAsked(LINK, state({ tokens: [["key", 1], ...LOCKS] }))).toBe(true);
+    for (const change of [
+      { tokens: [["query", 1]] },
+      { selected: [[0, 1, "self"]] },
+      { versus: 3 },
+      { unit: "words" },
+      { hidden: ["cls"] },
+    ])
+      expect(isAsked(LINK, state(change as Partial<LinkState>))).toBe(false);
+  });
+});
+
+describe("on a page", () => {
+  /** A kernel is there: the fake model of the tests has no `send`. */
+  const alive = {
+    render(context: Parameters<ReturnType<typeof link>["render"]>[0]) {
+      Object.assign(context.model, { send: () => {} });
+      link().render(context);
+    },
+  };
+
+  test("the slider redraws without a message, and the kernel hears of its end", async () => {
+    const { model, find } = await mounted(alive, state());
+    const slider = find<HTMLInputElement>("input[type=range]");
+    expect([slider.max, slider.value]).toEqual(["3", "1"]);
+    for (const value of ["2", "3"]) {
+      slider.value = value;
+      slider.dispatchEvent(new Event("input"));
+      await frame();
+      expect(slider.getAttribute("aria-valuetext")).toContain(`${value} tokens before`);
+    }
+    expect(model.sent).toEqual([]);
+    slider.dispatchEvent(new Event("change"));
+    expect(model.sent).toEqual([{ distance: 3 }]);
+  });
+
+  test("link, rival and head are chosen from the controls", async () => {
+    const { model, find } = await mounted(alive, state());
+    const choose = (name: string, value: string) => {
+      const chosen = find<HTMLSelectElement>(`[data-control="${name}"]`);
+      chosen.value = value;
+      chosen.dispatchEvent(new Event("change"));
+    };
+    choose("and not to", "3");
+    choose("to", "3 [SEP]");
+    find<HTMLButtonElement>("[aria-label='next head']").click();
+    expect(model.sent).toEqual([
+      { versus: 3 },
+      {
+        tokens: [
+          ["query", 1],
+          ["key", 3],
+        ],
+      },
+      { selected: [[1, 1, "self"]] },
+    ]);
+  });
+
+  test("Escape takes back the distance, the rival, then the locks", async () => {
+    const { model, find } = await mounted(alive, state({ distance: 3, versus: 3 }));
+    for (let i = 0; i < 3; i++)
+      find(".attnw-root").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    expect(model.sent).toEqual([{ distance: null }, { versus: null }, { tokens: [["query", 1]] }]);
+  });
+
+  test("another link dims the figure until the kernel has answered", async () => {
+    const { model, el } = await mounted(alive, state());
+    expect(el.querySelector(".attnw-why-stale")).toBeNull();
+    model.fromKernel({ tokens: [["query", 3]] });
+    await frame();
+    expect(el.querySelector(".attnw-why-stale")).not.toBeNull();
+  });
+
+  test("without a kernel the page says that it holds one link", async () => {
+    const { model, find } = await mounted(link(), state());
+    expect(find<HTMLElement>(".attnw-controls").hidden).toBe(true);
+    expect(find<HTMLElement>(".attnw-why-held").hidden).toBe(true);
+    model.fromKernel({ selected: [[0, 0, "self"]] });
+    await frame();
+    expect(find(".attnw-why-held").textContent).toContain("This page holds one link, L1 H0");
+    model.fromKernel({ _link: null, selected: [] });
+    await frame();
+    expect(find(".attnw-message").textContent).toContain("Select a head");
+  });
+});

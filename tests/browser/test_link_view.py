@@ -1,0 +1,70 @@
+"""LinkView live in JupyterLab: a locked pair fills the panels, and the slider asks nobody."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.axe import AXE, complaints
+from browser.figures import SETUP
+from browser.notebook import OpenNotebook
+from browser.overflow import overflowing
+
+pytestmark = pytest.mark.browser
+
+LINKED = """
+from attnwidget import LinkView
+view, why = HeadView(attention, 0, 3), LinkView(attention)
+both = link(view, why)
+why
+"""
+SLIDE = """(slider) => {
+  slider.value = Number(slider.value) + 2;
+  slider.dispatchEvent(new Event("input"));
+}"""
+PIXELS = "(canvas) => canvas.toDataURL()"
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
+def test_a_locked_pair_fills_the_panels_and_the_slider_redraws_without_the_kernel(
+    in_lab: OpenNotebook,
+) -> None:
+    notebook = in_lab([SETUP + LINKED])
+    notebook.run_cell(0)
+    root = notebook.output(0).locator(".attnw-root")
+    expect(root).to_contain_text("Choose a link")
+    assert complaints(notebook.page) == []
+    notebook.run_in_kernel("view.tokens = [('query', 7), ('key', 2)]; why.wait()")
+    expect(root.locator(".attnw-why-title")).to_contain_text("L0 H3 (1-4): “he” → “captain”")
+    expect(root.get_by_role("list", name="difference of scores, by writers")).to_be_attached()
+    expect(root.get_by_role("list", name="share of the output")).to_be_attached()
+
+    slider = root.get_by_role("slider", name="distance from the query back to the key")
+    curve = root.locator(".attnw-why-curve")
+    assert (slider.get_attribute("aria-valuetext") or "").startswith("5 tokens before the query")
+    before = curve.evaluate(PIXELS)
+    slider.evaluate(SLIDE)
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^7 tokens before the query"))
+    assert curve.evaluate(PIXELS) != before
+    assert notebook.value("why.distance") is None, "the kernel was asked"
+    slider.focus()
+    notebook.page.keyboard.press("ArrowLeft")
+    notebook.wait_for_value("why.distance", 6)
+    notebook.page.keyboard.press("Escape")
+    notebook.wait_for_value("why.distance", None)
+    root.get_by_role("combobox", name="and not to").select_option(index=2)
+    notebook.wait_for_value("why.explanation.versus == why.versus", True)
+
+    root.get_by_role("button", name="show the keys").click()
+    for theme in ("dark", "light"):
+        notebook.use_theme(theme)
+        expect(root).to_have_attribute("data-theme", theme)
+        notebook.page.wait_for_timeout(300)
+        assert complaints(notebook.page) == []
+    assert overflowing(root) == []
+    # A head of a later layer: the key of a model with learned positions cannot be moved alone.
+    notebook.run_in_kernel("view.selected = [(1, 3)]")
+    expect(root).to_contain_text("ask for layer 0")
+    expect(slider).to_have_count(0)
