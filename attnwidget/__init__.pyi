@@ -14,6 +14,7 @@ from .capture.maps.stack_axes import Stack as Stack
 from .capture.model import AttentionModel as AttentionModel
 from .capture.tapping.head import Head as Head
 from .drawing.join_figures import join_figures as join_figures
+from .head_atlas.behaviours.behaviour import LinkBehaviour as LinkBehaviour
 from .head_atlas.build_atlas import atlas as atlas
 from .head_atlas.cards.atlas_file import load_atlas as load_atlas
 from .head_atlas.examples.head_examples import head_examples as head_examples

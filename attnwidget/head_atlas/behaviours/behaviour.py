@@ -66,7 +66,7 @@ class LinkBehaviour(Behaviour, LinkRule):
 
     Example:
         >>> import torch
-        >>> from attnwidget.head_atlas.behaviours.behaviour import LinkBehaviour
+        >>> from attnwidget import LinkBehaviour
         >>> class ToFirstHalf(LinkBehaviour):
         ...     name = "first half"
         ...     description = "attends to the first half of the text"

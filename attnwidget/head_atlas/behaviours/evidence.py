@@ -50,6 +50,8 @@ class Evidence:
         treebank: Sentences with dependency trees; may be empty.
         documents: Documents with coreference; may be empty.
         seed: Seed of everything drawn at random.
+        random_models: Number of models with random weights, which show what a score is without any
+            learning.
         run: How studies run.
     """
 
@@ -59,6 +61,7 @@ class Evidence:
     treebank: Sequence[Sentence] = ()
     documents: Sequence[Document] = ()
     seed: int = 0
+    random_models: int = 0
     run: Run = Run()
 
     def lacks(self, needs: frozenset[str]) -> str:

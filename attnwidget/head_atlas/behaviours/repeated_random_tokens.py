@@ -12,7 +12,9 @@ from attnwidget.head_atlas.behaviours.behaviour import Need, StudyBehaviour
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, t_interval
 from attnwidget.head_atlas.behaviours.evidence import Evidence
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
+from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
 from attnwidget.head_atlas.behaviours.repetitions import DuplicateToken, InductionInText
+from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.metrics.induction import sequence_result, start_and_vocabulary
 from attnwidget.studies.streaming.checkpoint import digest_of
 from attnwidget.studies.streaming.input_numbers import ReadInputs, input_numbers
@@ -40,19 +42,12 @@ class RepeatedRandomTokens(StudyBehaviour):
     def scores(self, evidence: Evidence) -> Sequence[BehaviourScore]:
         model = evidence.model
         pairs = _sequences(model, evidence.seed)
-        batches = [[pair] for pair in pairs]
-        numbers, complete = input_numbers(
-            "repeated random tokens",
-            {"inputs": digest_of(pairs)},
-            model,
-            ReadInputs(model, _pair_scores).results(batches, evidence.run.executor),
-            batches,
-            checkpoint=evidence.run.checkpoint("repeated"),
-            progress=evidence.run.progress,
-            unit="sequence",
-        )
-        if not complete:
-            raise KeyboardInterrupt
+        numbers = _read(evidence, model, pairs, "repeated")
+        random = []
+        for number in range(evidence.random_models):
+            untrained = untrained_like(model, seed=evidence.seed + number)
+            read = _read(evidence, untrained, pairs, f"repeated-random-{number}")
+            random.append((read[:, 0] - read[:, 1]).mean(-1))  # [kind, L, H]
         first, second = numbers[..., ::2], numbers[..., 1::2]  # [kind, 2, L, H, sequences]
         found = []
         for kind, rule in enumerate((InductionInText(), DuplicateToken())):
@@ -60,6 +55,9 @@ class RepeatedRandomTokens(StudyBehaviour):
             differences = first[kind, 0] - first[kind, 1]
             n = differences.shape[-1]
             low, high, p = t_interval(differences.mean(-1), (differences**2).mean(-1), n)
+            heads = RandomHeads.of([excess[kind] for excess in random])
+            if heads is not None:
+                p = np.maximum(p, heads.p_values(score - control))
             held_out, held_out_control = second[kind].mean(-1)
             found.append(
                 BehaviourScore(
@@ -80,9 +78,30 @@ class RepeatedRandomTokens(StudyBehaviour):
                     auc=np.full_like(score, np.nan),
                     rule=rule,
                     corpus="segments",
+                    random=float("nan") if heads is None else heads.largest,
                 )
             )
         return found
+
+
+def _read(
+    evidence: Evidence, model: AttentionModel, pairs: Sequence[Pair], study: str
+) -> NDArray[np.float64]:
+    """Return score and control of each kind for all sequences, [kind, 2, L, H, sequences]."""
+    batches = [[pair] for pair in pairs]
+    numbers, complete = input_numbers(
+        "repeated random tokens",
+        {"inputs": digest_of(pairs)},
+        model,
+        ReadInputs(model, _pair_scores).results(batches, evidence.run.executor),
+        batches,
+        checkpoint=evidence.run.checkpoint(study),
+        progress=evidence.run.progress,
+        unit="sequence",
+    )
+    if not complete:
+        raise KeyboardInterrupt
+    return numbers
 
 
 def _sequences(model: AttentionModel, seed: int) -> list[Pair]:

@@ -62,12 +62,12 @@ class BehaviourTable(HeadResult):
         """The behaviours that name each head."""
         return head_names(self.scores, level=self.level, least=self.least)
 
-    @property
+    @cached_property
     def names(self) -> NDArray[np.str_]:
         """The name of each head, "" for a head without a name, [L, H]."""
         return self._name_number(0)
 
-    @property
+    @cached_property
     def runners_up(self) -> NDArray[np.str_]:
         """The behaviour that would name each head otherwise, "" if there is none, [L, H]."""
         return self._name_number(1)

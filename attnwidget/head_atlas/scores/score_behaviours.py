@@ -19,6 +19,7 @@ from attnwidget.head_atlas.behaviours.behaviour import (
 from attnwidget.head_atlas.behaviours.behaviour_score import BehaviourScore, t_interval
 from attnwidget.head_atlas.behaviours.evidence import Evidence, Run
 from attnwidget.head_atlas.behaviours.not_applicable import NotApplicableError
+from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
 from attnwidget.head_atlas.behaviours.registry import chosen_behaviours
 from attnwidget.head_atlas.examples.numbered_segments import numbered
 from attnwidget.head_atlas.scores.behaviour_means import (
@@ -27,7 +28,6 @@ from attnwidget.head_atlas.scores.behaviour_means import (
     TextBehaviour,
 )
 from attnwidget.head_atlas.scores.behaviour_table import BehaviourTable
-from attnwidget.head_atlas.scores.random_models import RandomHeads
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.probes.untrained_model import untrained_like
 from attnwidget.studies.argument_checks import all_of, each_of, refuse_no_model
@@ -114,10 +114,11 @@ def score_behaviours(
         treebank,
         documents,
         seed,
+        random_models,
         Run(batch_size, None if checkpoint is None else Path(checkpoint), progress, executor),
     )
     chosen = chosen_behaviours(behaviours)
-    scores, left_out = scored(evidence, chosen, random_models=random_models)
+    scores, left_out = scored(evidence, chosen)
     return BehaviourTable(
         scores=tuple(scores),
         left_out=left_out,
@@ -134,6 +135,7 @@ def evidence_of(
     treebank: Iterable[Sentence] | None,
     documents: Iterable[Document],
     seed: int,
+    random_models: int,
     run: Run,
 ) -> Evidence:
     """Return the model with its data, or with the data of the package.
@@ -155,6 +157,7 @@ def evidence_of(
         treebank=all_of(Sentence, sentences, "read them with load_treebank(path)"),
         documents=all_of(Document, documents, "read them with load_coreference(path)"),
         seed=seed,
+        random_models=random_models,
         run=run,
     )
 
@@ -162,8 +165,6 @@ def evidence_of(
 def scored(
     evidence: Evidence,
     behaviours: Sequence[Behaviour],
-    *,
-    random_models: int,
     beside: Sequence[Accumulator[Any]] = (),
 ) -> tuple[list[BehaviourScore], dict[str, str]]:
     """Return the scores of behaviours, and the reasons of behaviours that are left out.
@@ -171,7 +172,6 @@ def scored(
     Args:
         evidence: The model and data.
         behaviours: The behaviours.
-        random_models: Number of models with random weights.
         beside: Further metrics of the pass over the texts.
 
     Raises:
@@ -181,7 +181,7 @@ def scored(
     left_out = {b.name: why for b in behaviours if (why := evidence.lacks(b.needs))}
     fitting = [b.prepare(evidence) for b in behaviours if b.name not in left_out]
     of_texts = [b for b in fitting if isinstance(b, (LinkBehaviour, MapBehaviour))]
-    scores = _text_scores(evidence, of_texts, random_models, beside, left_out)
+    scores = _text_scores(evidence, of_texts, beside, left_out)
     for study in fitting:
         if isinstance(study, StudyBehaviour):
             try:
@@ -197,7 +197,6 @@ def scored(
 def _text_scores(
     evidence: Evidence,
     behaviours: Sequence[TextBehaviour],
-    random_models: int,
     beside: Sequence[Accumulator[Any]],
     left_out: dict[str, str],
 ) -> list[BehaviourScore]:
@@ -210,7 +209,7 @@ def _text_scores(
     found = _measured(evidence, evidence.model, evidence.segments, [metric, *beside], "texts")
     by_name = {behaviour.name: behaviour for behaviour in behaviours}
     random: list[BehaviourMeans] = []
-    for number in range(random_models if behaviours else 0):
+    for number in range(evidence.random_models if behaviours else 0):
         model = untrained_like(evidence.model, seed=evidence.seed + number)
         texts = evidence.segments[:RANDOM_TEXTS]
         again = BehaviourSums(behaviours, seed=evidence.seed)
@@ -253,10 +252,9 @@ def _of_behaviour(
         corpus="segments" if isinstance(behaviour, LinkBehaviour) else "",
         resting=behaviour.resting,
     )
-    excess = np.concatenate([heads[~np.isnan(heads)] for heads in random] or [np.zeros(0)])
-    if len(excess) < 2:
+    heads = RandomHeads.of(random)
+    if heads is None:
         return made
-    heads = RandomHeads(excess)
     p = np.maximum(p, heads.p_values(made.excess))
     return replace(made, p=p, random=heads.largest)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,15 @@ class RandomHeads:
 
     excess: Float64Array
 
+    @classmethod
+    def of(cls, models: Sequence[Float64Array]) -> RandomHeads | None:
+        """Return the heads of several models; None without two heads.
+
+        `models` has the excess of all heads of each model, NaN for heads without a score.
+        """
+        excess = np.concatenate([heads[~np.isnan(heads)] for heads in models] or [np.zeros(0)])
+        return cls(excess) if len(excess) > 1 else None
+
     @property
     def largest(self) -> float:
         """The largest excess of a random head."""
@@ -28,17 +38,19 @@ class RandomHeads:
     def p_values(self, excess: Float64Array) -> Float64Array:
         """Return the probability that a random head has at least this excess.
 
-        The excess of random heads is taken as normally distributed. An excess that a random head
-        reached has the p-value 1.
+        The excess of random heads is taken as normally distributed, and p is that of a prediction
+        interval (Student's t). An excess that a random head reached has the p-value 1.
 
         Example:
             >>> import numpy as np
-            >>> from attnwidget.head_atlas.scores.random_models import RandomHeads
+            >>> from attnwidget.head_atlas.behaviours.random_heads import RandomHeads
             >>> heads = RandomHeads(np.array([-0.01, 0.0, 0.01]))
             >>> heads.p_values(np.array([0.005, 0.2])).round(3).tolist()
-            [1.0, 0.0]
+            [1.0, 0.002]
         """
         spread = float(self.excess.std(ddof=1)) * np.sqrt(1 + 1 / len(self.excess))
         distance = (excess - self.excess.mean()) / max(spread, 1e-12)
-        p: Float64Array = np.where(excess > self.largest, stats.norm.sf(distance), 1.0)
+        p: Float64Array = np.where(
+            excess > self.largest, stats.t.sf(distance, len(self.excess) - 1), 1.0
+        )
         return np.where(np.isnan(excess), np.nan, p)
