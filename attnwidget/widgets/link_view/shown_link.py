@@ -72,7 +72,7 @@ def shown_link(
         >>> attention = load_model().attend("The cat sat.")
         >>> link = shown_link(attention, Head(2, 8), [("query", 2), ("key", 3)])
         >>> (link.query, link.key, link.versus)
-        (2, 3, 2)
+        (2, 3, 0)
     """
     axes = attention.stacks[head.stack]
     queries = _locked(axes.query, tokens, "query", hidden, unit)
