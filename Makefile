@@ -20,8 +20,10 @@ export HF_HUB_OFFLINE := 1
 # pytest runs two processes: one thread each leaves none waiting for another's core.
 test test-slow test-compat: export OMP_NUM_THREADS ?= 1
 test test-slow test-compat: export TOKENIZERS_PARALLELISM := false
-# A hundred processes read the package: one compiles it.
-test test-slow test-compat: export PYTHONDONTWRITEBYTECODE :=
+# Python compiles each module that it reads, once. pip would compile all of torch, which takes
+# longer than to unpack it.
+export PYTHONDONTWRITEBYTECODE :=
+INSTALL := -m pip install -q --no-compile
 ifneq ($(wildcard ../shared/data),)
 export ATTNWIDGET_DATA ?= $(abspath ../shared/data)
 endif
@@ -46,8 +48,8 @@ help:
 # install(environment, constraints, extras)
 define install
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-	$(1)/bin/python -m pip install -q $(if $(2),-c $(2)) torch
-	$(1)/bin/python -m pip install -q $(if $(2),-c $(2)) -e '.[$(3)]'
+	$(1)/bin/python $(INSTALL) $(if $(2),-c $(2)) torch
+	$(1)/bin/python $(INSTALL) $(if $(2),-c $(2)) -e '.[$(3)]'
 endef
 
 $(ENV): pyproject.toml constraints.txt
@@ -136,13 +138,13 @@ test-compat: $(COMPAT)/.installed
 	$(COMPAT)/bin/pytest -n 2 --dist worksteal --ignore tests/browser
 
 docs: $(ENV)
-	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
+	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
 	$(BIN)/python docs/parts.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/mkdocs.yml
 	@echo "make docs: build/docs/index.html"
 
 bench: $(ENV)
-	$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
+	$(BIN)/python $(INSTALL) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[bench]'
 	$(BIN)/python tests/benchmarks/first_light.py
 	$(BIN)/python tests/benchmarks/surface.py
 	$(BIN)/python tests/benchmarks/language.py

@@ -85,17 +85,17 @@ def _offline_class(kind: type[Any]) -> type[Any]:
 
 
 def offline(chart: C) -> C:
-    """The same chart, shown without a network and saved as pages that need none.
+    """Return a chart that is displayed and saved without a network.
 
-    JupyterLab, Notebook and VS Code draw it themselves, with tooltips; nbconvert and every other
-    reader show a picture. Altair's renderer, theme and other charts are untouched. A chart combined
-    from offline charts (`a | b`) is an ordinary chart: pass it through `offline` again.
+    JupyterLab, Notebook and VS Code draw the chart with tooltips. nbconvert and other programs show
+    a picture. Altair's renderer and theme and all other charts stay as they are. A combination of
+    offline charts (`a | b`) is an ordinary chart: pass the combination through `offline` again.
 
     Args:
-        chart: any Altair chart. Notebooks draw it with Vega-Lite 5, pictures are of Vega-Lite 6.
+        chart: An Altair chart. Notebooks draw it with Vega-Lite 5, pictures use Vega-Lite 6.
 
     Raises:
-        TypeError: it is no Altair chart.
+        TypeError: `chart` is no Altair chart.
 
     Example:
         >>> import altair as alt

@@ -128,7 +128,7 @@ def publication(chart: C, title: str) -> C:
 
 
 def in_dark(chart: C) -> C:
-    """A figure of this package on a dark ground, each colour replaced by its counterpart.
+    """Return a chart of this package in the colours of the dark theme.
 
     Example:
         >>> import numpy as np

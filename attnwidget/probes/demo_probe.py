@@ -12,11 +12,11 @@ from attnwidget.probes.probe_file import load_probe
 
 
 def demo_probe() -> DependencyProbe:
-    """A probe of the embedded model, to look at without training one.
+    """Load a trained probe of the embedded model.
 
-    Of kind "attention", three seeds, twenty epochs over the first 90 sentences of `demo_treebank`,
-    judged on the other 25, beside random weights and the control task. Too few sentences to say
-    anything about the model.
+    The probe is of kind "attention" and was trained with three seeds and twenty epochs on the first
+    90 sentences of `demo_treebank`. It was scored on the other 25 sentences, beside a probe of
+    random weights and the control task. These are too few sentences for statements on the model.
 
     Example:
         >>> from attnwidget.demo import demo_probe, demo_treebank

@@ -23,17 +23,18 @@ def load_probe(
     *,
     vectors: WordVectors | None = None,
 ) -> DependencyProbe | StructuralProbe | PairProbe:
-    """A probe that was saved, with its scores and weights.
+    """Load a saved probe with its scores and weights.
 
     Args:
-        path: A file that `save` of a probe has written.
-        model: the model that the probe was trained on, for `predictions` and `votes`.
-        vectors: the word vectors likewise, of a probe that reads words.
+        path: A file written by `save` of a probe.
+        model: The model that the probe was trained on, for `predictions` and `votes`.
+        vectors: The word vectors of the training, for a probe that reads words.
 
     Raises:
-        ValueError: the file is no probe; another model than the probe's, or other vectors.
-        OSError: it cannot be read.
-        TypeError: vectors for a probe that reads none.
+        ValueError: The file holds no probe, or the model or the vectors differ from those of the
+            training.
+        OSError: The file cannot be read.
+        TypeError: The probe reads no words, but `vectors` are given.
 
     Example:
         >>> import tempfile

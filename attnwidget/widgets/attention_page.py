@@ -40,19 +40,31 @@ def save_page(
     theme: Literal["light", "dark"] | None = None,
     **traits: Any,
 ) -> Path:
-    """Write an interactive page of `HeadGrid` and `HeadView` for one input; returns its path.
+    """Write an interactive page of `HeadGrid` and `HeadView` for one input, and return its path.
 
-    Every map of the `quantity` shown is embedded, between tokens and between words, rounded to 8
-    bits of the square root of its share of the head's maximum (the page says so): n_layers x
-    n_heads x (tokens^2 + words^2) bytes, and a third more as text. `metrics` are those of
-    `HeadGrid`; with them the page has a `MetricStrip` too. `head_map`, `relations`, `arcs` and
-    `coreference` are drawn as they are, linked to the rest; `write_page` says what they embed.
-    `limit_mb` is the maximum size of the file in megabytes (10^6 bytes); `theme` is "light", "dark"
-    or None for the reader's theme. Further `traits` are options of grid and view (`quantity`,
-    `scale`, `mode`, …); the default of `selected` is the first head.
+    The page holds every map of the shown quantity, between tokens and between words. Weights are
+    rounded to 8 bits of the square root of their share of the head's maximum, and the page says so.
+    The maps take n_layers x n_heads x (tokens^2 + words^2) bytes, and a third more as text.
 
-    Raises ValueError if the page would exceed `limit_mb`, FileNotFoundError if the folder does not
-    exist, TypeError for an unknown option or if `attention` is no attention.
+    Args:
+        attention: The attention of one input.
+        path: The file to write.
+        selected: Heads that the page shows first. The default is the first head.
+        metrics: Metrics of `HeadGrid`. With metrics, the page also has a `MetricStrip`.
+        head_map: A figure that is linked to the grid, as are `relations`, `arcs` and `coreference`.
+            `write_page` states what each of these figures embeds.
+        relations: A table of relations.
+        arcs: A sentence with arcs.
+        coreference: A document with mentions.
+        title: The title of the page.
+        limit_mb: Maximum size of the file in megabytes (10^6 bytes).
+        theme: "light", "dark", or None for the theme of the reader.
+        traits: Further options of grid and view, such as `quantity`, `scale` and `mode`.
+
+    Raises:
+        ValueError: The page would exceed `limit_mb`.
+        FileNotFoundError: The folder does not exist.
+        TypeError: An option is unknown, or `attention` is no attention.
 
     Example:
         >>> import tempfile

@@ -12,6 +12,7 @@ from browser.notebook import OpenNotebook
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LINKED, "grid", "view"])
@@ -32,6 +33,7 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
             assert complaints(notebook.page) == [], (theme, mode)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_predictions_have_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     made = "from attnwidget import PredictionView\nview = PredictionView(attention)\nview"

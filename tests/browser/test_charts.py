@@ -32,6 +32,7 @@ def assert_drawn_with_a_tooltip(notebook: LiveNotebook, cell: int, tooltip: str)
     expect(notebook.page.locator("#vg-tooltip-element")).to_contain_text(tooltip)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_jupyterlab_draws_charts_and_their_tooltips(in_lab: OpenNotebook, theme: str) -> None:
     notebook = in_lab([CURVES, HEAT])

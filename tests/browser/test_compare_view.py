@@ -37,6 +37,7 @@ def set_width(output: Locator, width: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + PAIR, "grid", "view"])
     for cell in range(3):
@@ -120,6 +121,7 @@ def test_three_panels_are_in_step(in_lab: OpenNotebook) -> None:
                 assert complaints(page) == []
 
 
+@pytest.mark.slow
 def test_what_a_text_lacks_is_named(in_lab: OpenNotebook) -> None:
     texts = '"The cat sits on the mat.", "The cats sit on the mat."'
     cell = f"{SETUP}from attnwidget import CompareView\n"

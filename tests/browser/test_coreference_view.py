@@ -49,6 +49,7 @@ PRINTED = "print('asked', view.mention, view.head)"
 PROSE = "She told AVa that the old ship , which she had left , would not sail To Tyre . "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [6, 120, 500])
 def test_a_text_is_saved_as_it_is_seen(desk: Desk, length: int) -> None:
     words = f"Ann knew that {PROSE * 40}".split()[:length]
@@ -72,6 +73,7 @@ def figure(notebook: LiveNotebook) -> Locator:
     return notebook.output(1).locator(".attnw-root")
 
 
+@pytest.mark.slow
 def test_a_click_on_a_mention_shows_what_is_chosen(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     view = figure(notebook)
@@ -96,6 +98,7 @@ def test_a_click_on_a_mention_shows_what_is_chosen(in_lab: OpenNotebook) -> None
     expect(view.locator(".attnw-coref-title")).to_contain_text("L3 H5 · 4-6 ·")
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     view = figure(notebook)
@@ -122,6 +125,7 @@ def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 3, "a key reached the notebook"
 
 
+@pytest.mark.slow
 def test_all_text_is_within_the_figure(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     for width in (1200, 480):
@@ -145,6 +149,7 @@ def assert_all_text_is_within(view: Locator, width: int) -> None:
     assert view.evaluate("(root) => root.scrollWidth <= root.clientWidth")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)

@@ -151,6 +151,7 @@ def test_damage_by_hand_is_said(pages: dict[str, str], seen: Watched, tmp_path: 
     expect(alert(seen)).to_contain_text(SAID)
 
 
+@pytest.mark.slow
 def test_random_damage_leaves_no_page_blank(
     pages: dict[str, str], seen: Watched, tmp_path: Path
 ) -> None:

@@ -155,6 +155,7 @@ def test_twenty_texts_leave_nothing_behind(in_lab: OpenNotebook) -> None:
     expect(notebook.page.locator(".attnw-root")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_text_too_long_says_so_and_leaves_the_picture(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     type_and_run(notebook, "word " * 600)

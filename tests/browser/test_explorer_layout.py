@@ -171,6 +171,7 @@ def test_models_of_many_heads_fit_a_screen(
     lab_page.assert_quiet()
 
 
+@pytest.mark.slow
 def test_nothing_jumps_when_a_detail_is_opened_or_measured(
     notebook: LiveNotebook, root: Locator
 ) -> None:
@@ -187,6 +188,7 @@ def test_nothing_jumps_when_a_detail_is_opened_or_measured(
     assert height(root) == shown
 
 
+@pytest.mark.slow
 def test_a_change_of_the_theme_keeps_the_layout(notebook: LiveNotebook, root: Locator) -> None:
     for window in (1200, 1600):
         notebook.page.set_viewport_size({"width": window, "height": 1400})
@@ -221,6 +223,7 @@ def test_no_violations_in_any_tab_in_either_theme(notebook: LiveNotebook, root: 
     assert complaints(notebook.page) == []
 
 
+@pytest.mark.slow
 def test_twice_the_size_forced_colours_and_less_motion(
     notebook: LiveNotebook, root: Locator
 ) -> None:
@@ -239,6 +242,7 @@ def test_twice_the_size_forced_colours_and_less_motion(
     assert cut == []
 
 
+@pytest.mark.slow
 def test_from_example_to_example_with_the_keyboard_alone(
     notebook: LiveNotebook, root: Locator
 ) -> None:

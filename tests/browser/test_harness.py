@@ -31,6 +31,7 @@ counter
 '''
 
 
+@pytest.mark.slow
 def test_a_click_reaches_the_kernel_and_an_assignment_the_page(
     in_lab: OpenNotebook, lab_page: Watched
 ) -> None:

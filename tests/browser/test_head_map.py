@@ -62,6 +62,7 @@ class MapOnPage:
         mouse.up()
 
 
+@pytest.mark.slow
 def test_a_brush_in_the_map_selects_in_grid_kernel_and_next_cell(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + FIGURES, "head_map", "grid", "strip", PRINTED])
     for cell in range(4):
@@ -85,6 +86,7 @@ def test_a_brush_in_the_map_selects_in_grid_kernel_and_next_cell(in_lab: OpenNot
     assert page.locator(".jp-Notebook .jp-Cell").count() == 5, "a key reached the notebook"
 
 
+@pytest.mark.slow
 def test_the_grid_sorts_filters_and_finds_heads_alike(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + FIGURES, "grid"])
     notebook.run_cell(0)
@@ -111,6 +113,7 @@ def test_the_grid_sorts_filters_and_finds_heads_alike(in_lab: OpenNotebook) -> N
     expect(root.get_by_role("combobox", name="order")).to_have_value("none")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + FIGURES, "head_map", "grid", "strip"])
@@ -129,6 +132,7 @@ def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
         assert complaints(notebook.page) == []
 
 
+@pytest.mark.slow
 def test_a_page_has_map_and_metrics_too(seen: Watched, tmp_path: Path) -> None:
     attention = load_model().attend("The captain told his men that he would not leave the ship.")
     positions = np.stack(np.indices((6, 12))[::-1], axis=-1).astype(float)

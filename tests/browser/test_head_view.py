@@ -39,6 +39,7 @@ def seen(page: Page, holds: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...
     raise AssertionError(f"in sight are {in_sight(page)}")
 
 
+@pytest.mark.slow
 def test_a_matrix_is_zoomed_by_mouse_and_keys(
     browser: Browser, attention: Attention, tmp_path: Path
 ) -> None:

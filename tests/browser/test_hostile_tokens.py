@@ -30,6 +30,7 @@ def assert_only_text(page: Locator) -> None:
     expect(page.locator(".attnw-root").last).to_contain_text("L0 H0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lines", "matrix"])
 def test_in_a_notebook(in_lab: OpenNotebook, lab_page: Watched, mode: str) -> None:
     notebook = in_lab([NOTEBOOK, f"view.mode = {mode!r}\nview", "HeadGrid(attention)"])

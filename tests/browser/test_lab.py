@@ -25,6 +25,7 @@ def grid_of(notebook: LiveNotebook, cell: int) -> GridOnPage:
     return GridOnPage(notebook.output(cell))
 
 
+@pytest.mark.slow
 def test_grid_shows_the_bytes_that_the_kernel_computed(in_lab: OpenNotebook) -> None:
     notebook = in_lab([f"{SETUP}grid = HeadGrid(attention)\ngrid"])
     notebook.run_cell(0)
@@ -50,6 +51,7 @@ def test_a_click_selects_and_the_linked_view_follows(in_lab: OpenNotebook) -> No
     expect(notebook.output(3)).to_contain_text("selected [Head(layer=3, head=5, stack='self')]")
 
 
+@pytest.mark.slow
 def test_brackets_step_the_layer_of_both(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LINKED, "grid", "view"])
     for cell in range(3):
@@ -65,6 +67,7 @@ def test_brackets_step_the_layer_of_both(in_lab: OpenNotebook) -> None:
     assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 3, "a key reached the notebook"
 
 
+@pytest.mark.slow
 def test_an_assignment_in_the_kernel_reaches_the_page(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LINKED, "view"])
     notebook.run_cell(0)
@@ -110,6 +113,7 @@ def test_twenty_runs_of_a_cell_leave_one_widget(in_lab: OpenNotebook) -> None:
     expect(notebook.page.locator(".attnw-root")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_widget_shown_twice_shares_its_state(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP, "grid = HeadGrid(attention)\ngrid", "grid", "grid.selected"])
     for cell in range(3):

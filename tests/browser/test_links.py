@@ -32,6 +32,7 @@ both = link(grid, view)
 """
 
 
+@pytest.mark.slow
 def test_jslink_joins_two_widgets_on_the_page(in_lab: OpenNotebook) -> None:
     notebook = in_lab(
         [
@@ -47,6 +48,7 @@ def test_jslink_joins_two_widgets_on_the_page(in_lab: OpenNotebook) -> None:
     notebook.wait_for_value("tuple(view.selected[-1])", (4, 9, "self"))
 
 
+@pytest.mark.slow
 def test_every_stack_of_an_encoder_decoder_is_shown_whole(in_lab: OpenNotebook) -> None:
     notebook = in_lab([THREE_STACKS, "grid", "view"])
     for cell in range(3):
@@ -75,6 +77,7 @@ LISTEN = """(circle) => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_hovered_head_goes_to_linked_figures_of_the_page_and_to_no_kernel(
     in_lab: OpenNotebook,
 ) -> None:

@@ -145,6 +145,7 @@ def test_by_keyboard_from_the_overview_to_one_weight(in_lab: OpenNotebook) -> No
     assert complaints(page) == []
 
 
+@pytest.mark.slow
 def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook) -> None:
     view = OnPage(in_lab, 1200)
     page = view.page
@@ -197,6 +198,7 @@ def test_by_mouse_what_is_passed_through_is_never_asked_for(in_lab: OpenNotebook
     assert view.state["step"] == 32
 
 
+@pytest.mark.slow
 def test_a_saved_page_shows_what_was_in_sight(seen: Watched, tmp_path: Path) -> None:
     page = seen.page
     view = HeadView(FormulaAttention(8192), 0, 1, window=(7084, 7116, 1218, 1250))
@@ -320,6 +322,7 @@ def test_the_same_gestures_do_the_same_at_every_length(in_lab: OpenNotebook, len
     notebook.wait_for_value("view.window", None)
 
 
+@pytest.mark.slow
 def test_hidden_tokens_several_heads_and_two_models_at_3600_tokens(
     in_lab: OpenNotebook, tmp_path: Path
 ) -> None:

@@ -121,6 +121,7 @@ def figure(page: Page, name: str) -> Locator:
     return page.locator(f'[data-figure="{name}"] .attnw-root')
 
 
+@pytest.mark.slow
 def test_a_grid_alone_selects_steps_sorts_and_hides(attention: Attention, opened: Opened) -> None:
     strongest = attention.weights().max((-2, -1))
     page = opened(HeadGrid(attention, metrics={"strongest": strongest}, selected=[(0, 0)]))
@@ -198,6 +199,7 @@ def test_the_table_sorts_searches_and_chooses(
     expect(table.get_by_role("row").filter(has_text="case")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_arcs_go_from_sentence_to_sentence_and_read_words(
     model: AttentionModel, relations: RelationAccuracies, opened: Opened
 ) -> None:
@@ -279,6 +281,7 @@ def explorer(model: AttentionModel, relations: RelationAccuracies) -> Explorer:
     return made
 
 
+@pytest.mark.slow
 def test_an_explorers_figures_follow_each_other(explorer: Explorer, opened: Opened) -> None:
     page = opened(explorer)
     expect(page.locator(".attnw-page-text")).to_have_text(TEXT)
@@ -306,6 +309,7 @@ DRAWN = """() => [...document.querySelectorAll("[role=grid] > .attnw-unseen")]
   .every((row) => row.firstElementChild || !row.parentElement.checkVisibility())"""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_violations_on_the_whole_page(

@@ -30,6 +30,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from browser.parity import Desk, assert_all_alike
 from fixtures import zoo
+from fixtures.tiers import only_first_is_fast
 from fixtures.vocabularies import word_tokenizer
 from references.formula_attention import FormulaAttention
 
@@ -78,7 +79,7 @@ VIEWS: dict[str, Callable[[Attention], HeadWidget]] = {
 }
 
 
-@pytest.mark.parametrize("length", [40, 502])
+@pytest.mark.parametrize("length", only_first_is_fast([40, 502]))
 def test_a_zoomed_matrix_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], length: int
 ) -> None:
@@ -89,11 +90,12 @@ def test_a_zoomed_matrix_is_saved_as_it_is_seen(
     )
 
 
-@pytest.mark.parametrize("mode", ["lines", "matrix"])
+@pytest.mark.parametrize("mode", only_first_is_fast(["lines", "matrix"]))
 def test_a_long_input_is_saved_as_it_is_seen(desk: Desk, mode: str) -> None:
     assert_all_alike(desk, HeadView(FormulaAttention(3600), 0, 1, mode=mode))
 
 
+@pytest.mark.slow
 def test_generated_text_is_saved_as_it_is_seen(desk: Desk) -> None:
     model = load_model(zoo.build("llama"), word_tokenizer(template=False))
     written = model.generate("w1 w2 w3 w4", max_new_tokens=5)
@@ -103,8 +105,8 @@ def test_generated_text_is_saved_as_it_is_seen(desk: Desk) -> None:
 
 INPUTS = ["6 tokens", "40 tokens", "122 tokens", "502 tokens", "a pair", "causal"]
 EVERY = [(kind, name) for kind in VIEWS for name in INPUTS]
-# Every view of some inputs and every input in some views: a third of all combinations.
-SOME = [pair for i, pair in enumerate(EVERY) if (i // len(INPUTS) + i) % 3 == 0]
+# Every view and every input once.
+SOME = [(kind, INPUTS[i % len(INPUTS)]) for i, kind in enumerate(VIEWS)]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +128,8 @@ def test_a_view_is_saved_as_it_is_seen(
 TEXTS = {"one text": "the cat sits on the mat .", "two texts": "the cats sit on a mat , today ."}
 
 
-@pytest.mark.parametrize("mode", ["lines", "matrix"])
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("mode", only_first_is_fast(["lines", "matrix"]))
+@pytest.mark.parametrize("text", only_first_is_fast(TEXTS))
 def test_a_comparison_is_saved_as_it_is_seen(desk: Desk, text: str, mode: str) -> None:
     model = load_model()
     other = load_model("attnwidget/genre") if text == "one text" else model
@@ -148,7 +150,7 @@ GRIDS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("options", GRIDS)
+@pytest.mark.parametrize("options", only_first_is_fast(GRIDS))
 def test_a_grid_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
@@ -169,7 +171,7 @@ PREDICTIONS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("options", PREDICTIONS)
+@pytest.mark.parametrize("options", only_first_is_fast(PREDICTIONS))
 def test_predictions_are_saved_as_they_are_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
@@ -186,7 +188,7 @@ LENSES: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("options", LENSES)
+@pytest.mark.parametrize("options", only_first_is_fast(LENSES))
 def test_a_lens_is_saved_as_it_is_seen(
     desk: Desk, inputs: dict[str, Attention], options: str
 ) -> None:
@@ -203,7 +205,7 @@ def test_a_link_is_saved_as_it_is_seen(desk: Desk, inputs: dict[str, Attention])
     assert_all_alike(desk, LinkView(inputs["6 tokens"], 3, 2, query=2))
 
 
-@pytest.mark.parametrize("word", [None, 2])
+@pytest.mark.parametrize("word", only_first_is_fast([None, 2]))
 def test_probe_predictions_are_saved_as_they_are_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
     probe = train_dependency_probe(
@@ -212,7 +214,7 @@ def test_probe_predictions_are_saved_as_they_are_seen(desk: Desk, word: int | No
     assert_all_alike(desk, ProbeView(probe, [cats], word=word))
 
 
-@pytest.mark.parametrize("word", [None, 2])
+@pytest.mark.parametrize("word", only_first_is_fast([None, 2]))
 def test_the_tree_of_a_probe_is_saved_as_it_is_seen(desk: Desk, word: int | None) -> None:
     cats = Sentence.from_lists(["Cats", "eat", "fish"], [2, 0, 2], ["nsubj", "root", "obj"])
     options = {"layers": [1], "rank": 4, "epochs": 1, "progress": False}
@@ -250,7 +252,9 @@ def measured() -> dict[str, HeadWidget]:
     }
 
 
-@pytest.mark.parametrize("name", ["layers", "behaviours", "a thousand", "metrics"])
+@pytest.mark.parametrize(
+    "name", only_first_is_fast(["layers", "behaviours", "a thousand", "metrics"])
+)
 def test_maps_and_strips_are_saved_as_they_are_seen(desk: Desk, name: str) -> None:
     assert_all_alike(desk, measured()[name])
 
@@ -270,7 +274,7 @@ TABLES: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("kind", only_first_is_fast(TABLES))
 def test_a_table_of_relations_is_saved_as_it_is_seen(
     desk: Desk, relations: RelationAccuracies, kind: str
 ) -> None:

@@ -19,6 +19,7 @@ predictions
 """
 
 
+@pytest.mark.slow
 def test_a_switch_in_a_linked_grid_changes_the_bars(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + VIEW, "grid", "grid.disabled = [(1, 8), (5, 8)]"])
     notebook.run_cell(0)
@@ -38,6 +39,7 @@ def test_a_switch_in_a_linked_grid_changes_the_bars(in_lab: OpenNotebook) -> Non
     assert notebook.value("predictions.is_estimate") is False
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_chooses_a_token_and_switches_a_head(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + VIEW])
     notebook.run_cell(0)

@@ -26,6 +26,7 @@ both = link(view, grid)
 """
 
 
+@pytest.mark.slow
 def test_an_arc_leads_to_heads_the_grid_and_the_next_cell(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + PROBE, "view", "grid", "print('chosen', *grid.selected)"])
     for cell in range(3):
@@ -89,6 +90,7 @@ both = link(view, grid)
 """
 
 
+@pytest.mark.slow
 def test_words_and_matrices_of_a_structural_probe_are_linked(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + STRUCTURE, "view"])
     for cell in range(2):

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 TEXT = "The captain told his men that he would not leave the ship."
 
 
+@pytest.mark.slow
 def test_the_page_switches_the_quantity_of_grid_and_view(in_lab: OpenNotebook) -> None:
     with_loss = SETUP.replace('ship.")', "ship.\", loss='auto')")
     notebook = in_lab([with_loss + LINKED, "grid", "view"])

@@ -94,6 +94,7 @@ def test_a_row_selects_its_head_in_grid_arcs_kernel_and_next_cell(in_lab: OpenNo
     assert_chosen(notebook, "obj")
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     press = notebook.page.keyboard.press
@@ -128,6 +129,7 @@ def test_the_keyboard_alone_does_the_same(in_lab: OpenNotebook) -> None:
     assert notebook.page.locator(".jp-Notebook .jp-Cell").count() == 5, "a key reached the notebook"
 
 
+@pytest.mark.slow
 def test_jumps_go_to_sentences_on_which_the_head_is_wrong(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     notebook.run_in_kernel("table.relation = 'all'; table.selected = [(0, 0)]")
@@ -158,6 +160,7 @@ def hidden_parts(arcs: Locator) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_nothing_of_a_table_or_a_long_sentence_is_cut(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)
     # Room for the widest figure beside what JupyterLab has at the left.
@@ -189,6 +192,7 @@ def assert_nothing_is_cut(notebook: LiveNotebook, width: int) -> None:
     assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "a column is cut"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: run `npm ci` in js")
 def test_no_violations_in_either_theme(in_lab: OpenNotebook) -> None:
     notebook = opened(in_lab)

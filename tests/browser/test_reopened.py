@@ -59,6 +59,7 @@ def forget(seen: Watched, said: str) -> None:
     seen.errors.clear()
 
 
+@pytest.mark.slow
 def test_a_reopened_notebook_shows_pictures_and_no_error(
     open_notebook: OpenNotebook, there: Watched
 ) -> None:
@@ -100,6 +101,7 @@ def linked(notebook: LiveNotebook) -> tuple[GridOnPage, list[Locator]]:
     return GridOnPage(notebook.output(0)), roots
 
 
+@pytest.mark.slow
 def test_a_restarted_kernel_is_missed_and_running_again_connects(
     open_notebook: OpenNotebook, there: Watched
 ) -> None:
@@ -133,6 +135,7 @@ def test_a_restarted_kernel_is_missed_and_running_again_connects(
         assert shown(notebook.output(cell)) == [False]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_died_is_missed(in_lab: OpenNotebook, lab_page: Watched) -> None:
     notebook = in_lab(CELLS)
     grid, roots = linked(notebook)

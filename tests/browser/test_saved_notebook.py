@@ -100,6 +100,7 @@ def alt_texts(notebook: NotebookNode) -> list[str]:
     return [cell.outputs[-1].metadata["image/png"]["alt"] for cell in notebook.cells]
 
 
+@pytest.mark.slow
 def test_what_a_notebook_file_holds(executed: NotebookNode) -> None:
     for cell, head in zip(executed.cells, ("L3 H5", "L3 H5", "L3 H5"), strict=True):
         output = cell.outputs[-1]
@@ -112,6 +113,7 @@ def test_what_a_notebook_file_holds(executed: NotebookNode) -> None:
         assert [VIEW in output.data for output in cell.outputs] == [True] * views + [False]
 
 
+@pytest.mark.slow
 def test_untrusted_in_jupyterlab(lab: Server, seen: Watched, executed: NotebookNode) -> None:
     # This server has never run it, and so does not trust it.
     file = lab.root / "from-elsewhere.ipynb"
@@ -129,6 +131,7 @@ def test_untrusted_in_jupyterlab(lab: Server, seen: Watched, executed: NotebookN
     shutil.rmtree(lab.root / ".ipynb_checkpoints", ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_nbconvert_without_state(executed: NotebookNode, seen: Watched, tmp_path: Path) -> None:
     page = page_of(without_state(executed), tmp_path)
     seen.page.goto(page.as_uri())
@@ -139,6 +142,7 @@ def test_nbconvert_without_state(executed: NotebookNode, seen: Watched, tmp_path
     seen.outside[:] = [url for url in seen.outside if not url.startswith(NBCONVERT)]
 
 
+@pytest.mark.slow
 def test_nbconvert_with_state_and_without_scripts(
     executed: NotebookNode, seen: Watched, tmp_path: Path
 ) -> None:

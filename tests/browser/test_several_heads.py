@@ -34,6 +34,7 @@ POINT = """async (canvas, [x, y]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_heads_side_by_side_share_locks_and_a_peek_sends_nothing(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + WIDGETS, "grid", "view"])
     for cell in range(3):

@@ -23,6 +23,7 @@ def attention() -> Attention:
     return load_model().attend(TEXT)
 
 
+@pytest.mark.slow
 def test_draws_selects_and_follows(attention: Attention, seen: Watched, tmp_path: Path) -> None:
     page = save_page(attention, tmp_path / "attention.html")
     seen.page.context.set_offline(True)

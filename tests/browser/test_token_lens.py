@@ -19,6 +19,7 @@ lens
 """
 
 
+@pytest.mark.slow
 def test_two_locked_words_count_the_heads_that_python_names(in_lab: OpenNotebook) -> None:
     notebook = in_lab([SETUP + LENS, "view"])
     notebook.run_cell(0)

@@ -121,6 +121,7 @@ def test_estimates_rank_heads_as_passes_do(method: Any) -> None:
     assert np.corrcoef(*(one.ravel() for one in both))[0, 1] > 0.8
 
 
+@pytest.mark.slow
 def test_other_threads_use_the_model_between_passes_and_may_stop_them() -> None:
     model, reading, position = asked("embedded")
     passes: list[np.ndarray[Any, Any]] = []

@@ -177,6 +177,7 @@ def test_hidden_tokens_are_in_no_thumbnail() -> None:
     assert whole.weights(2, 3)[query, key] == pytest.approx(shown.max(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_length_decides_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LONG_FROM == 1024
     monkeypatch.setattr(collect_long, "LONG_FROM", 20)
@@ -191,6 +192,7 @@ def test_the_length_decides_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -
     assert "long=True" in str(model.attend("The cat sat.", long=True).made_by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", BY_ROWS)
 def test_metrics_over_rows_are_those_over_whole_maps(
     metric: str, monkeypatch: pytest.MonkeyPatch

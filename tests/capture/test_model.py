@@ -381,6 +381,7 @@ def test_attention_that_was_never_trained_is_said_at_loading(tmp_path: Path) -> 
         load_model(tmp_path, device="cpu")
 
 
+@pytest.mark.slow
 def test_a_model_is_called_by_the_last_part_of_its_folder_or_as_one_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,6 +426,7 @@ def test_pickled_weights_are_not_loaded(tmp_path: Path) -> None:
         load_model(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["wrapped", "in place", "its forward"])
 @pytest.mark.parametrize("name", ["bert", "bart"])
 def test_compiled_models_are_read_as_they_were_written(name: str, form: str) -> None:

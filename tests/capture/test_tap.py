@@ -235,6 +235,7 @@ def compiled_state(model: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", COMPILED)
 def test_compiled_models_are_read_uncompiled_and_stay_compiled(form: str) -> None:
     given = zoo.inputs("bert")
@@ -300,6 +301,7 @@ def test_taps_of_two_threads_leave_a_model_compiled_and_in_its_mode() -> None:
     assert all(module.training for module in model.modules())
 
 
+@pytest.mark.slow
 def test_reading_a_model_leaves_other_models_compiled() -> None:
     given = zoo.inputs("bert")
     backend = Counting()

@@ -157,6 +157,7 @@ def test_spelling(raw: str, kind: Any, shown: str) -> None:
     assert readable(raw, kind) == shown
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1), st.sampled_from(["bytes", "metaspace", "plain"]))
 def test_any_token_can_be_shown(raw: str, kind: Any) -> None:
     assert readable(raw, kind)

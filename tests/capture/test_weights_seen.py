@@ -93,6 +93,7 @@ def test_reading_again_is_refused_and_read_maps_stay(change: str) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_disabling_heads_of_a_closed_model_changes_nothing() -> None:
     model = read()
     attention = model.attend(TEXT)
@@ -128,6 +129,7 @@ def test_sinks_are_those_that_were_read(long: bool) -> None:
     assert (model.attend("w1 w2 w3", long=long).weights(1, 2) != before).any()
 
 
+@pytest.mark.slow
 def test_no_study_sums_over_two_models(tmp_path: Path) -> None:
     model = read()
     path = tmp_path / "run.npz"

@@ -193,6 +193,7 @@ def test_one_series_needs_no_label() -> None:
     assert "to [SEP]" not in written
 
 
+@pytest.mark.slow
 def test_more_rows_than_altair_allows_a_raw_frame() -> None:
     frame = curve_frame(n_layers=48, n_heads=32)
     assert len(frame) > 5000
@@ -256,6 +257,7 @@ def test_a_map_of_any_extent_is_drawn(scale: tuple[float, float]) -> None:
     vl_convert.vegalite_to_svg(heads_in_plane(frame, color="layer", title="t").to_dict())
 
 
+@pytest.mark.slow
 def test_panels_share_their_layers_and_have_their_own_values() -> None:
     spec = CHARTS["panels"]().to_dict()
     titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in spec["hconcat"]]
@@ -340,6 +342,7 @@ def test_labels_with_room_stay_where_they_belong() -> None:
     assert spread(places, 0, 1) == pytest.approx(places)
 
 
+@pytest.mark.slow
 def test_altair_itself_is_left_as_it_was() -> None:
     before = alt.theme.active, alt.renderers.active, alt.data_transformers.active
     for make in CHARTS.values():

@@ -60,6 +60,7 @@ def test_the_picture_has_a_palette_and_keeps_its_background(
     assert len(png) < len(vl_convert.vegalite_to_png(shown.to_dict(), scale=2)) / 3
 
 
+@pytest.mark.slow
 def test_nbconvert_shows_the_picture_and_nothing_from_elsewhere(chart: alt.LayerChart) -> None:
     import nbformat  # here: they read longer than most tests take
     from nbconvert import HTMLExporter
@@ -82,6 +83,7 @@ def test_it_saves_as_before(chart: alt.LayerChart, tmp_path: Path, suffix: str) 
         assert ">Special tokens</text>" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_saved_page_needs_no_network(chart: alt.LayerChart, tmp_path: Path) -> None:
     chart.save(tmp_path / "figure.html")
     pages = [(tmp_path / "figure.html").read_text(encoding="utf-8"), chart.to_html()]

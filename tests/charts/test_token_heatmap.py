@@ -36,6 +36,7 @@ def test_no_token_ends_the_script_of_a_page(tmp_path) -> None:
         assert "alert(1)" in page
 
 
+@pytest.mark.slow
 def test_many_tokens_are_drawn_small_and_without_labels() -> None:
     few, many = (
         token_heatmap(

@@ -70,6 +70,7 @@ def test_sentences_end_with_their_marks_and_quotes() -> None:
     assert prose.starts[-1] == len(prose.ids)
 
 
+@pytest.mark.slow
 def test_a_batch_is_full_and_its_segments_are_its_sentences(
     maker: BatchMaker, tokenizer: Any
 ) -> None:

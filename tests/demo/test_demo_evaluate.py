@@ -133,6 +133,7 @@ def test_the_embedded_model_has_heads_for_positions_and_for_cls(model: Attention
         assert masses[name].max() > 0.5
 
 
+@pytest.mark.slow
 def test_the_script_prints_every_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_the_script_prints_every_table(
     assert any("2 held-out chapters" in line for line in printed)
 
 
+@pytest.mark.slow
 def test_relations_are_those_of_the_probe() -> None:
     found = probe_relations(load_model(device="cpu"), demo_treebank(), progress=False)
     said, _, _, *rows = evaluate.relation_table(found, "embedded")

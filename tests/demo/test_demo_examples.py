@@ -71,6 +71,7 @@ def test_the_licence_of_the_pairs_is_said() -> None:
     assert "CC-BY-4.0" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_sibling_tells_genres_better_than_chance() -> None:
     model = load_model("attnwidget/genre", device="cpu")
     examples = demo_genres()

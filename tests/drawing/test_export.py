@@ -378,6 +378,7 @@ def test_many_strokes_are_where_few_would_be(many: HeadView) -> None:
         assert np.corrcoef(blocks_of(data), wanted)[0, 1] > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_fewer_colours_leave_the_ground_as_it_is(many: HeadView, theme: Theme) -> None:
     drawing = many.figure(theme="dark" if theme is DARK else "light").drawing

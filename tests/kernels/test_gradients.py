@@ -165,6 +165,7 @@ def test_a_batch_changes_no_document(embedded: Any) -> None:
             torch.testing.assert_close(got, wanted.values[0], atol=1e-6, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_masking_is_berts(embedded: Any) -> None:
     random = torch.Generator().manual_seed(0)
     special = set(embedded.tokenizer.all_special_ids)

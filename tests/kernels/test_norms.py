@@ -33,6 +33,7 @@ def random(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype("f4")
 
 
+@pytest.mark.slow
 @given(seed=seeds, length=st.integers(1, 7), key_heads=st.sampled_from([1, 2, 4]))
 def test_norms_equal_the_reference(seed: int, length: int, key_heads: int) -> None:
     value = random(seed, key_heads, length, 3)

@@ -62,6 +62,7 @@ def labels_of(maps: list[PatternMap]) -> list[int]:
 AGREEMENT = {HELD_OUT: (0.81, 0.54), HELD_OUT[:1]: (0.83, 0.60), HELD_OUT[1:]: (0.79, 0.51)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", AGREEMENT, ids=" and ".join)
 def test_network_and_rules_beside_each_other_on_held_out_labels(samples: tuple[str, ...]) -> None:
     maps = list(read_labels(LABELS, MAPS, samples))
@@ -173,6 +174,7 @@ def test_one_sentence_and_causal_maps_show_no_block() -> None:
     assert PATTERNS.index(BLOCK) not in by_network([alone, causal])
 
 
+@pytest.mark.slow
 def test_measuring_twice_gives_the_same_and_names_the_method(model: AttentionModel) -> None:
     texts = [("The captain told his men.", "They left the ship."), "She wrote, and waited."]
     segments = make_segments(texts, model)

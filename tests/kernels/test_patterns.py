@@ -87,6 +87,7 @@ def agreement(*samples: str) -> tuple[float, float]:
     return float(np.mean([label == name for label, name in pairs])), macro_f1(pairs)
 
 
+@pytest.mark.slow
 def test_rules_agree_with_labels_by_eye() -> None:
     assert sum(1 for _ in labelled()) == 406
     accuracy, f1 = agreement("held out")
@@ -176,6 +177,7 @@ def test_thresholds_belong_to_the_pattern_and_the_diagonal_comes_first() -> None
     assert [PATTERNS[k] for k in classify(scores)[0]] == [row[3] for row in rows]
 
 
+@pytest.mark.slow
 @given(seed=seeds)
 def test_the_accumulator_counts_the_patterns_of_its_maps(seed: int) -> None:
     lengths = [10, 14, 12]

@@ -16,6 +16,7 @@ from attnwidget.kernels.weights import attention_scores, attention_weights
 LOWEST = torch.finfo(torch.float32).min
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**31 - 1),
     sizes=st.tuples(st.integers(1, 150), st.integers(1, 150)),

@@ -164,6 +164,7 @@ def test_a_long_vocabulary_goes_through_in_parts(models: dict[str, AttentionMode
     assert torch.allclose(vectors.after_first_mlp(ids)[70:], vectors.after_first_mlp(ids[70:]))
 
 
+@pytest.mark.slow
 def test_the_model_stays_as_it_was(models: dict[str, AttentionModel]) -> None:
     model = models["llama"]
     before = model.attend([5, 6, 7]).weights()
@@ -173,6 +174,7 @@ def test_the_model_stays_as_it_was(models: dict[str, AttentionModel]) -> None:
     assert hooks == [len(module._forward_hooks) for module in model.hf_model.modules()]
 
 
+@pytest.mark.slow
 def test_encoders_are_refused_with_the_reason(model: AttentionModel) -> None:
     for refused in (
         lambda: head_vocabulary(model, 1, 0, tokens=["the"]),
@@ -207,6 +209,7 @@ def test_encoder_decoders_and_disabled_heads_are_refused(
         head_composition(model.hf_model, 1, 0)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_norms_of_queries_leave_the_output_circuit(models: dict[str, AttentionModel]) -> None:
     """Qwen 3 norms its queries and keys: no matrix gives its scores."""
     model = models["qwen3"]
@@ -226,6 +229,7 @@ def test_quantised_models_are_refused() -> None:
         head_composition(load_model(quantised, device="cpu"), 1, 0)
 
 
+@pytest.mark.slow
 def test_layers_without_attention_are_nan_and_keep_their_numbers() -> None:
     """Every second layer of this hybrid has attention; the first has none, so no words."""
     config = JambaConfig(

@@ -120,6 +120,7 @@ def test_values_behind_a_norm_have_no_known_bias() -> None:
     assert value_bias({linear: output}, value) is None
 
 
+@pytest.mark.slow
 def test_result_has_a_table_and_a_chart() -> None:
     attention = load_model(device="cpu").attend("The cat sat on the mat.")
     writes = head_writes(attention, 2, 8, position=2)
@@ -131,6 +132,7 @@ def test_result_has_a_table_and_a_chart() -> None:
     assert last.position == len(attention.tokens) - 1
 
 
+@pytest.mark.slow
 def test_refusals_have_reasons() -> None:
     weights = Attention.from_weights(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"])
     with pytest.raises(ValueError, match="this attention has none"):

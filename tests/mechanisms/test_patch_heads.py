@@ -89,6 +89,7 @@ def test_patches_are_those_of_hooks(name: str, into: Literal["corrupted", "clean
                 assert scores[pair] == pytest.approx(wanted, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_masked_answers_and_their_table() -> None:
     model = load_model(device="cpu")
     found = run(model, BERT_CLEAN, BERT_CORRUPTED)
@@ -110,6 +111,7 @@ def test_masked_answers_and_their_table() -> None:
         found.to_frame("positions")
 
 
+@pytest.mark.slow
 def test_all_heads_of_every_layer_together_carry_the_difference_of_later_tokens() -> None:
     """In a corrupted run, everything at the last token but its own stream comes from heads."""
     model = load_model(zoo.build("gpt2"), words())
@@ -121,6 +123,7 @@ def test_all_heads_of_every_layer_together_carry_the_difference_of_later_tokens(
     assert np.isnan(found.head_scores).sum() == 11 and np.isnan(found.layer_scores).all()
 
 
+@pytest.mark.slow
 def test_positions_sum_up_where_one_token_counts() -> None:
     """In the last layer only the last token reaches the answer."""
     model = load_model(zoo.build("llama"), words())
@@ -158,6 +161,7 @@ def test_a_function_scores_outputs() -> None:
     assert found.head_scores[1, 1, 1] == pytest.approx(float(logits[-1, 0]), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_passes_of_the_whole_model_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(zoo.build("llama"), words())
     fast = run(model, CLEAN, CORRUPTED, positions=True)

@@ -104,6 +104,7 @@ def test_the_contribution_of_a_pair_is_its_product_alone() -> None:
     assert link.wavelengths[2] == pytest.approx(link.log_ratio, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_bias_cap_and_sink_have_their_own_parts() -> None:
     t5 = attend("t5")
     link = explain_link(t5, 1, 2, QUERY, KEY, stack="encoder")
@@ -166,6 +167,7 @@ def test_sources_need_a_model_that_is_intact() -> None:
         score_sources(attention, 2, 1, 2, 1)
 
 
+@pytest.mark.slow
 def test_sources_of_the_embedded_model_reach_through_all_its_norms() -> None:
     attention = load_model(device="cpu").attend("The cat sat on the mat.")
     sources = score_sources(attention, 5, 3, 2, 3)
@@ -223,6 +225,7 @@ def test_the_plane_holds_the_best_two_directions_of_the_scores() -> None:
     np.testing.assert_allclose(softmax, attention.weights(1, 2), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_plane_is_the_same_every_time_and_over_many_inputs() -> None:
     model = load_model(device="cpu")
     texts = ["The cat sat on the mat.", "It slept.", "The dog barked at the moon."]

@@ -129,6 +129,7 @@ def test_zero_word_vectors_give_the_attention_probe() -> None:
     torch.testing.assert_close(form.scores(own, maps, vectors), alone)
 
 
+@pytest.mark.slow
 def test_seeds_that_are_trained_together_are_as_if_alone() -> None:
     examples = Examples(TRAIN, [one.governors for one in TRAIN], PlantedFeatures(TRAIN), VECTORS)
     form = Form("attention+words", 6, 5)
@@ -159,6 +160,7 @@ def test_a_planted_map_is_found(monkeypatch: pytest.MonkeyPatch, direction: int)
     assert (root[:, 0] > 0.5).all()
 
 
+@pytest.mark.slow
 def test_words_find_it_too_and_stand_beside_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = planted(monkeypatch, (2, 0))("attention+words", vectors=VECTORS, learning_rate=0.02)
     assert probe.uas > 0.9
@@ -177,6 +179,7 @@ def test_words_find_it_too_and_stand_beside_distances(monkeypatch: pytest.Monkey
 DIRECTION = "weight, dependent to governor"
 
 
+@pytest.mark.slow
 def test_the_probe_finds_no_structure_in_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = planted(monkeypatch, None)(control=True, description_length=True)
     assert probe.selectivity is not None and probe.control is not None and probe.code is not None
@@ -185,6 +188,7 @@ def test_the_probe_finds_no_structure_in_noise(monkeypatch: pytest.MonkeyPatch) 
     assert 0.95 < probe.code.bits_a_word / probe.code.uniform_bits_a_word < 1.1
 
 
+@pytest.mark.slow
 def test_what_is_found_is_selective_and_cheap_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = planted(monkeypatch, (0, 0))(control=True, description_length=True, learning_rate=0.05)
     assert probe.selectivity is not None and probe.code is not None
@@ -229,6 +233,7 @@ def test_scores_are_counted_without_punctuation() -> None:
     assert np.isnan(judged(words, governors, [g[:1] for g in guesses]).spread)
 
 
+@pytest.mark.slow
 def test_best_trees_are_the_best_of_all() -> None:
     random = np.random.default_rng(0)
     for _ in range(150):
@@ -237,6 +242,7 @@ def test_best_trees_are_the_best_of_all() -> None:
         assert best_tree(scores).tolist() == reference.tree_by_trial(scores)
 
 
+@pytest.mark.slow
 def test_a_tree_is_decoded_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     trained = planted(monkeypatch, None)
     tree = trained(decode="tree", seeds=1)
@@ -245,6 +251,7 @@ def test_a_tree_is_decoded_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     assert (tree.scores.hits != words.scores.hits).any()
 
 
+@pytest.mark.slow
 def test_the_answer_is_a_tree_when_asked_for(probe: DependencyProbe) -> None:
     sentence = demo_treebank()[82]
     decoded = replace(probe, options={**probe.options, "decode": "tree"}).predictions(sentence)
@@ -282,6 +289,7 @@ def probe() -> DependencyProbe:
     )
 
 
+@pytest.mark.slow
 def test_votes_sum_to_scores(probe: DependencyProbe) -> None:
     sentence = demo_treebank()[82]
     for seed in range(2):
@@ -299,6 +307,7 @@ def test_votes_sum_to_scores(probe: DependencyProbe) -> None:
         probe.predictions(sentence, seed=2)
 
 
+@pytest.mark.slow
 def test_predictions_are_those_that_were_judged(probe: DependencyProbe) -> None:
     words = probe.scores.words
     at = 0
@@ -310,6 +319,7 @@ def test_predictions_are_those_that_were_judged(probe: DependencyProbe) -> None:
     assert len(words.relation) == probe.scores.hits.shape[1]
 
 
+@pytest.mark.slow
 def test_an_untrained_model_keeps_its_embeddings_alone(probe: DependencyProbe) -> None:
     model = load_model()
     random = untrained_like(model).hf_model
@@ -342,6 +352,7 @@ def test_a_saved_probe_is_the_same(probe: DependencyProbe, tmp_path: Path) -> No
         probe.save(tmp_path / "probe.pkl")
 
 
+@pytest.mark.slow
 def test_a_probe_with_all_that_can_be_asked_for_is_saved(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -358,6 +369,7 @@ def test_a_probe_with_all_that_can_be_asked_for_is_saved(
         load_probe(tmp_path / "full.npz", vectors=WordVectors(["w1"], [[1, 2, 3, 4, 5]]))
 
 
+@pytest.mark.slow
 def test_another_model_is_refused(probe: DependencyProbe, tmp_path: Path) -> None:
     path = probe.save(tmp_path / "probe.npz")
     other = reader(MAKERS["wordpiece"]())
@@ -377,6 +389,7 @@ def test_another_model_is_refused(probe: DependencyProbe, tmp_path: Path) -> Non
         load_probe(tmp_path / "other.npz")
 
 
+@pytest.mark.slow
 def test_the_probe_of_the_package_repeats_its_stored_scores() -> None:
     probe = demo_probe()
     dev = demo_treebank()[90:]
@@ -443,6 +456,7 @@ def test_a_killed_training_goes_on_to_the_same_bits(
         Fits(path, {"kind": "distances+words"}, progress=False)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "_KEPT_EVERY", 25)
     step = fitting.train_on
@@ -533,6 +547,7 @@ def test_a_long_sentence_is_known_by_its_words() -> None:
         train_dependency_probe(load_model(), [*TRAIN, long], [*DEV, again], progress=False)
 
 
+@pytest.mark.slow
 def test_the_curve_is_of_fewer_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained = planted(monkeypatch, (1, 2))
     found = trained(curve=True, seeds=2)
@@ -564,6 +579,7 @@ def test_a_probe_without_attention_weighs_no_head(monkeypatch: pytest.MonkeyPatc
     assert (found.n_layers, found.n_heads) == (LAYERS, HEADS)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_keeps_every_probe_of_a_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

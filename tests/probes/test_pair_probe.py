@@ -107,6 +107,7 @@ def test_pairs_without_a_dependency_are_drawn_evenly_and_as_many() -> None:
     assert not alone.balanced and not len(alone.related)
 
 
+@pytest.mark.slow
 def test_one_heads_large_weight_is_found_and_named() -> None:
     random = np.random.default_rng(0)
     parts = []
@@ -144,6 +145,7 @@ def test_each_relation_is_found_by_its_head() -> None:
     assert confusion.sum() == counts[1] and np.trace(confusion) == accuracies[1, 0, 0] * counts[1]
 
 
+@pytest.mark.slow
 def test_a_probe_on_random_maps_is_at_chance() -> None:
     random = np.random.default_rng(0)
     parts = []
@@ -191,6 +193,7 @@ def probe() -> PairProbe:
     return train_pair_probe(load_model(), trees[:60], trees[60:80], min_count=40, progress=False)
 
 
+@pytest.mark.slow
 def test_the_result_of_a_model(probe: PairProbe) -> None:
     n = len(probe.relations)
     assert probe.relations[:2] == ("punct", "det") and (probe.relation_counts >= 40).all() and n > 3
@@ -270,6 +273,7 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return left
 
 
+@pytest.mark.slow
 def test_a_restart_makes_the_same_bits(tmp_path: Path, stops: list[int]) -> None:
     given = load_model(), demo_treebank()[:20], demo_treebank()[20:30]
     whole = train_pair_probe(*given, **HOW)

@@ -245,6 +245,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> StructuralProbe:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_result_has_every_rank_layer_and_baseline(probe: StructuralProbe) -> None:
     assert (probe.layers, probe.ranks, probe.n_seeds) == ((1, 4), (3, 240), 2)
     assert probe.scores.shape == (2, 3, 4, 2) and probe.complete
@@ -266,6 +267,7 @@ def test_the_result_has_every_rank_layer_and_baseline(probe: StructuralProbe) ->
     assert "240" in repr(probe) and "chain" in repr(probe)
 
 
+@pytest.mark.slow
 def test_charts_by_layer_and_by_rank(probe: StructuralProbe) -> None:
     by_rank = probe.chart().to_dict()
     by_layer = probe.chart("layer", rank=3).to_dict()
@@ -279,6 +281,7 @@ def test_charts_by_layer_and_by_rank(probe: StructuralProbe) -> None:
         score_panels([], title="x")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_predictions_are_what_was_scored(probe: StructuralProbe) -> None:
     shared = edges = 0
     for sentence in TREES[40:56]:
@@ -297,6 +300,7 @@ def test_predictions_are_what_was_scored(probe: StructuralProbe) -> None:
         probe.predictions("Cats purr")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_saved_probe_is_the_same_and_refuses_another_model(
     probe: StructuralProbe, tmp_path: Path
 ) -> None:
@@ -323,6 +327,7 @@ def test_a_saved_probe_is_the_same_and_refuses_another_model(
 HOW: dict[str, Any] = {"layers": [3], "rank": 4, "progress": False}
 
 
+@pytest.mark.slow
 def test_a_restart_makes_the_same_bits(tmp_path: Path) -> None:
     given = load_model(), TREES[:20], TREES[20:26]
     whole = train_structural_probe(*given, epochs=4, **HOW)
@@ -337,6 +342,7 @@ def test_a_restart_makes_the_same_bits(tmp_path: Path) -> None:
         train_structural_probe(*given, checkpoint=file, **HOW | {"layers": [2]})
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_what_was_best_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     run_epoch = StructuralTraining.run_epoch
     calls = []

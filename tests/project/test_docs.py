@@ -144,6 +144,7 @@ def test_links_lead_to_pages(page: Path, reference: ModuleType) -> None:
         assert target in known or re.fullmatch(r"figures/[\w-]+\.svg", target), found["target"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [p for p in WRITTEN if "```python" in p.read_text("utf-8")], ids=_name
 )

@@ -18,6 +18,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of(name: str) -> None:
     results = doctest.testmod(

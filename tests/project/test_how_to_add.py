@@ -82,6 +82,7 @@ def page_code() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_metric_and_the_study_have_the_right_numbers(page_code: ModuleType) -> None:
     names: dict[str, Any] = {}
     blocks = page_code.code_blocks(PAGE.read_text("utf-8"))

@@ -52,6 +52,7 @@ def test_a_name_loads_its_module_and_no_other() -> None:
     assert run.stdout.strip() == "['attnwidget.text', 'attnwidget.text.segments']"
 
 
+@pytest.mark.slow
 def test_a_dependency_that_fails_to_load_is_named() -> None:
     code = "from attnwidget import explore"  # Altair needs the docstrings that -OO removes
     run = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)

@@ -105,6 +105,7 @@ MAKERS: dict[str, Maker] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_no_text_is_more_than_a_text(name: str, tmp_path: Path) -> None:
     for kind, bad in HOSTILE.items():

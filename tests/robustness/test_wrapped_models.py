@@ -366,6 +366,7 @@ def test_offloaded_weights_are_where_accelerate_keeps_them(tmp_path: Path) -> No
     assert all(p.device.type == "meta" for p in model.hf_model.model.layers.parameters())
 
 
+@pytest.mark.slow
 def test_a_checkpoint_belongs_to_one_adapter_and_one_quantisation(tmp_path: Path) -> None:
     def goes_on(model: Any, path: str) -> bool:
         try:

@@ -56,6 +56,7 @@ def test_minimal_pairs_are_those_of_a_loop() -> None:
     assert found.to_frame()["layer"].tolist() == [0, 2, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["uniform", "first", "mean"])
 def test_loss_and_divergence_are_those_of_a_loop(method: Any) -> None:
     model = load_model(device="cpu")
@@ -79,6 +80,7 @@ def test_loss_and_divergence_are_those_of_a_loop(method: Any) -> None:
     assert not loss.judged and np.isnan(loss.of_heads.broken).all()
 
 
+@pytest.mark.slow
 def test_all_heads_and_layers_of_a_classifier() -> None:
     model = load_model("attnwidget/genre", device="cpu")
     found = run(model, GENRES, score="accuracy")
@@ -245,6 +247,7 @@ def test_the_model_is_unchanged_and_other_threads_see_it_intact() -> None:
     assert all("forward" not in vars(layer) for layer in model.hf_model.bert.encoder.layer)
 
 
+@pytest.mark.slow
 def test_heads_that_are_off_already_stay_off() -> None:
     model = load_model(device="cpu")
     with model.disabled([(1, 8), (3, 3)], method="zero"):

@@ -102,6 +102,7 @@ def expected(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
 def test_the_embedded_model_and_its_sibling_as_a_plain_loop_has_them(
     embedded: AttentionModel,
@@ -125,6 +126,7 @@ def test_the_embedded_model_and_its_sibling_as_a_plain_loop_has_them(
     assert found.complete and found.n_segments == len(TEXTS)
 
 
+@pytest.mark.slow
 def test_pairs_are_the_divergences_of_all_heads_of_a_layer(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
@@ -210,6 +212,7 @@ def test_heads_that_share_keys_are_found_again_in_another_order() -> None:
     assert found.cosine.min() < 0.99
 
 
+@pytest.mark.slow
 def test_the_more_noise_the_further_apart(
     embedded: AttentionModel, segments: list[Segment]
 ) -> None:
@@ -255,6 +258,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
     monkeypatch.setattr(ModelReader, "read", counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("readings", [2, 3])
 def test_an_interrupted_checkpoint_goes_on_to_the_last_bit(
     embedded: AttentionModel,
@@ -335,6 +339,7 @@ def test_padding_that_does_not_fit(
         run(embedded, tuned, segments, padded=0)
 
 
+@pytest.mark.slow
 def test_a_text_of_special_tokens_alone_has_no_cosine_without_them(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
@@ -347,6 +352,7 @@ def test_a_text_of_special_tokens_alone_has_no_cosine_without_them(
     assert np.isnan(only.cosine_without_special).all() and only.cosine.max() <= 1
 
 
+@pytest.mark.slow
 def test_results_as_a_frame_charts_and_intervals(
     embedded: AttentionModel, tuned: AttentionModel, segments: list[Segment]
 ) -> None:
@@ -377,6 +383,7 @@ def test_results_as_a_frame_charts_and_intervals(
     assert f"least L{least[0]} H{least[1]}" in repr(found)
 
 
+@pytest.mark.slow
 def test_what_fine_tuning_changed_most_is_the_last_layer(
     embedded: AttentionModel, tuned: AttentionModel
 ) -> None:

@@ -55,6 +55,7 @@ def run(a: AttentionModel, b: Any, given: Any, **options: Any) -> Any:
     return compare(a, b, given, progress=False, **options)
 
 
+@pytest.mark.slow
 def test_metrics_are_those_of_measure_second_minus_first(
     embedded: AttentionModel, tuned: AttentionModel
 ) -> None:
@@ -87,6 +88,7 @@ def test_metrics_are_those_of_measure_second_minus_first(
         run(embedded, tuned, segments, metrics=["entropies"])
 
 
+@pytest.mark.slow
 def test_intervals_of_metrics_are_those_of_each_segments_difference() -> None:
     models = [random_bert(seed) for seed in range(2)]
     metrics = ["entropy", "classes", "patterns", "distances", "norms"]
@@ -107,6 +109,7 @@ def test_intervals_of_metrics_are_those_of_each_segments_difference() -> None:
     assert (several.intervals["to [SEP] change"][1] >= several.heads()["to [SEP] change"]).all()
 
 
+@pytest.mark.slow
 def test_several_models_are_as_each_alone() -> None:
     first, *others = (random_bert(seed) for seed in range(4))
     found = run(first, others, WORDS, metrics=["entropy"], batch_size=2)
@@ -129,6 +132,7 @@ def test_several_models_are_as_each_alone() -> None:
     assert twice.names == ["seed 1 (1)", "seed 1 (2)"]
 
 
+@pytest.mark.slow
 def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) -> None:
     first, *others = (random_bert(seed) for seed in range(4))
     found = run(first, others, WORDS, seeds=True, batch_size=2)
@@ -165,6 +169,7 @@ def test_the_change_beyond_seeds_is_what_is_left_of_their_spread(tmp_path: Any) 
         run(first, [], WORDS)
 
 
+@pytest.mark.slow
 def test_intervals_draw_whole_documents(embedded: AttentionModel, tuned: AttentionModel) -> None:
     found = run(random_bert(0), random_bert(1), WORDS)
     assert found.drawn == "documents" and found.to_frame().attrs["drawn"] == "documents"
@@ -213,6 +218,7 @@ def word_maps(model: AttentionModel, words: list[str]) -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 def test_words_of_models_with_other_tokenizers(embedded: AttentionModel) -> None:
     from transformers import BertConfig, BertModel
 

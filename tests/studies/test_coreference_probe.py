@@ -136,12 +136,14 @@ def test_choices_are_found_by_document_name_and_index(found: CoreferenceAccuraci
         found.choices(Document.from_spans(["Ann"], [], name="Ann"))
 
 
+@pytest.mark.slow
 def test_batches_change_nothing(model: Any, found: CoreferenceAccuracies) -> None:
     alone = probe_coreference(model, DOCUMENTS, batch_size=1, progress=False)
     assert np.allclose(alone.weights, found.weights, atol=1e-6)
     assert np.mean(alone.chosen != found.chosen) < 0.01
 
 
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_and_knows_its_study(
     model: Any, found: CoreferenceAccuracies, tmp_path: Path
 ) -> None:
@@ -170,6 +172,7 @@ def long_document(n: int = 12) -> Document:
     )
 
 
+@pytest.mark.slow
 def test_windows_split_a_long_document(model: Any) -> None:
     document = long_document()
     m = len(PASSAGES[0].words)
@@ -224,6 +227,7 @@ def test_words_without_tokens_are_refused_or_left_out(model: Any) -> None:
     assert found.choices("odd").mentions == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["roberta", "byte level", "sentencepiece"])
 def test_other_vocabularies(kind: str) -> None:
     tokenizer = MAKERS[kind]()

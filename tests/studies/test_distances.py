@@ -131,6 +131,7 @@ def test_means_within_and_between_layers() -> None:
     assert np.isnan(made(blobs(0, 2), layers=2).within_layer()).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(seed=st.integers(0, 1000))
 def test_a_plane_is_embedded_well_and_principal_axes_are_its_axes(seed: int) -> None:
@@ -143,6 +144,7 @@ def test_a_plane_is_embedded_well_and_principal_axes_are_its_axes(seed: int) -> 
     assert spread[0, 0] >= spread[1, 1] and abs(spread[0, 1]) < 1e-6 * spread[0, 0]
 
 
+@pytest.mark.slow
 def test_an_embedding_is_seeded_and_warns_of_nothing() -> None:
     result = made(np.random.default_rng(0).uniform(1, 2, (8, 8)), layers=2)
     result.distances[:] = (result.distances + result.distances.T) / 2
@@ -201,6 +203,7 @@ def test_behaviours_follow_the_rules_of_figure_6_and_the_later_wins() -> None:
         behaviours({"confidence": np.ones((1, 1))})
 
 
+@pytest.mark.slow
 def test_a_model_is_measured_and_drawn() -> None:
     model = load_model()
     texts = ["The captain told his men.", ("Who is it?", "It is the old captain.")]

@@ -176,6 +176,7 @@ STUDIES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_probes_give_the_same_bits(threads: Threads, name: str) -> None:
     model = load_model(device="cpu")
@@ -183,6 +184,7 @@ def test_probes_give_the_same_bits(threads: Threads, name: str) -> None:
     same_arrays(alone, STUDIES[name](model, FEW | {"executor": threads}))
 
 
+@pytest.mark.slow
 def test_comparisons_give_the_same_bits(threads: Threads) -> None:
     a, b, c = (load_model(build("bert"), word_tokenizer()) for _ in range(3))
     for number, model in enumerate((b, c), 1):
@@ -198,6 +200,7 @@ def test_comparisons_give_the_same_bits(threads: Threads) -> None:
         same_arrays(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -349,6 +352,7 @@ def test_a_shard_that_fails_is_tried_again_and_named_when_given_up(tmp_path: Pat
     Failing.left = 0
 
 
+@pytest.mark.slow
 def test_an_interrupt_cancels_queued_shards_and_returns_finished_shards() -> None:
     model = small()
     segments = random_segments(40)
@@ -409,6 +413,7 @@ def test_wrong_inputs_give_the_errors_of_a_single_process() -> None:
         run(model, segments, executor=closed)
 
 
+@pytest.mark.slow
 def test_metrics_used_before_are_sent_as_they_were_made(threads: Threads) -> None:
     model = load_model(device="cpu")
     metric = Norms()

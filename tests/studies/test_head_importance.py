@@ -65,6 +65,7 @@ def literal(model: Any, examples: Any, variant: str, batch_size: int) -> np.ndar
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["paper", "released", "bertology"])
 @pytest.mark.parametrize("source", ["attnwidget/genre", None])
 def test_every_variant_is_its_literal_reference(variant: Any, source: str | None) -> None:
@@ -85,6 +86,7 @@ def test_every_variant_is_its_literal_reference(variant: Any, source: str | None
     assert found.heads()["importance"].shape == (6, 12) and found.n_examples == len(examples)
 
 
+@pytest.mark.slow
 def test_the_batch_matters_to_bertology_alone() -> None:
     model = load_model("attnwidget/genre", device="cpu")
 

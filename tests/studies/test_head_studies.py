@@ -42,6 +42,7 @@ def same(first: Accumulator[Any], second: Accumulator[Any]) -> None:
             np.testing.assert_allclose(values, second.sums[name], atol=2e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 @kinds
 @given(seed=seeds, lengths=several_lengths, padding=st.integers(0, 3))
 def test_results_depend_neither_on_batches_nor_on_padding(
@@ -70,6 +71,7 @@ def test_heads_permute(kind: str, seed: int) -> None:
         np.testing.assert_allclose(values[:, order], permuted[title], atol=1e-6)
 
 
+@pytest.mark.slow
 @kinds
 @given(seed=seeds)
 def test_any_order_of_merging_gives_the_same(kind: str, seed: int) -> None:

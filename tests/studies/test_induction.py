@@ -128,6 +128,7 @@ def test_text_with_repetitions_is_measured() -> None:
     assert found.heads()["duplicate token"][1, 2] == pytest.approx(expected[1], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_what_has_no_scores_is_refused() -> None:
     bert = load_model()
     with pytest.raises(ValueError, match="BertForMaskedLM is no causal model"):

@@ -60,10 +60,12 @@ STUDIES: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
 
 @pytest.mark.parametrize("name", STUDIES)
 class TestEveryStudy:
+    @pytest.mark.slow
     def test_workers_give_the_same_bits(self, name: str) -> None:
         with ThreadPoolExecutor(2) as pool:
             np.testing.assert_array_equal(STUDIES[name](), STUDIES[name](executor=pool))
 
+    @pytest.mark.slow
     def test_an_interrupted_run_goes_on_to_the_same_bits(
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -91,6 +93,7 @@ class TestEveryStudy:
             STUDIES[name](checkpoint=path)
 
 
+@pytest.mark.slow
 def test_heads_that_are_off_are_off_for_workers_too() -> None:
     model = load_model(device="cpu")
     with ThreadPoolExecutor(2) as pool, model.disabled([(5, 8)]):

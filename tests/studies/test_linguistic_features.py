@@ -60,6 +60,7 @@ def test_features_that_cannot_be_told_are_refused() -> None:
         feature_words(bare, "ADJ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["model", "small"])
 @pytest.mark.parametrize("variant", ["skip absent", "released"])
 def test_feature_weights_equal_the_reference(
@@ -189,6 +190,7 @@ def test_looking_away_equals_the_reference(
     assert np.allclose(found.weights, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_looking_away_result(model: Any) -> None:
     found = probe_looking_away(model, SENTENCES, "obj", progress=False)
     heads = found.heads()

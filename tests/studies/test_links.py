@@ -197,6 +197,7 @@ def test_broken_tables_say_where(tmp_path: Path, text: str | bytes, message: str
         load_links(path)
 
 
+@pytest.mark.slow
 def test_framenet(tmp_path: Path) -> None:
     pytest.importorskip("nltk", reason="nltk is not installed (the extra framenet)")
     from nltk.corpus.reader.framenet import FramenetCorpusReader

@@ -113,6 +113,7 @@ def test_the_batches_change_no_number(name: str) -> None:
     same(alone, run(model, iter(segments[::-1]), batch_size=3))
 
 
+@pytest.mark.slow
 @given(order=st.permutations(range(9)), size=st.integers(1, 9), seed=st.integers(0, 99))
 @settings(max_examples=15)
 def test_the_order_of_segments_changes_no_number(order: list[int], size: int, seed: int) -> None:
@@ -271,6 +272,7 @@ METRICS = (
 )
 
 
+@pytest.mark.slow
 def test_an_iterator_that_breaks_off_goes_on_to_the_last_bit(tmp_path: Path) -> None:
     segments = random_segments(150)
     path = tmp_path / "sums.npz"
@@ -324,6 +326,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
     monkeypatch.setattr(ModelReader, "add", counted)
 
 
+@pytest.mark.slow
 def test_a_file_of_another_study_is_refused(tmp_path: Path) -> None:
     segments = random_segments()
     path = tmp_path / "sums.npz"

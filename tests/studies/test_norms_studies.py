@@ -81,6 +81,7 @@ def literal(model: Any, segment: Segment) -> dict[str, np.ndarray]:
     return {name: np.stack(values, 1) for name, values in rows.items()}
 
 
+@pytest.mark.slow
 def test_norms_are_means_over_documents(model: Any) -> None:
     found = measure(model, SEGMENTS, [Norms(layer_level=True)], progress=False)["norms"]
     assert found.classes == ("[CLS]", "[SEP]", ". ,", "other tokens")
@@ -155,6 +156,7 @@ def test_batches_and_merging_change_nothing(model: Any, accumulator: Any, field:
         np.testing.assert_allclose(getattr(merged.compute(), field), whole, atol=1e-6 * scale)
 
 
+@pytest.mark.slow
 def test_charts_and_tables_carry_every_class(model: Any) -> None:
     found = measure(model, SEGMENTS[:1], [Norms(), Gradients()], progress=False)
     assert len(found["norms"].chart().hconcat) == 2

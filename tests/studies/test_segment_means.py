@@ -203,6 +203,7 @@ def test_padding_changes_nothing(kind: str, seed: int, lengths: list[int], paddi
     same(seen(started(kind), batch, maps), seen(started(kind), padded, wide))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 @given(seed=seeds, lengths=several_lengths)
 def test_one_batch_is_many(kind: str, seed: int, lengths: list[int]) -> None:

@@ -74,6 +74,7 @@ def test_spacy_documents() -> None:
         sentences_from_spacy([])
 
 
+@pytest.mark.slow
 def test_real_spacy_documents() -> None:
     spacy = pytest.importorskip("spacy")
     vocab = spacy.blank("en").vocab

@@ -145,6 +145,7 @@ def test_a_file_that_is_no_npz_file_is_refused(tmp_path: Path, arrays: Any, mess
         load_vectors(path)
 
 
+@pytest.mark.slow
 def test_vectors_of_a_spacy_pipeline(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     pipeline = spacy.blank("en")

@@ -92,6 +92,7 @@ def test_views_and_grids(name: str) -> None:
     assert_same(VIEWS[name](load_model().attend(TEXT, "A pair.", truncate=True)))
 
 
+@pytest.mark.slow
 def test_only_what_was_chosen_is_said() -> None:
     attention = load_model().attend("The cat sat.", loss="masked", seed=3)
     code = assert_same(HeadView(attention, 2, 1, quantity="gradients"))
@@ -161,6 +162,7 @@ def test_measurements_are_named_and_not_written() -> None:
     assert 'color="layer"' in assert_same(plane, **given)
 
 
+@pytest.mark.slow
 def test_code_of_figures_that_open_on_the_best_head_names_other_heads() -> None:
     model = load_model()
     found = probe_relations(model, [SENTENCE], progress=False)
@@ -179,6 +181,7 @@ def test_code_of_figures_that_open_on_the_best_head_names_other_heads() -> None:
         assert_same(CoreferenceView(coreference, among, **options), **given)
 
 
+@pytest.mark.slow
 def test_an_explorer_and_the_options_of_its_figures() -> None:
     explorer = explore(text="The cat sat.", selected=[(2, 4)], treebank=False)
     explorer.wait()

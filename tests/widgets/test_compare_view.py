@@ -113,6 +113,7 @@ def test_the_page_gets_both_maps_on_common_axes(
     view.close()
 
 
+@pytest.mark.slow
 def test_two_attentions_of_one_text_share_its_axes(
     model: AttentionModel, tuned: AttentionModel
 ) -> None:
@@ -268,6 +269,7 @@ def test_captions_name_the_two(pair: tuple[Attention, Attention]) -> None:
     assert "bars: change" in said
 
 
+@pytest.mark.slow
 def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
     for widget in (CompareView(*pair, 2, 3), HeadGrid(pair[0], versus=pair[1])):
         page = widget.save(tmp_path / f"{widget.kind}.html").read_text("utf-8")
@@ -286,6 +288,7 @@ def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
     assert '"second":[' in page.replace(" ", "")
 
 
+@pytest.mark.slow
 def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -> None:
     explorer = explore(model, example="pronouns", versus=tuned, treebank=False)
     locked = explorer.tokens
@@ -318,6 +321,7 @@ def test_the_explorer_reads_both(model: AttentionModel, tuned: AttentionModel) -
         explorer.close()
 
 
+@pytest.mark.slow
 def test_the_explorer_compares_two_texts(model: AttentionModel) -> None:
     explorer = explore(model, ONE, versus_text=OTHER, treebank=False)
     try:

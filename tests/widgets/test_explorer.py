@@ -58,6 +58,7 @@ def working() -> int:
 # Figures
 
 
+@pytest.mark.slow
 def test_the_page_gets_grid_and_view_at_once_and_the_rest_later(model: AttentionModel) -> None:
     explorer = explore(model, TEXT, treebank=[MAT, FISH])
     opened = explorer.get_state()
@@ -99,6 +100,7 @@ def test_all_figures_follow_each_other(model: AttentionModel) -> None:
     assert (explorer.grid.hidden, explorer.view.unit) == (["cls"], "words")
 
 
+@pytest.mark.slow
 def test_choosing_a_relation_selects_its_best_head_and_a_sentence_with_it(
     model: AttentionModel,
 ) -> None:
@@ -128,6 +130,7 @@ def test_metrics_and_distances_are_those_of_the_text(model: AttentionModel) -> N
     )
 
 
+@pytest.mark.slow
 def test_given_metrics_are_shown_and_kept(model: AttentionModel) -> None:
     whole = measure(model, make_segments([TEXT, "It is."], model), ["distances"], progress=False)
     explorer = explore(model, TEXT, metrics=whole, treebank=False)
@@ -157,6 +160,7 @@ def test_accuracies_are_shown_at_once(model: AttentionModel, found: RelationAccu
         explore(model, TEXT, treebank=[MAT]).choose("det")
 
 
+@pytest.mark.slow
 def test_a_probe_in_parts_is_the_probe(model: AttentionModel) -> None:
     sentences = [MAT, FISH] * 40
     steps = list(probe_in_parts(model, sentences))
@@ -183,6 +187,7 @@ def test_a_model_with_three_stacks_has_metrics_for_each() -> None:
 # The text
 
 
+@pytest.mark.slow
 def test_another_text_is_shown_in_the_same_figures(model: AttentionModel) -> None:
     explorer = measured(model, selected=[(2, 4)])
     before = {name: one.model_id for name, one in explorer.children.items()}
@@ -228,6 +233,7 @@ def test_a_text_that_cannot_be_read_leaves_the_picture(model: AttentionModel) ->
     assert on_page(explorer, "shown")["text"] == "The cat."
 
 
+@pytest.mark.slow
 def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
     explorer = measured(model, tokens=[("query", 2)])
     explorer.attention = model.attend("Short.")
@@ -241,6 +247,7 @@ def test_an_attention_of_ones_own_can_be_shown(model: AttentionModel) -> None:
     assert len(explorer.view.attention.tokens) > 10 and explorer.to_state()["explorer"]["text"]
 
 
+@pytest.mark.slow
 def test_an_assigned_attention_is_measured_itself(model: AttentionModel) -> None:
     explorer = measured(model)
     before = explorer.grid.metrics["self"]["entropy"]
@@ -295,6 +302,7 @@ def test_what_goes_wrong_is_said_in_the_panel_and_by_wait(
     assert explorer.progress == {} and explorer.head_map is not None
 
 
+@pytest.mark.slow
 def test_closing_stops_the_probe_and_frees_everything(model: AttentionModel) -> None:
     before = len(ipywidgets.widgets.widget._instances)
     explorer = explore(model, TEXT, treebank=[MAT, FISH] * 2000)
@@ -413,6 +421,7 @@ def test_a_state_restores_the_view_exactly(model: AttentionModel) -> None:
     assert drawn[0] == drawn[1]
 
 
+@pytest.mark.slow
 def test_what_was_measured_before_is_not_measured_again(
     model: AttentionModel, found: RelationAccuracies
 ) -> None:
@@ -422,6 +431,7 @@ def test_what_was_measured_before_is_not_measured_again(
     assert again.table.accuracies is found
 
 
+@pytest.mark.slow
 def test_a_state_keeps_behaviours_and_no_text_that_was_refused(model: AttentionModel) -> None:
     explorer = measured(model)
     explorer.head_map.behaviours = np.arange(72).reshape(6, 12) % 3
@@ -541,6 +551,7 @@ def test_a_state_says_what_it_lacks(model: AttentionModel, found: RelationAccura
 # Pictures
 
 
+@pytest.mark.slow
 def test_the_figure_has_the_panels_in_sight(model: AttentionModel) -> None:
     explorer = measured(model, tab="strip")
     for width, theme in ((1000, "light"), (480, "dark")):
@@ -569,6 +580,7 @@ def test_repr_is_short_and_every_trait_has_help(model: AttentionModel) -> None:
     assert all(explorer.traits()[name].help for name in public)
 
 
+@pytest.mark.slow
 def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -> None:
     explorer = explore(model, "The woman washed [MASK] hands.", treebank=False)
     assert explorer.predictions is None
@@ -599,6 +611,7 @@ def test_effects_on_the_answer_are_a_metric_of_the_grid(model: AttentionModel) -
     assert "another text" in on_page(explorer, "problems")["predictions"]
 
 
+@pytest.mark.slow
 def test_a_model_without_a_prediction_head_has_no_predictions() -> None:
     bare = load_model(load_model().hf_model.bert, load_model().tokenizer)
     explorer = explore(bare, TEXT, treebank=False)

@@ -76,6 +76,7 @@ def test_an_example_needs_one_pass_and_one_message_per_figure(
     assert told[0]["_look"] == demo.look and told[0]["_shown"]["pair"] == demo.pair
 
 
+@pytest.mark.slow
 def test_every_example_locks_the_word_that_its_line_is_about(model: AttentionModel) -> None:
     explorer = explore(model, treebank=False)
     for name, demo in demo_texts().items():
@@ -226,6 +227,7 @@ def test_an_encoder_decoder_reads_a_target_and_others_do_not(model: AttentionMod
 # Relations on demand
 
 
+@pytest.mark.slow
 def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: AttentionModel) -> None:
     explorer = explore(own, "The cat sat.")
     assert on_page(explorer, "offer") == "measure on the 115 demonstration sentences"
@@ -243,6 +245,7 @@ def test_relations_of_a_model_of_ones_own_are_measured_when_asked_for(own: Atten
     assert on_page(none, "offer") == "" and none.to_state()["treebank"] is False
 
 
+@pytest.mark.slow
 def test_arcs_show_a_sentence_on_which_the_head_is_right(model: AttentionModel) -> None:
     explorer = explore(model, selected=[(2, 0)], relation="obj")
     explorer.wait(120)
@@ -266,6 +269,7 @@ def test_arcs_show_a_sentence_on_which_the_head_is_right(model: AttentionModel) 
     assert explorer.arcs.relation == "case" and list(explorer.arcs.head) == head and right()
 
 
+@pytest.mark.slow
 def test_the_sentence_of_the_arcs_can_be_read_in_all_figures(model: AttentionModel) -> None:
     explorer = explore(model, example="question and answer")
     with pytest.raises(RuntimeError, match="the explorer has no arcs"):

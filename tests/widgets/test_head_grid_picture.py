@@ -344,6 +344,7 @@ def test_what_could_not_be_computed_is_said_in_the_pictures_place(attention: Att
     assert not images(picture) and picture.table.empty
 
 
+@pytest.mark.slow
 def test_pixels_of_a_file_are_those_of_the_thumbnails() -> None:
     weights = np.random.default_rng(0).dirichlet(np.full(70, 0.1), size=(2, 16, 70))
     tokens = [f"t{i}" for i in range(70)]

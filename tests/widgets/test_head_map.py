@@ -52,6 +52,7 @@ class Measured:
         return Embedded(POSITIONS)
 
 
+@pytest.mark.slow
 def test_a_map_opens_with_the_embedding_as_bytes() -> None:
     apart = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
     measured = HeadDistances(1234 * apart, 1234, 7, 3, 4, "self", "BertForMaskedLM")

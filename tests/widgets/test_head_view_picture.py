@@ -232,6 +232,7 @@ def test_other_quantities_have_their_own_numbers(attention: Attention) -> None:
     assert view._table().columns.tolist() == ["from", "to", "norm"]
 
 
+@pytest.mark.slow
 def test_many_tokens_show_the_lines_in_sight(long: Attention) -> None:
     view = HeadView(long, 0, 1, mode="lines")
     svg = view.figure().svg

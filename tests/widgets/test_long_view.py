@@ -282,6 +282,7 @@ def kept(attention: Attention, unit: str, hidden: set[str]) -> list[int]:
     return [i for i, kind in enumerate(shown.special) if kind not in hidden]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 @pytest.mark.parametrize("hidden", [[], ["cls", "sep"]])
 @pytest.mark.parametrize("renormalise", [False, True])
@@ -341,6 +342,7 @@ def test_two_inputs_are_compared_on_common_axes(read: Whole) -> None:
     assert on_page(view, "compared") == on_page(short, "compared")
 
 
+@pytest.mark.slow
 def test_several_heads_have_a_tile_each(read: Whole) -> None:
     view = HeadView(read.long[0], 2, 1, arrangement="beside", of="layer", window=(0, 40, 0, 40))
     tile = on_page(view, "tile")
@@ -356,6 +358,7 @@ def test_several_heads_have_a_tile_each(read: Whole) -> None:
     assert on_page(view, "long")["heads"] == [[2, 1, "self"]]
 
 
+@pytest.mark.slow
 def test_lines_make_up_a_share_of_their_rows(read: Whole) -> None:
     view = HeadView(read.long[0], 2, 1, mode="lines", top_mass=0.3)
     whole = read.short[0].weights(2, 1)
@@ -426,6 +429,7 @@ def test_another_input_is_long_or_short(above_100: None) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
     explorer = explore(text="The cat sat on the mat. " * 20, treebank=False)
     from_page(explorer, {"_painted": True})
@@ -454,6 +458,7 @@ def test_an_explorer_reads_long_and_short_texts(above_100: None) -> None:
 # What files hold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["matrix", "lines"])
 def test_pictures_and_pages_hold_what_is_in_sight(
     long: FormulaAttention, tmp_path: Path, mode: str

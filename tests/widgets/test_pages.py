@@ -208,6 +208,7 @@ def test_arcs_hold_every_heads_predictions_exactly_and_its_maps_rounded(
     assert arcs.sentence == 2
 
 
+@pytest.mark.slow
 def test_arcs_hold_neighbours_as_far_as_there_is_room(
     model: AttentionModel, tmp_path: Path
 ) -> None:
@@ -412,6 +413,7 @@ def test_a_folder_that_is_missing_is_named(attention: Attention, tmp_path: Path)
         save_page(attention, path)
 
 
+@pytest.mark.slow
 def test_a_page_of_an_encoder_decoder_begins_with_its_first_stack(tmp_path: Path) -> None:
     attention = load_model(build("t5"), word_tokenizer()).attend("w1 w2", target="w3")
     data = figures(save_page(attention, tmp_path / "page.html"))

@@ -83,6 +83,7 @@ def test_switching_heads_off_sends_one_message(
     assert len(passes) == 1
 
 
+@pytest.mark.slow
 def test_effects_are_estimated_and_then_computed(
     model: AttentionModel, attention: Attention
 ) -> None:
@@ -199,6 +200,7 @@ def test_an_error_in_the_thread_is_said(
     assert "no effects of heads: no effect" in view.caption.text()
 
 
+@pytest.mark.slow
 def test_pictures_tables_and_code(attention: Attention) -> None:
     view = PredictionView(attention, disabled=OFF, selected=[(1, 8)])
     assert "not computed yet" in view.caption.text()

@@ -49,6 +49,7 @@ def array(wire: dict) -> NDArray:
     return np.frombuffer(bytes(wire["view"]), wire["dtype"]).reshape(wire["shape"])
 
 
+@pytest.mark.slow
 def test_the_page_gets_what_the_probe_answers(probe: DependencyProbe) -> None:
     view = ProbeView(probe, SHOWN, sentence=3)
     view.open()
@@ -95,6 +96,7 @@ def test_a_word_selects_the_heads_that_spoke_for_its_governor(probe: DependencyP
     view.close()
 
 
+@pytest.mark.slow
 def test_the_next_sentence_with_a_wrong_answer(probe: DependencyProbe) -> None:
     view = ProbeView(probe, SHOWN, relation="nsubj")
     view.open()
@@ -128,6 +130,7 @@ def test_captions_pages_and_code_speak_of_the_probe(probe: DependencyProbe, tmp_
     view.close()
 
 
+@pytest.mark.slow
 def test_the_explorer_has_a_probe_for_its_arcs(probe: DependencyProbe) -> None:
     explorer = explore(load_model(), "The cat sat.", treebank=list(SHOWN), probe=probe)
     try:
@@ -153,6 +156,7 @@ def test_the_explorer_has_a_probe_for_its_arcs(probe: DependencyProbe) -> None:
         explore(load_model("attnwidget/genre"), probe=probe)
 
 
+@pytest.mark.slow
 def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> None:
     view = ProbeView(structural, SHOWN, sentence=3, layer=1)
     assert ProbeView(structural, SHOWN).layer == structural.best_layer
@@ -183,6 +187,7 @@ def test_the_page_gets_the_tree_of_the_layer(structural: StructuralProbe) -> Non
     view.close()
 
 
+@pytest.mark.slow
 def test_found_words_are_words_with_a_right_edge(structural: StructuralProbe) -> None:
     for sentence in SHOWN:
         tree = structural.predictions(sentence)
@@ -195,6 +200,7 @@ def test_found_words_are_words_with_a_right_edge(structural: StructuralProbe) ->
         assert all((found[i] < 0) == (tag in ",.:") for i, tag in enumerate(sentence.xpos))
 
 
+@pytest.mark.slow
 def test_the_next_sentence_where_a_structural_probe_is_right(structural: StructuralProbe) -> None:
     view = ProbeView(structural, SHOWN, relation="nsubj")
     view.open()
@@ -207,6 +213,7 @@ def test_the_next_sentence_where_a_structural_probe_is_right(structural: Structu
     view.close()
 
 
+@pytest.mark.slow
 def test_a_structural_probe_is_saved_with_all_its_layers(
     structural: StructuralProbe, tmp_path: Path
 ) -> None:
@@ -232,6 +239,7 @@ def test_a_structural_probe_is_saved_with_all_its_layers(
     view.close()
 
 
+@pytest.mark.slow
 def test_the_explorer_has_the_tree_of_the_stepped_layer(structural: StructuralProbe) -> None:
     explorer = explore(load_model(), "The cat sat.", treebank=list(SHOWN), probe=structural)
     try:

@@ -180,6 +180,7 @@ def test_a_dot_marks_heads_that_are_better_than_the_offset(found: RelationAccura
     assert at == [(5, 2), (1, 4)]
 
 
+@pytest.mark.slow
 def test_a_notebook_keeps_the_first_rows_and_the_chosen_one(many: RelationAccuracies) -> None:
     table = RelationTable(many, min_count=1, sort="relation", descending=False, relation="rel24")
     kept = static_figure(table.figure(), brief=True)

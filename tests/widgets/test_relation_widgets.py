@@ -191,6 +191,7 @@ def test_the_first_head_is_the_best_of_the_relation(
     assert DependencyArcs(model, SENTENCES).selected == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("outcome", ["right", "wrong"])
 def test_jumps_go_to_the_next_such_sentence(
@@ -304,6 +305,7 @@ def test_wrong_arguments_are_refused_with_a_remedy(
         DependencyArcs(model, SENTENCES, other)
 
 
+@pytest.mark.slow
 def test_callbacks_of_another_thread_wait_their_turn(model: AttentionModel) -> None:
     arcs = DependencyArcs(model, SENTENCES, selected=[(0, 0)])
     heads = [[layer, head, "self"] for layer in range(6) for head in range(12)]
@@ -399,6 +401,7 @@ def test_a_relation_missing_in_a_linked_figure_shows_all_words_there(
     assert (table.relation, arcs.relation) == ("det", "all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("widget", ["table", "arcs"])
 def test_every_trait_has_help_repr_is_short_and_closing_frees(
     model: AttentionModel, found: RelationAccuracies, widget: str

@@ -192,6 +192,7 @@ def spied(owner: type, name: str):
     return patch.object(owner, name, autospec=True, side_effect=getattr(owner, name))
 
 
+@pytest.mark.slow
 def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
     explorer: Explorer,
 ) -> None:
@@ -219,6 +220,7 @@ def test_switching_heads_off_needs_one_pass_and_one_computation_per_figure(
                 assert figure.attention is explorer.attention
 
 
+@pytest.mark.slow
 def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) -> None:
     look = on_page(explorer, "look")
     tokens = explorer.tokens
@@ -248,6 +250,7 @@ def test_an_explorer_keeps_what_is_shown_and_measures_again(explorer: Explorer) 
     np.testing.assert_array_equal(explorer.grid.metrics["self"]["entropy"], intact)
 
 
+@pytest.mark.slow
 def test_state_and_code_carry_what_is_off(explorer: Explorer) -> None:
     explorer.disabled = [(0, 3)]
     explorer.method = "zero"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Decode = Literal["words", "tree"]
 
-# Of the data-size curve: the sentences that are learned from.
+# The training sets of the data-size curve: every 16th sentence, every 8th, and so on.
 _EVERY = (16, 8, 4, 2)
 # Shares of the training sentences at which blocks of the online code begin (Voita and Titov 2020).
 _SHARES = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5)
@@ -69,11 +69,12 @@ def train_dependency_probe(
     progress: bool = True,
     executor: Executor | None = None,
 ) -> DependencyProbe:
-    """Learn to find the governor of each word from the attention of all heads (Clark et al. 2019).
+    """Train a probe that finds governors from the attention of all heads (Clark et al. 2019).
 
-    The probes of section 5. Each word has a distribution over the root and all words, itself among
-    them. Every map is read from dependent to governor and transposed; its column of the root is
-    s times attention to [CLS] plus e times attention to [SEP], with s and e learned. The score is
+    The probes of section 5. For each word, the probe gives a distribution over the root and all
+    words of the sentence. The probe reads every map in both directions, from dependent to governor
+    and back. The root stands for s times the attention to [CLS] plus e times the attention to
+    [SEP], with learned s and e. The score of a governor is
 
     - "attention": the sum of a weight times attention over maps; 2LH + 2 parameters.
     - "attention+words": the weight of a map is W (v_i ; v_j) + b, with fixed word vectors v, both 0
@@ -81,53 +82,55 @@ def train_dependency_probe(
     - "distances+words": one hidden layer (256, tanh) over eight features of distance and both
       vectors; no attention.
 
-    The loss is the cross entropy summed over a sentence's words, punctuation among them; Adam makes
-    one step a sentence, in the order given. Beside the probe stand, on the same words of `dev`:
-    the next word ("right-branching"), the offset that is best on `train`, and with
-    "attention+words" also "distances+words".
+    The loss is the cross entropy, summed over the words of a sentence with its punctuation. Adam
+    makes one step per sentence, in the order given. The baselines are scored on the same words of
+    `dev`: the next word ("right-branching"), the offset that is best on `train`, and, for
+    "attention+words", the probe "distances+words".
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read. Heads may be off.
-        train: training sentences.
+        model: A model loaded by `load_model`. Of an encoder-decoder, the probe reads the encoder.
+            Heads of the model may be off.
+        train: Sentences for the training.
         dev: Sentences for the evaluation, disjoint from the training sentences.
-        kind: what the probe reads.
-        vectors: fixed vectors of words (`load_vectors`), where it reads words.
-        seeds: how many probes, or the seeds of their first parameters; one pass trains all.
-        epochs: passes over `train`.
-        learning_rate: of Adam.
-        decode: "words", each word's likeliest governor, as in the paper; "tree", the likeliest tree
-            with one root. The control task has no trees: there it is always "words".
-        untrained: also train the probe on the model with random weights but word and position
-            embeddings.
-        control: also train it on the control task of Hewitt and Liang (2019), a governor drawn once
-            for each word type; `selectivity` is the difference.
-        description_length: also say how many bits a governor costs in the online code of Voita and
-            Titov (2020), learned in one pass.
-        curve: also train it on every 16th, 8th, 4th and 2nd sentence of `train`: how the score
-            grows with the sentences.
-        skip_unaligned: leave out sentences with a word that has no tokens, or too long for the
-            model, and count them, instead of raising.
-        batch_size: sentences that go through the model together.
-        cache: folder that keeps the model's maps (`extract_features`), which the next probe then
-            reads; None = they are deleted.
-        checkpoint: an .npz file that keeps what was learned; where it exists already, training goes
-            on from there, with the same result.
-        progress: show progress bars.
-        executor: has workers read the sentences, as in `measure`; training is here.
+        kind: The input of the probe: attention, attention and words, or distances and words.
+        vectors: Fixed vectors of words (`load_vectors`), for the two kinds that read words.
+        seeds: Number of probes, or the seeds of their initial parameters. One pass trains all.
+        epochs: Number of passes over `train`.
+        learning_rate: Learning rate of Adam.
+        decode: "words" for the likeliest governor of each word, as in the paper; "tree" for the
+            likeliest tree with one root. The control task has no trees and always uses "words".
+        untrained: Also train the probe on the same architecture with random weights, which keeps
+            the word and position embeddings of the model.
+        control: Also train the probe on the control task of Hewitt and Liang (2019), in which each
+            word type has a random governor. `selectivity` is the difference of the two scores.
+        description_length: Also measure the bits per governor of the online code of Voita and Titov
+            (2020), learned in one pass.
+        curve: Also train the probe on every 16th, 8th, 4th and 2nd sentence of `train`, which shows
+            how the score grows with the number of sentences.
+        skip_unaligned: Leave out and count sentences that are too long for the model or have a
+            word without tokens. By default such a sentence raises an error.
+        batch_size: Number of sentences that the model reads together.
+        cache: Folder that keeps the maps of the model for the next probe (`extract_features`).
+            None deletes the maps.
+        checkpoint: An .npz file that keeps the state of the training. If the file exists, the
+            training goes on from there, with the same result.
+        progress: Show progress bars.
+        executor: Workers that read the sentences, as in `measure`. The training stays in this
+            process.
 
     Returns:
-        The probe with its scores. Ctrl-C during training ends it: the result is what was learned by
-        then, without the baselines that were left, and says `complete=False`.
+        The probe with its scores. Ctrl-C ends the training: the probe then has the parameters
+        learned so far, lacks the remaining baselines, and has `complete=False`.
 
     Raises:
-        TypeError: no model, or something else than sentences with trees.
-        ValueError: an unknown kind or decoding; a sentence of both `train` and `dev`, found by its
-            words if it has ten or more; vectors missing, given in vain or that know no word; a
-            sentence that the model cannot read; a checkpoint of another training.
-        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
-            or the same maps in `cache`.
-        OSError: too little space for the maps; the checkpoint cannot be written.
-        KeyboardInterrupt: before anything was learned, or while what was learned is scored.
+        TypeError: `model` is no model, or the sentences have no trees.
+        ValueError: The kind or the decoding is unknown. `train` and `dev` share a sentence of ten
+            words or more. The vectors are missing, not needed, or know no word of `train`. The
+            model cannot read a sentence. The checkpoint belongs to a different training.
+        RuntimeError: The model was closed or changed during the call, or a second run writes the
+            checkpoint or the same maps in `cache`.
+        OSError: The disk has too little space for the maps, or the checkpoint cannot be written.
+        KeyboardInterrupt: Ctrl-C came before the first step, or during the scoring.
 
     Example:
         >>> from attnwidget import load_model, train_dependency_probe
@@ -185,7 +188,7 @@ def train_dependency_probe(
         sizes = {len(with_trees[0]): scores} if curve else {}
 
         def also(name: str, other: ProbeKind, every: int = 1) -> ParseScores | None:
-            """The scores of another probe; None once Ctrl-C has ended training."""
+            """Return the scores of a further probe, or None after Ctrl-C has ended the training."""
             if fits.stopped:
                 return None
             try:

@@ -50,50 +50,52 @@ def train_pair_probe(
     executor: Executor | None = None,
     checkpoint: str | Path | None = None,
 ) -> PairProbe:
-    """Whether the attention of all heads from one word to another tells their relation.
+    """Train classifiers of word pairs on the attention of all heads (Coenen et al. 2019).
 
-    A pair of words is the vector of all heads' weights between them (Coenen et al. 2019, section
-    3), of the word maps of Clark et al.: sums over the attended word's tokens, means over the
-    attending one's. Two linear classifiers are trained: whether the first word depends on the
-    second, with equally many pairs without a dependency in either direction, drawn from the same
-    sentence; and the relation of a dependency. Two baselines are trained in the same way, on the
-    offset between the words (-10 to 10, with larger offsets cut) and on the distance alone; a third
-    baseline is the most frequent class.
+    The vector of a pair of words has the weights of all heads between the two words (Coenen et al.
+    2019, section 3). Weights are those of the word maps of Clark et al.: summed over the tokens of
+    the attended word, averaged over the tokens of the attending word. The function trains two
+    linear classifiers. The first one tells whether the first word depends on the second: half of
+    its pairs have no dependency in either direction and come from the same sentences. The second
+    one tells the relation of a dependency. Two baselines are trained in the same way, on the offset
+    between the words (cut to -10 to 10) and on the distance alone. A third baseline is the most
+    frequent class.
 
-    The paper leaves open which direction is read, how words of several tokens and pairs without a
-    dependency are treated, the split and the penalty. Here: `direction`; word maps; drawn
-    uniformly, once; by sentence, as given; a logistic loss with the L2 penalty out of 1e-6 to 1e-2
-    that is best on a tenth of `train`, which is not trained on. Numbers are divided by their
-    standard deviation.
+    The paper leaves some choices open. This function reads the direction `direction`, uses word
+    maps, and draws each pair without a dependency uniformly and once. Sentences are split as given.
+    The loss is logistic, and its L2 penalty is the value from 1e-6 to 1e-2 that is best on a tenth
+    of `train`, which is then not trained on. Weights are divided by their standard deviation.
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read.
-        train: sentences to train on (`load_treebank`).
-        dev: others, to be scored.
-        direction: who attends to whom: "dependent to governor", "governor to dependent", or "both",
-            a vector of twice the length.
-        min_count: dependencies that a relation has in `train` at least, to be told apart; others
-            are left out of the second task.
-        epochs: how often pairs are read; stochastic gradient descent, in an order of its own each.
-        seed: of the pairs without a dependency, of the tenth and of the order.
-        cache: a folder to keep the word maps in for the next call; None = they are removed.
-        skip_unaligned: leave out sentences that have a word without tokens or are too long for the
-            model, and count them, instead of raising.
-        progress: show progress bars.
-        executor: has workers read the sentences, as in `measure`; training is here.
-        checkpoint: an .npz file to go on from after the last whole epoch, with the same result.
+        model: A model loaded by `load_model`. Of an encoder-decoder, the probe reads the encoder.
+        train: Sentences for the training (`load_treebank`).
+        dev: Sentences for the evaluation, disjoint from the training sentences.
+        direction: The attending word: "dependent to governor", "governor to dependent", or "both"
+            for a vector of twice the length.
+        min_count: Smallest number of dependencies in `train` with which a relation takes part in
+            the second task.
+        epochs: Number of passes of the stochastic gradient descent, each in a random order.
+        seed: Seed of the pairs without a dependency, of the tenth of `train` and of the order.
+        cache: Folder that keeps the word maps for the next call. None deletes the maps.
+        skip_unaligned: Leave out and count sentences that are too long for the model or have a
+            word without tokens. By default such a sentence raises an error.
+        progress: Show progress bars.
+        executor: Workers that read the sentences, as in `measure`. The training stays in this
+            process.
+        checkpoint: An .npz file that keeps the state after each epoch. If the file exists, the
+            training goes on from there, with the same result.
 
     Raises:
-        TypeError: no model, or sentences without trees.
-        ValueError: no sentences, or one in both parts, found by its words if it has ten or more; a
-            checkpoint of something else; an unknown direction; no relation, or a
-            single one, with so many dependencies; no pair without a dependency; a sentence that is
-            too long or has a word without tokens.
-        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
-            or the same file in `cache`.
-        OSError: too little space; the checkpoint cannot be written.
-        KeyboardInterrupt: before the end of the first epoch, or during the evaluation; at other
-            times Ctrl-C keeps the parameters learned so far, and the result says so.
+        TypeError: `model` is no model, or the sentences have no trees.
+        ValueError: There are no sentences, or `train` and `dev` share a sentence of ten words or
+            more. The direction is unknown. Fewer than two relations have `min_count` dependencies.
+            Every pair of words has a dependency. The checkpoint belongs to a different training. A
+            sentence is too long or has a word without tokens.
+        RuntimeError: The model was closed or changed during the call, or a second run writes the
+            checkpoint or the same file in `cache`.
+        OSError: The disk has too little space, or the checkpoint cannot be written.
+        KeyboardInterrupt: Ctrl-C came before the end of the first epoch, or during the scoring. At
+            other times Ctrl-C ends the training, and the result has the parameters so far.
 
     Example:
         >>> from attnwidget import load_model, train_pair_probe

@@ -47,56 +47,64 @@ def train_structural_probe(
     checkpoint: str | Path | None = None,
     executor: Executor | None = None,
 ) -> StructuralProbe:
-    """Whether a linear map turns a layer's vectors into trees (Hewitt and Manning 2019).
+    """Train linear maps that turn the vectors of a layer into trees (Hewitt and Manning 2019).
 
-    For every layer two maps B are trained: for one, squared distances |B^T (h_i - h_j)|^2
-    approximate the numbers of edges between words i and j of the tree; for the second, squared
-    lengths |B^T h_i|^2 approximate the depths. h is the mean of the vectors of a word's tokens. The
-    loss is the absolute error, of all ordered pairs of words divided by m^2 or of all words divided
-    by m, m the words of the sentence; punctuation takes part. Adam starts at `learning_rate`, which
-    is divided by ten after each epoch without a lower loss on `dev`; the best map is kept, and
-    training ends when the best map is more than four epochs old.
+    The function trains two maps B for each layer. For the first map, the squared distances
+    |B^T (h_i - h_j)|^2 approximate the number of edges between the words i and j in the tree. For
+    the second map, the squared lengths |B^T h_i|^2 approximate the depths. h is the mean of the
+    vectors of a word's tokens. The loss is the absolute error: summed over all ordered pairs of
+    words and divided by m^2, or summed over all words and divided by m, where m is the number of
+    words, with punctuation. The learning rate of Adam is divided by ten after each epoch without a
+    lower loss on `dev`. The training ends when the best map is more than four epochs old, and
+    returns the best map.
 
-    Scored on `dev`, as the authors' code does: UUAS, the share of edges of the tree that are in the
-    minimum spanning tree of the predicted distances, both without punctuation; DSpr, for each word
-    Spearman's correlation of its predicted and its true distances, averaged over sentences of one
-    length and then over lengths 5 to 50; root accuracy, how often the least deep word that is no
-    punctuation is the root; NSpr, the correlation of depths, averaged like DSpr. `dev` also decides
-    when to stop: for unbiased numbers, call `score` on a third part. The baseline is the chain, in
-    which every word hangs on the word before it.
+    The scores on `dev` follow the authors' code:
+
+    - UUAS is the share of the edges of the tree that are in the minimum spanning tree of the
+      predicted distances, both without punctuation.
+    - DSpr is Spearman's correlation between predicted and true distances of each word, averaged
+      over sentences of one length and then over the lengths 5 to 50.
+    - Root accuracy is how often the word of least depth, without punctuation, is the root.
+    - NSpr is the correlation of depths, averaged like DSpr.
+
+    `dev` also decides when to stop: for unbiased numbers, call `score` on further sentences. The
+    baseline is the chain, in which the governor of every word is the previous word.
 
     Args:
-        model: what `load_model` gave; of an encoder-decoder the encoder is read.
-        train: sentences to train on (`load_treebank`).
-        dev: others.
-        layers: which, from 0, or "all". Layer 0 is what the first block gives, as in the paper's
-            BERTbase7.
-        rank: columns of B; None = as many as the vectors have; or several, each trained on its own.
+        model: A model loaded by `load_model`. Of an encoder-decoder, the probe reads the encoder.
+        train: Sentences for the training (`load_treebank`).
+        dev: Sentences for the evaluation, disjoint from the training sentences.
+        layers: Layers, counted from 0, or "all". Layer 0 is the output of the first block, as in
+            the name BERTbase7 of the paper.
+        rank: Number of columns of B, or several numbers, each of which is trained separately. None
+            takes the size of the vectors.
         seeds: Number of trainings, with different initial values and orders.
         epochs: Maximum number of passes over the sentences.
-        batch_size: sentences a step.
-        learning_rate: of Adam, at the beginning.
-        untrained: probe the same architecture with random weights too, embeddings of words and
-            positions kept, with the largest rank and one seed: what words and their order alone
-            give.
-        cache: a folder to keep the vectors in for the next call; None = they are removed.
-        skip_unaligned: leave out sentences that have a word without tokens or are too long for the
-            model, and count them, instead of raising.
-        progress: show progress bars.
-        checkpoint: an .npz file to go on from after the last whole epoch.
-        executor: has workers read the sentences, as in `measure`; training is here.
+        batch_size: Number of sentences per step.
+        learning_rate: Learning rate of Adam at the beginning.
+        untrained: Also probe the same architecture with random weights, which keeps the word and
+            position embeddings, with the largest rank and one seed. The result shows how much the
+            words and their order alone give.
+        cache: Folder that keeps the vectors for the next call. None deletes the vectors.
+        skip_unaligned: Leave out and count sentences that are too long for the model or have a
+            word without tokens. By default such a sentence raises an error.
+        progress: Show progress bars.
+        checkpoint: An .npz file that keeps the state after each epoch. If the file exists, the
+            training goes on from there.
+        executor: Workers that read the sentences, as in `measure`. The training stays in this
+            process.
 
     Raises:
-        TypeError: no model, or sentences without trees.
-        ValueError: no sentences, or one in both parts, found by its words if it has ten or more; a
-            layer that the model has not, a rank above
-            the width of its vectors; a checkpoint of something else; a sentence that is too long or
-            has a word without tokens.
-        RuntimeError: the model was closed, or changed meanwhile; another run writes the checkpoint
-            or the same file in `cache`.
-        OSError: too little space; the checkpoint cannot be written.
-        KeyboardInterrupt: before the first epoch was done, or while what was learned is scored;
-            between these Ctrl-C keeps what was best until then, and the result says so.
+        TypeError: `model` is no model, or the sentences have no trees.
+        ValueError: There are no sentences, or `train` and `dev` share a sentence of ten words or
+            more. The model lacks a layer of `layers`, or a rank exceeds the size of its vectors.
+            The checkpoint belongs to a different training. A sentence is too long or has a word
+            without tokens.
+        RuntimeError: The model was closed or changed during the call, or a second run writes the
+            checkpoint or the same file in `cache`.
+        OSError: The disk has too little space, or the checkpoint cannot be written.
+        KeyboardInterrupt: Ctrl-C came before the end of the first epoch, or during the scoring. In
+            between, Ctrl-C ends the training, and the result has the best maps so far.
 
     Example:
         >>> from attnwidget import load_model, train_structural_probe
