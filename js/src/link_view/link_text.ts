@@ -104,7 +104,7 @@ function whyPanel(state: LinkState, link: Link): Panel {
     blocks: [
       { heading: `difference of scores, by ${by}`, rows: rowsOf(parts, rest, others, total) },
     ],
-    below: [`The sum is the log ratio of the weights: log ${weights} = ${ratio}.`, note],
+    below: [`The sum is the log ratio of the weights: log (${weights}) = ${ratio}.`, note],
   };
 }
 
