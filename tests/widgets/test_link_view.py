@@ -271,3 +271,17 @@ def test_its_page_holds_the_link_and_the_data_of_the_slider(
     page = view.save(tmp_path / "link.html").read_text("utf-8")
     assert "of the link that was shown when the page was saved" in page
     assert '"_distances":' in page and '"first":0' in page.replace(" ", "")
+
+
+def test_a_weight_that_is_zero_in_float32_has_no_log_ratio() -> None:
+    model = zoo.build("llama")
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.q_proj.weight *= 1000
+    attention = load_model(model).attend(zoo.inputs("llama", batch=1, padded=0))
+    layer, head = 0, 1
+    key = next(k for k in range(10) if attention.rows(layer, head, 9)[k] == 0)
+    view = LinkView(attention, layer, head, query=9, key=key)
+    held = on_page(view, "why")["found"]
+    assert held["log_ratio"] is None and held["total"] < -80
+    assert "no log ratio" in " ".join(texts(view.figure()))
